@@ -1,0 +1,1 @@
+"""Tidemill: continuous SQL queries with sliding windows, exact at every instant."""

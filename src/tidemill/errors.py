@@ -1,0 +1,111 @@
+"""Errors: what went wrong, where in the text, and a way on.
+
+The class says at which stage; the message says what; the span says where; the hint says how to go on.
+
+>>> print(BindError('column "volum" does not exist', span=Span(15, 20), hint='did you mean "volume"?')
+...       .located("SELECT *\\nWHERE volum > 10"))
+column "volum" does not exist
+   2 | WHERE volum > 10
+             ^^^^^
+hint: did you mean "volume"?
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Self
+
+__all__ = ["BindError", "ParseError", "PlanError", "RunError", "Span", "TidemillError", "closest"]
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A half-open range of character offsets in the source text."""
+
+    start: int
+    end: int
+
+
+class TidemillError(Exception):
+    """The root of all errors a user can cause.
+
+    Attributes:
+        message: What is wrong, lower case, names in double quotes.
+        span: Where, as offsets into the source text, if it is known.
+        hint: A way on, if there is one.
+    """
+
+    def __init__(self, message: str, *, span: Span | None = None, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.span = span
+        self.hint = hint
+        self.source: str | None = None
+        self.statement: str | None = None
+
+    def located(self, source: str, *, statement: str | None = None) -> Self:
+        """The same error, now able to show the line; text given earlier is kept.
+
+        Args:
+            source: The text the span points into.
+            statement: Which statement of a script it was, as ``"2 of 3"``.
+        """
+        if self.source is None:
+            self.source = source
+            self.statement = statement
+        return self
+
+    def __str__(self) -> str:
+        parts = [self.message]
+        if self.source is not None and self.span is not None:
+            parts.append(_excerpt(self.source, self.span))
+        if self.hint is not None:
+            parts.append(f"hint: {self.hint}")
+        if self.statement is not None:
+            parts.append(f"in statement {self.statement}; the statements before it took effect")
+        return "\n".join(parts)
+
+
+class ParseError(TidemillError):
+    """The text is not a statement of the language."""
+
+
+class BindError(TidemillError):
+    """The statement names or combines things that do not exist or do not fit."""
+
+
+class PlanError(TidemillError):
+    """The query has a meaning but cannot be run as asked."""
+
+
+class RunError(TidemillError):
+    """Something went wrong while data flowed."""
+
+
+def closest(name: str, known: Iterable[str]) -> str | None:
+    """A hint that names the known name most like ``name``, if one is near enough.
+
+    >>> closest("pric", ["price", "auction"])
+    'did you mean "price"?'
+    """
+    by_lower = {candidate.lower(): candidate for candidate in sorted(known)}
+    found = get_close_matches(name.lower(), list(by_lower), n=1, cutoff=0.6)
+    return f'did you mean "{by_lower[found[0]]}"?' if found else None
+
+
+def _excerpt(source: str, span: Span) -> str:
+    start = min(span.start, len(source))
+    line_start = source.rfind("\n", 0, start) + 1
+    line_end = source.find("\n", line_start)
+    line_end = len(source) if line_end < 0 else line_end
+    line = source[line_start:line_end]
+    prefix = f"{source.count(chr(10), 0, line_start) + 1:>4} | "
+    # A tab stays a tab before the caret, so that both lines are shifted alike.
+    indent = "".join("\t" if c == "\t" else " " for c in line[: start - line_start])
+    width = max(1, min(span.end, line_end) - start)
+    return f"{prefix}{line}\n{' ' * len(prefix)}{indent}{'^' * width}"

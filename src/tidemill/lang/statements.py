@@ -1,0 +1,206 @@
+"""Statements: what a text says, before any name is looked up.
+
+A statement is a frozen value. Expressions and queries inside it are sqlglot trees of the Tidemill
+dialect; two statements are equal when they say the same, wherever they stand in the text.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+    from tidemill.errors import Span
+
+__all__ = [
+    "ColumnDefinition",
+    "ConnectorCall",
+    "CreateDerivedStream",
+    "CreateFunction",
+    "CreateQuery",
+    "CreateRelation",
+    "CreateStream",
+    "Describe",
+    "Drop",
+    "Duration",
+    "Explain",
+    "ExplainMode",
+    "LatePolicy",
+    "Name",
+    "ObjectKind",
+    "Select",
+    "Show",
+    "Statement",
+    "Validity",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """A name as it was written, and where."""
+
+    text: str
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Duration:
+    """A span of time as it was written, in microseconds."""
+
+    microseconds: int
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+class LatePolicy(Enum):
+    """What becomes of a row that comes after its stream's watermark has passed it."""
+
+    DROP = "DROP"
+    QUARANTINE = "QUARANTINE"
+
+
+class ObjectKind(Enum):
+    """What can be created, dropped and shown."""
+
+    STREAM = "STREAM"
+    RELATION = "RELATION"
+    QUERY = "QUERY"
+    FUNCTION = "FUNCTION"
+
+
+class ExplainMode(Enum):
+    """Which of a query's forms EXPLAIN shows."""
+
+    LOGICAL = "LOGICAL"
+    PHYSICAL = "PHYSICAL"
+    STAGES = "STAGES"
+    TRACE = "TRACE"
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnDefinition:
+    """One column of CREATE STREAM, CREATE RELATION or CREATE FUNCTION."""
+
+    name: Name
+    type: exp.DataType
+    nullable: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectorCall:
+    """A source or sink with its arguments, as ``parquet(path => 'data')``."""
+
+    name: Name
+    positional: tuple[str | int | float | bool, ...] = ()
+    named: tuple[tuple[str, str | int | float | bool], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CreateStream:
+    """CREATE STREAM name (columns) SOURCE … ORDERED BY … WITHIN … LATE … IDLE AFTER …."""
+
+    name: Name
+    columns: tuple[ColumnDefinition, ...]
+    source: ConnectorCall
+    ordered_by: Name | None = None
+    within: Duration | None = None
+    late: LatePolicy = LatePolicy.DROP
+    idle_after: Duration | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Validity:
+    """VALID FROM start [TO end]: the columns that hold a temporal relation's periods."""
+
+    start: Name
+    end: Name | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CreateRelation:
+    """CREATE RELATION name (columns) SOURCE … [VALID FROM start [TO end]]."""
+
+    name: Name
+    columns: tuple[ColumnDefinition, ...]
+    source: ConnectorCall
+    validity: Validity | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CreateDerivedStream:
+    """CREATE STREAM name AS query: a named view."""
+
+    name: Name
+    query: exp.Expr
+
+
+@dataclass(frozen=True, slots=True)
+class CreateFunction:
+    """CREATE FUNCTION name(parameters) AS expression: an abbreviation, replaced where it is used."""
+
+    name: Name
+    parameters: tuple[ColumnDefinition, ...]
+    body: exp.Expr
+
+
+@dataclass(frozen=True, slots=True)
+class CreateQuery:
+    """CREATE QUERY name [INTO sink] AS query."""
+
+    name: Name
+    query: exp.Expr
+    sink: ConnectorCall | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Select:
+    """A query without a name; it gets one when it is registered."""
+
+    query: exp.Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Drop:
+    """DROP STREAM | RELATION | QUERY | FUNCTION [IF EXISTS] name."""
+
+    kind: ObjectKind
+    name: Name
+    if_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Show:
+    """SHOW STREAMS | RELATIONS | QUERIES | FUNCTIONS."""
+
+    kind: ObjectKind
+
+
+@dataclass(frozen=True, slots=True)
+class Describe:
+    """DESCRIBE name."""
+
+    name: Name
+
+
+@dataclass(frozen=True, slots=True)
+class Explain:
+    """EXPLAIN [LOGICAL | PHYSICAL | STAGES | TRACE] query."""
+
+    mode: ExplainMode
+    query: exp.Expr
+
+
+Statement: TypeAlias = (
+    CreateStream
+    | CreateRelation
+    | CreateDerivedStream
+    | CreateFunction
+    | CreateQuery
+    | Select
+    | Drop
+    | Show
+    | Describe
+    | Explain
+)
