@@ -1,9 +1,10 @@
-"""Errors: what went wrong, where in the text, and a way on.
+r"""Errors: what went wrong, where in the text, and a way on.
 
-The class says at which stage; the message says what; the span says where; the hint says how to go on.
+The class says at which stage, the message what, the span where, the hint how to go on.
 
->>> print(BindError('column "volum" does not exist', span=Span(15, 20), hint='did you mean "volume"?')
-...       .located("SELECT *\\nWHERE volum > 10"))
+>>> error = BindError('column "volum" does not exist', span=Span(15, 20),
+...                   hint='did you mean "volume"?')
+>>> print(error.located("SELECT *\nWHERE volum > 10"))
 column "volum" does not exist
    2 | WHERE volum > 10
              ^^^^^

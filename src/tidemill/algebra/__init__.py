@@ -1,0 +1,1 @@
+"""The logical algebra: what a query means, and nothing about how it is run."""

@@ -1,0 +1,1 @@
+"""What flows: time, types, schemas."""

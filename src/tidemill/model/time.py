@@ -1,0 +1,69 @@
+"""Time: a 64-bit integer, microseconds since the epoch; one microsecond is the chronon.
+
+Intervals are half-open ``[start, end)``. Calendars stay at the edge of the system.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import NewType
+
+__all__ = ["END_OF_TIME", "UNITS", "Time", "duration_text", "from_datetime", "to_datetime"]
+
+Time = NewType("Time", int)
+
+END_OF_TIME = Time(2**63 - 1)
+"""The end of an interval that never ends, and the watermark of a stream that has ended."""
+
+UNITS = {
+    "WEEK": 7 * 24 * 3_600_000_000,
+    "DAY": 24 * 3_600_000_000,
+    "HOUR": 3_600_000_000,
+    "MINUTE": 60_000_000,
+    "SECOND": 1_000_000,
+    "MILLISECOND": 1_000,
+    "MICROSECOND": 1,
+}
+"""The units of fixed length, in microseconds, longest first."""
+
+_EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 — timestamps carry no zone; they count from the UTC epoch
+
+
+def duration_text(microseconds: int) -> str:
+    """The shortest text of a duration: one number and the longest unit that divides it.
+
+    >>> duration_text(600_000_000), duration_text(5), duration_text(90_000_000)
+    ('10m', '5us', '90s')
+    """
+    short = {
+        "WEEK": "w",
+        "DAY": "d",
+        "HOUR": "h",
+        "MINUTE": "m",
+        "SECOND": "s",
+        "MILLISECOND": "ms",
+    }
+    for unit, length in UNITS.items():
+        if microseconds % length == 0 and unit in short and unit != "WEEK":
+            return f"{microseconds // length}{short[unit]}"
+    return f"{microseconds}us"
+
+
+def to_datetime(time: int) -> datetime:
+    """The calendar form of an instant, without a zone.
+
+    >>> to_datetime(1_500_000)
+    datetime.datetime(1970, 1, 1, 0, 0, 1, 500000)
+    """
+    return _EPOCH + timedelta(microseconds=time)
+
+
+def from_datetime(moment: datetime) -> Time:
+    """The instant of a calendar time; one without a zone is taken as UTC.
+
+    >>> from_datetime(datetime(1970, 1, 1, 0, 0, 1))
+    1000000
+    """
+    if moment.tzinfo is not None:
+        moment = moment.astimezone(UTC).replace(tzinfo=None)
+    return Time((moment - _EPOCH) // timedelta(microseconds=1))
