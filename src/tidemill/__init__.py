@@ -1,1 +1,15 @@
 """Tidemill: continuous SQL queries with sliding windows, exact at every instant."""
+
+from tidemill.errors import BindError, ParseError, PlanError, RunError, TidemillError
+from tidemill.session import Query, Session, connect
+
+__all__ = [
+    "BindError",
+    "ParseError",
+    "PlanError",
+    "Query",
+    "RunError",
+    "Session",
+    "TidemillError",
+    "connect",
+]

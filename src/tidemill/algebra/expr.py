@@ -1,6 +1,6 @@
 """Expressions over the columns of one row: bound to names that exist, and typed.
 
-Operators and functions are calls by name (``+``, ``=``, ``and``, ``upper``): ``algebra/functions.py``
+Operators and functions are calls by name (``+``, ``=``, ``and``, ``upper``): ``algebra/functions``
 says what each means, ``catalog/functions.py`` which types it takes. Implicit conversions have been
 made explicit: the arguments of a call have exactly the types the function wants.
 """

@@ -138,7 +138,7 @@ class CreateDerivedStream:
 
 @dataclass(frozen=True, slots=True)
 class CreateFunction:
-    """CREATE FUNCTION name(parameters) AS expression: an abbreviation, replaced where it is used."""
+    """CREATE FUNCTION name(parameters) AS expression: an abbreviation, replaced where used."""
 
     name: Name
     parameters: tuple[ColumnDefinition, ...]

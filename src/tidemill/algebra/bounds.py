@@ -1,0 +1,96 @@
+"""Which queries can run for ever in bounded memory (K50, and its relaxation for aggregates).
+
+A plan *grows* when its snapshots gain rows and never lose them: an UNBOUNDED window does. Operators
+that must remember what they saw cannot stand above it, except where what they remember stays small:
+an aggregate that needs one value a group, or a join with a relation that never changes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import assert_never
+
+from tidemill.algebra.annotations import is_constant
+from tidemill.algebra.plan import (
+    Aggregate,
+    AntiJoin,
+    Difference,
+    Distinct,
+    Dstream,
+    Filter,
+    Intersect,
+    Istream,
+    Join,
+    MaxUnion,
+    Plan,
+    Project,
+    Relation,
+    RowWindow,
+    Rstream,
+    SemiJoin,
+    Source,
+    StrictDifference,
+    Unbounded,
+    Union,
+    Window,
+)
+from tidemill.algebra.tree import children, walk
+
+__all__ = ["UnboundedState", "growing_window", "unbounded_state"]
+
+HOLISTIC = frozenset({"median"})
+
+
+@dataclass(frozen=True, slots=True)
+class UnboundedState:
+    """An operator that would have to remember every row, and the window that makes it so."""
+
+    operator: Plan
+    window: Window
+
+
+def unbounded_state(plan: Plan) -> UnboundedState | None:
+    """The first operator, from the leaves up, whose state could not be bounded."""
+    for node in walk(plan):
+        if not _remembers(node):
+            continue
+        for child in children(node):
+            if (window := growing_window(child)) is not None:
+                return UnboundedState(node, window)
+    return None
+
+
+def growing_window(plan: Plan) -> Window | None:
+    """The window that lets the plan's snapshots grow without bound, if there is one."""
+    match plan:
+        case Source() | Relation() | Aggregate() | Istream() | Dstream():
+            return None
+        case Window(_, Unbounded()):
+            return plan
+        case Window(_, RowWindow()):
+            return None
+        case Window() | Filter() | Project() | Distinct() | Rstream():
+            return growing_window(plan.input)
+        case SemiJoin() | AntiJoin() | Difference() | StrictDifference():
+            return growing_window(plan.left)
+        case Join() | Union() | MaxUnion() | Intersect():
+            return growing_window(plan.left) or growing_window(plan.right)
+        case _:
+            assert_never(plan)
+
+
+def _remembers(plan: Plan) -> bool:
+    """Whether the operator keeps the rows of a growing input."""
+    match plan:
+        case Source() | Relation() | Filter() | Project() | Union() | Istream() | Dstream():
+            return False
+        case Aggregate(_, _, aggregates):
+            return any(a.call.distinct or a.call.function in HOLISTIC for a in aggregates)
+        case Join() | SemiJoin() | AntiJoin():
+            return not (is_constant(plan.left) or is_constant(plan.right))
+        case Window() | Distinct() | Rstream():
+            return True
+        case MaxUnion() | Difference() | StrictDifference() | Intersect():
+            return True
+        case _:
+            assert_never(plan)

@@ -1,0 +1,118 @@
+"""Walking and rebuilding plans: trees are rebuilt, never edited.
+
+A plan may be a graph: one node object below several parents. All functions visit a shared node once
+and keep it shared.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, assert_never
+
+from tidemill.algebra.plan import (
+    Aggregate,
+    AntiJoin,
+    Difference,
+    Distinct,
+    Dstream,
+    Filter,
+    Intersect,
+    Istream,
+    Join,
+    MaxUnion,
+    Plan,
+    Project,
+    Relation,
+    Rstream,
+    SemiJoin,
+    Source,
+    StrictDifference,
+    Union,
+    Window,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+__all__ = ["children", "share", "transform_up", "walk", "with_children"]
+
+
+def children(plan: Plan) -> tuple[Plan, ...]:
+    """The inputs of the topmost operator, left first."""
+    match plan:
+        case Source() | Relation():
+            return ()
+        case Window() | Filter() | Project() | Distinct() | Aggregate():
+            return (plan.input,)
+        case Istream() | Dstream() | Rstream():
+            return (plan.input,)
+        case Join() | SemiJoin() | AntiJoin():
+            return (plan.left, plan.right)
+        case Union() | MaxUnion() | Difference() | StrictDifference() | Intersect():
+            return (plan.left, plan.right)
+        case _:
+            assert_never(plan)
+
+
+def with_children(plan: Plan, new: tuple[Plan, ...]) -> Plan:
+    """The same operator above other inputs."""
+    match plan:
+        case Source() | Relation():
+            return plan
+        case Window(_, spec, span):
+            return Window(new[0], spec, span)
+        case Filter(_, predicate):
+            return Filter(new[0], predicate)
+        case Project(_, columns):
+            return Project(new[0], columns)
+        case Aggregate(_, keys, aggregates):
+            return Aggregate(new[0], keys, aggregates)
+        case Distinct() | Istream() | Dstream() | Rstream():
+            return type(plan)(new[0])
+        case Join(_, _, kind, condition, names):
+            return Join(new[0], new[1], kind, condition, names)
+        case SemiJoin(_, _, condition, names):
+            return SemiJoin(new[0], new[1], condition, names)
+        case AntiJoin(_, _, condition, names):
+            return AntiJoin(new[0], new[1], condition, names)
+        case Union() | MaxUnion() | Difference() | StrictDifference() | Intersect():
+            return type(plan)(new[0], new[1])
+        case _:
+            assert_never(plan)
+
+
+def walk(plan: Plan) -> Iterator[Plan]:
+    """Every node of the plan once, inputs before the operators above them."""
+    seen: set[int] = set()
+
+    def visit(node: Plan) -> Iterator[Plan]:
+        if id(node) in seen:
+            return
+        seen.add(id(node))
+        for child in children(node):
+            yield from visit(child)
+        yield node
+
+    yield from visit(plan)
+
+
+def transform_up(plan: Plan, rewrite: Callable[[Plan], Plan | None]) -> Plan:
+    """The plan rewritten from the leaves up; what did not change is the same object."""
+    done: dict[int, Plan] = {}
+
+    def visit(node: Plan) -> Plan:
+        if id(node) in done:
+            return done[id(node)]
+        old = children(node)
+        new = tuple(visit(child) for child in old)
+        changed = any(a is not b for a, b in zip(old, new, strict=True))
+        rebuilt = with_children(node, new) if changed else node
+        done[id(node)] = rewrite(rebuilt) or rebuilt
+        return done[id(node)]
+
+    return visit(plan)
+
+
+def share(plan: Plan) -> Plan:
+    """The same plan as a graph in which equal sub-plans are one object (K40, step 4)."""
+    first: dict[Plan, Plan] = {}
+    return transform_up(plan, lambda node: first.setdefault(node, node))

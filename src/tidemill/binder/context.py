@@ -1,0 +1,40 @@
+"""What the binder knows while it binds one statement."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tidemill.algebra.plan import Plan
+    from tidemill.binder.scope import Scope
+    from tidemill.catalog.catalog import Catalog
+
+__all__ = ["Context"]
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """The names in force at one place of a statement.
+
+    Attributes:
+        catalog: What is registered.
+        tables: The names defined by WITH, in lower case.
+        outer: The scope of the enclosing query, inside a subquery that may refer to it.
+        uses: Collects what the statement refers to in the catalog.
+    """
+
+    catalog: Catalog
+    tables: Mapping[str, Plan] = field(default_factory=dict)
+    outer: Scope | None = None
+    uses: set[str] = field(default_factory=set)
+
+    def with_table(self, name: str, plan: Plan) -> Context:
+        """The context in which ``name`` stands for a query."""
+        return replace(self, tables={**self.tables, name.lower(): plan})
+
+    def with_outer(self, scope: Scope | None) -> Context:
+        """The context inside a subquery of a query with this scope."""
+        return replace(self, outer=scope)

@@ -1,0 +1,216 @@
+"""CREATE: from statements to catalog entries."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, assert_never
+
+from tidemill.algebra.bounds import unbounded_state
+from tidemill.algebra.expr import Column
+from tidemill.algebra.plan import Validity
+from tidemill.binder.context import Context
+from tidemill.binder.expressions import ExpressionBinder
+from tidemill.binder.queries import bind_query
+from tidemill.binder.scope import Scope, ScopeColumn
+from tidemill.binder.types import bind_type
+from tidemill.catalog.entries import (
+    DerivedStreamEntry,
+    Entry,
+    FunctionEntry,
+    QueryEntry,
+    RelationEntry,
+    StreamEntry,
+)
+from tidemill.catalog.functions import is_aggregate, is_scalar
+from tidemill.errors import BindError, PlanError, closest
+from tidemill.lang.statements import (
+    ColumnDefinition,
+    CreateDerivedStream,
+    CreateFunction,
+    CreateQuery,
+    CreateRelation,
+    CreateStream,
+    Name,
+    Select,
+)
+from tidemill.lang.unparse import unparse
+from tidemill.model.schema import Field, Schema
+from tidemill.model.time import END_OF_TIME
+from tidemill.model.types import BIGINT, INTEGER, TIMESTAMP, Kind
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+    from tidemill.algebra.plan import Plan
+    from tidemill.catalog.catalog import Catalog
+    from tidemill.lang.statements import Duration
+
+__all__ = ["Definition", "check_bounded", "define", "plan_query"]
+
+Definition = (
+    CreateStream | CreateRelation | CreateDerivedStream | CreateFunction | CreateQuery | Select
+)
+
+
+def define(statement: Definition, catalog: Catalog, *, allow_unbounded: bool = False) -> Entry:
+    """The entry a statement would add to the catalog.
+
+    Args:
+        statement: What to define.
+        catalog: What is registered already.
+        allow_unbounded: Accept queries whose state can grow without bound.
+
+    Raises:
+        BindError: Something in the statement does not exist or does not fit.
+        PlanError: The query could not run in bounded memory.
+    """
+    match statement:
+        case CreateStream():
+            return _stream(statement)
+        case CreateRelation():
+            return _relation(statement)
+        case CreateFunction():
+            return _function(statement, catalog)
+        case CreateDerivedStream(name, query):
+            plan, uses = plan_query(query, catalog, allow_unbounded=allow_unbounded)
+            return DerivedStreamEntry(name.text, plan, unparse(statement), uses)
+        case CreateQuery(name, query, sink):
+            plan, uses = plan_query(query, catalog, allow_unbounded=allow_unbounded)
+            return QueryEntry(name.text, plan, unparse(statement), uses, sink)
+        case Select(query):
+            plan, uses = plan_query(query, catalog, allow_unbounded=allow_unbounded)
+            return QueryEntry(catalog.unused_query_name(), plan, unparse(statement), uses)
+        case _:
+            assert_never(statement)
+
+
+def plan_query(
+    query: exp.Expr, catalog: Catalog, *, allow_unbounded: bool = False
+) -> tuple[Plan, frozenset[str]]:
+    """The plan of a query, and what it uses of the catalog."""
+    context = Context(catalog)
+    plan = bind_query(query, context)
+    if not allow_unbounded:
+        check_bounded(plan)
+    return plan, frozenset(context.uses)
+
+
+def check_bounded(plan: Plan) -> None:
+    """Refuse a plan that would have to remember every row for ever (K50).
+
+    Raises:
+        PlanError: It would.
+    """
+    found = unbounded_state(plan)
+    if found is not None:
+        raise PlanError(
+            f"{type(found.operator).__name__} above this window would keep every row for ever",
+            span=found.window.span,
+            hint="give the window a size, or allow it with connect(unbounded_state=True)",
+        )
+
+
+def _stream(statement: CreateStream) -> StreamEntry:
+    schema = _schema(statement.columns)
+    time_column = None
+    if statement.ordered_by is not None:
+        time_column = _time_column(schema, statement.ordered_by, "ORDERED BY")
+        fields = (Field(f.name, f.type, f.nullable and f.name != time_column) for f in schema)
+        schema = Schema(tuple(fields))
+    elif statement.within is not None:
+        raise BindError(
+            "WITHIN needs ORDERED BY",
+            span=statement.within.span,
+            hint="rows ordered by their arrival are never out of order",
+        )
+    within, idle = statement.within, statement.idle_after
+    return StreamEntry(
+        statement.name.text,
+        schema,
+        statement.source,
+        time_column,
+        0 if within is None else _duration(within, "WITHIN", least=0),
+        statement.late,
+        None if idle is None else _duration(idle, "IDLE AFTER", least=1),
+    )
+
+
+def _relation(statement: CreateRelation) -> RelationEntry:
+    schema = _schema(statement.columns)
+    validity = None
+    if statement.validity is not None:
+        start, end = statement.validity.start, statement.validity.end
+        validity = Validity(
+            _time_column(schema, start, "VALID FROM"),
+            None if end is None else _time_column(schema, end, "TO"),
+        )
+    return RelationEntry(statement.name.text, schema, statement.source, validity)
+
+
+def _function(statement: CreateFunction, catalog: Catalog) -> FunctionEntry:
+    name = statement.name
+    if is_scalar(name.text) or is_aggregate(name.text):
+        raise BindError(
+            f'"{name.text}" is a function of the language',
+            span=name.span,
+            hint="choose another name",
+        )
+    parameters = _schema(statement.parameters)
+    columns = tuple(
+        ScopeColumn(None, None, field.name, Column(field.name, field.type)) for field in parameters
+    )
+    context = Context(catalog)
+    body = ExpressionBinder(Scope(columns), context).bind(statement.body)
+    type_ = INTEGER if body.type.kind is Kind.NULL else body.type
+    return FunctionEntry(
+        name.text,
+        parameters.fields,
+        statement.body,
+        Field(name.text, type_),
+        unparse(statement),
+        frozenset(context.uses),
+    )
+
+
+def _schema(columns: tuple[ColumnDefinition, ...]) -> Schema:
+    seen: set[str] = set()
+    fields = []
+    for column in columns:
+        if column.name.text.lower() in seen:
+            raise BindError(
+                f'column "{column.name.text}" is declared twice',
+                span=column.name.span,
+                hint="names differ by more than upper and lower case",
+            )
+        seen.add(column.name.text.lower())
+        fields.append(Field(column.name.text, bind_type(column.type), column.nullable))
+    return Schema(tuple(fields))
+
+
+def _time_column(schema: Schema, name: Name, clause: str) -> str:
+    for field in schema:
+        if field.name.lower() == name.text.lower():
+            break
+    else:
+        raise BindError(
+            f'column "{name.text}" of {clause} is not declared',
+            span=name.span,
+            hint=closest(name.text, schema.names),
+        )
+    if field.type not in (TIMESTAMP, BIGINT):
+        raise BindError(
+            f'column "{field.name}" of {clause} is {field.type}',
+            span=name.span,
+            hint="time is a TIMESTAMP, or a BIGINT of microseconds since 1970",
+        )
+    return field.name
+
+
+def _duration(duration: Duration, clause: str, *, least: int) -> int:
+    if not least <= duration.microseconds < END_OF_TIME:
+        wanted = "positive" if least else "not be negative"
+        raise BindError(
+            f"{clause} must be {wanted}" if least else f"{clause} must {wanted}",
+            span=duration.span,
+            hint="write a duration such as 2 SECONDS",
+        )
+    return duration.microseconds

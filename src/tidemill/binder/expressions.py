@@ -1,0 +1,374 @@
+"""From expressions in the text to bound, typed expressions.
+
+``ExpressionBinder`` turns one syntax node into one expression. What a clause treats in its own way
+(aggregates, subqueries, group keys) comes in as ``special``: it sees every node first and may answer
+for it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from tidemill.algebra.evaluate import evaluate
+from tidemill.algebra.expr import Case, Cast, Expr, Literal
+from tidemill.binder.scope import Scope, ScopeColumn
+from tidemill.binder.types import bind_type
+from tidemill.catalog.entries import function_use
+from tidemill.catalog.functions import cast, is_aggregate, scalar_call
+from tidemill.errors import BindError
+from tidemill.lang.spans import span_of
+from tidemill.lang.unparse import unparse
+from tidemill.model.time import UNITS
+from tidemill.model.types import (
+    BIGINT,
+    BOOLEAN,
+    DOUBLE,
+    INTEGER,
+    MAX_PRECISION,
+    NULL,
+    VARCHAR,
+    Kind,
+    common_type,
+    converts,
+    decimal,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from tidemill.binder.context import Context
+    from tidemill.catalog.entries import FunctionEntry
+
+__all__ = ["ExpressionBinder", "aggregate_calls", "no_special"]
+
+_BINARY: dict[type[exp.Expr], str] = {
+    exp.Add: "+",
+    exp.Sub: "-",
+    exp.Mul: "*",
+    exp.Div: "/",
+    exp.IntDiv: "//",
+    exp.Mod: "%",
+    exp.DPipe: "||",
+    exp.EQ: "=",
+    exp.NEQ: "<>",
+    exp.LT: "<",
+    exp.LTE: "<=",
+    exp.GT: ">",
+    exp.GTE: ">=",
+    exp.NullSafeEQ: "is_not_distinct",
+    exp.NullSafeNEQ: "is_distinct",
+    exp.And: "and",
+    exp.Or: "or",
+}
+_MONTHS = {"MONTH": 1, "QUARTER": 3, "YEAR": 12}
+_INT_LIMIT, _BIGINT_LIMIT = 2**31, 2**63
+
+
+def no_special(_: exp.Expr) -> Expr | None:
+    """The hook of a place where nothing is special."""
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class ExpressionBinder:
+    """Binds expressions over one scope."""
+
+    scope: Scope
+    context: Context
+    special: Callable[[exp.Expr], Expr | None] = no_special
+
+    def predicate(self, node: exp.Expr, clause: str) -> Expr:
+        """A condition.
+
+        Raises:
+            BindError: It is not BOOLEAN.
+        """
+        expr = self.bind(node)
+        if expr.type.kind is Kind.NULL:
+            return Cast(expr, BOOLEAN)
+        if expr.type != BOOLEAN:
+            raise BindError(
+                f"{clause} needs a condition, this is {expr.type}",
+                span=span_of(node),
+                hint="compare it with something, as in … > 0",
+            )
+        return expr
+
+    def bind(self, node: exp.Expr) -> Expr:
+        """The expression a node means.
+
+        Raises:
+            BindError: A name, a type or a number of arguments does not fit.
+        """
+        answer = self.special(node)
+        if answer is not None:
+            return answer
+        if type(node) in _BINARY:
+            return self._binary(node)
+        match node:
+            case exp.Paren():
+                return self.bind(node.this)
+            case exp.Column():
+                if isinstance(node.this, exp.Star):
+                    raise _star(node)
+                return self.scope.resolve(node)
+            case exp.Literal() | exp.Null() | exp.Boolean():
+                return _literal(node)
+            case exp.Neg():
+                return self._negative(node)
+            case exp.Not():
+                return self._call(node, "not", node.this)
+            case exp.Is():
+                return self._is(node)
+            case exp.Like() | exp.ILike() | exp.Escape():
+                return self._like(node)
+            case exp.Between():
+                return self._between(node)
+            case exp.In() if not node.args.get("query"):
+                return self._call(node, "in", node.this, *node.expressions)
+            case exp.Case():
+                return self._case(node)
+            case exp.Cast() | exp.TryCast():
+                return self._cast(node)
+            case exp.Extract():
+                unit = Literal(node.this.name.lower(), VARCHAR)
+                value = self.bind(node.expression)
+                spans = (span_of(node.this), span_of(node.expression))
+                return scalar_call("date_part", (unit, value), span=span_of(node), spans=spans)
+            case exp.Anonymous():
+                return self._function(node)
+            case exp.Star():
+                raise _star(node)
+            case _:
+                raise BindError(
+                    f"{_kind(node)} cannot stand here",
+                    span=span_of(node),
+                    hint=_HINTS.get(type(node)),
+                )
+
+    def _call(self, node: exp.Expr, name: str, *arguments: exp.Expr) -> Expr:
+        bound = tuple(self.bind(argument) for argument in arguments)
+        spans = tuple(span_of(argument) for argument in arguments)
+        return scalar_call(name, bound, span=span_of(node), spans=spans)
+
+    def _binary(self, node: exp.Expr) -> Expr:
+        left, right = node.this, node.expression
+        if isinstance(node, exp.Add | exp.Sub):
+            sign = 1 if isinstance(node, exp.Add) else -1
+            if isinstance(right, exp.Interval):
+                return self._shift(node, left, right, sign)
+            if isinstance(left, exp.Interval) and sign == 1:
+                return self._shift(node, right, left, sign)
+        return self._call(node, _BINARY[type(node)], left, right)
+
+    def _shift(self, node: exp.Expr, moment: exp.Expr, interval: exp.Interval, sign: int) -> Expr:
+        amount, unit = int(interval.this.name), interval.text("unit").upper()
+        name, factor = ("add_months", _MONTHS[unit]) if unit in _MONTHS else ("", 0)
+        if not name:
+            name, factor = "add_microseconds", UNITS[unit]
+        shift = Literal(sign * amount * factor, BIGINT)
+        return scalar_call(
+            name,
+            (self.bind(moment), shift),
+            span=span_of(node),
+            spans=(span_of(moment), span_of(interval)),
+        )
+
+    def _negative(self, node: exp.Neg) -> Expr:
+        if isinstance(node.this, exp.Literal) and not node.this.is_string:
+            return _number("-" + node.this.name, node)
+        return self._call(node, "neg", node.this)
+
+    def _is(self, node: exp.Is) -> Expr:
+        match node.expression:
+            case exp.Null():
+                return self._call(node, "is_null", node.this)
+            case exp.Boolean():
+                name = "is_true" if node.expression.this else "is_false"
+                return self._call(node, name, node.this)
+            case other:
+                raise BindError(
+                    "IS takes NULL, TRUE or FALSE",
+                    span=span_of(other),
+                    hint="to compare two values, NULLs included, write IS NOT DISTINCT FROM",
+                )
+
+    def _like(self, node: exp.Expr) -> Expr:
+        like, escape = (
+            (node.this, [node.expression]) if isinstance(node, exp.Escape) else (node, [])
+        )
+        name = "ilike" if isinstance(like, exp.ILike) else "like"
+        call = self._call(node, name, like.this, like.expression, *escape)
+        negated = like.args.get("negate")
+        return scalar_call("not", (call,), span=span_of(node)) if negated else call
+
+    def _between(self, node: exp.Between) -> Expr:
+        value, low, high = self.bind(node.this), node.args["low"], node.args["high"]
+        spans = (span_of(node.this), span_of(low)), (span_of(node.this), span_of(high))
+        above = scalar_call(">=", (value, self.bind(low)), span=span_of(node), spans=spans[0])
+        below = scalar_call("<=", (value, self.bind(high)), span=span_of(node), spans=spans[1])
+        return scalar_call("and", (above, below), span=span_of(node))
+
+    def _case(self, node: exp.Case) -> Expr:
+        branches: list[tuple[Expr, Expr]] = []
+        for branch in node.args["ifs"]:
+            if node.this is None:
+                condition = self.predicate(branch.this, "WHEN")
+            else:
+                condition = scalar_call(
+                    "=",
+                    (self.bind(node.this), self.bind(branch.this)),
+                    span=span_of(branch.this),
+                    spans=(span_of(node.this), span_of(branch.this)),
+                )
+            branches.append((condition, self.bind(branch.args["true"])))
+        default = node.args.get("default")
+        otherwise = Literal(None, NULL) if default is None else self.bind(default)
+        places = [branch.args["true"] for branch in node.args["ifs"]]
+        values = _unified([*(v for _, v in branches), otherwise], [*places, default or node])
+        conditions = [condition for condition, _ in branches]
+        pairs = tuple(zip(conditions, values[:-1], strict=True))
+        return Case(pairs, values[-1], values[-1].type)
+
+    def _cast(self, node: exp.Cast | exp.TryCast) -> Expr:
+        target = bind_type(node.args["to"])
+        expr = cast(self.bind(node.this), target, span=span_of(node))
+        if isinstance(expr, Cast) and isinstance(expr.input, Literal) and target.is_temporal:
+            value = evaluate(expr, {})
+            if value is None and expr.input.value is not None:
+                raise BindError(
+                    f"{expr.input.value!r} is not a {target}",
+                    span=span_of(node),
+                    hint="write it as '2026-01-31' or '2026-01-31 23:59:59.5'",
+                )
+            return Literal(value, target)
+        return expr
+
+    def _function(self, node: exp.Anonymous) -> Expr:
+        name = node.name
+        if is_aggregate(name):
+            raise BindError(
+                f"aggregate {name.upper()} is not allowed here",
+                span=span_of(node),
+                hint="aggregates stand in SELECT and HAVING; a condition on one goes into HAVING",
+            )
+        distinct = next((a for a in node.expressions if isinstance(a, exp.Distinct)), None)
+        if distinct is not None:
+            raise BindError(
+                f"DISTINCT has no meaning in {name}, which is not an aggregate",
+                span=span_of(distinct) or span_of(node),
+                hint="leave DISTINCT out",
+            )
+        defined = self.context.catalog.find_function(name)
+        if defined is not None:
+            return self._expanded(node, defined)
+        return self._call(node, name, *node.expressions)
+
+    def _expanded(self, node: exp.Anonymous, function: FunctionEntry) -> Expr:
+        """The body of a function people defined, with its parameters replaced by the arguments."""
+        self.context.uses.add(function_use(function.name))
+        wanted = function.parameters
+        signature = ", ".join(f"{p.name} {p.type}" for p in wanted)
+        if len(node.expressions) != len(wanted):
+            raise BindError(
+                f"{function.name} takes {len(wanted)} arguments, not {len(node.expressions)}",
+                span=span_of(node),
+                hint=f"it is {function.name}({signature})",
+            )
+        columns = []
+        for parameter, argument in zip(wanted, node.expressions, strict=True):
+            value = self.bind(argument)
+            if not converts(value.type, parameter.type):
+                raise BindError(
+                    f'{function.name} wants {parameter.type} for "{parameter.name}", this is '
+                    f"{value.type}",
+                    span=span_of(argument),
+                    hint=f"write CAST(… AS {parameter.type})",
+                )
+            converted = cast(value, parameter.type, span=span_of(argument))
+            columns.append(ScopeColumn(None, None, parameter.name, converted))
+        inner = ExpressionBinder(Scope(tuple(columns)), self.context)
+        return cast(inner.bind(function.body), function.result.type, span=span_of(node))
+
+
+def aggregate_calls(node: exp.Expr) -> list[exp.Expr]:
+    """The outermost aggregate calls of an expression, with their FILTER, outside of subqueries."""
+    if isinstance(node, exp.Filter):
+        return [node]
+    if isinstance(node, exp.Anonymous) and is_aggregate(node.name):
+        return [node]
+    if isinstance(node, exp.Query):
+        return []
+    return [call for child in node.iter_expressions() for call in aggregate_calls(child)]
+
+
+def _unified(values: Sequence[Expr], places: Sequence[exp.Expr]) -> list[Expr]:
+    """The values of a CASE converted to the type they have in common."""
+    common = NULL
+    for value, place in zip(values, places, strict=True):
+        wider = common_type(common, value.type)
+        if wider is None:
+            raise BindError(
+                f"the values of CASE have no common type: {common} and {value.type}",
+                span=span_of(place),
+                hint=f"write CAST(… AS {common})",
+            )
+        common = wider
+    target = INTEGER if common == NULL else common
+    return [cast(value, target) for value in values]
+
+
+def _literal(node: exp.Expr) -> Literal:
+    match node:
+        case exp.Null():
+            return Literal(None, NULL)
+        case exp.Boolean():
+            return Literal(bool(node.this), BOOLEAN)
+        case exp.Literal(is_string=True):
+            return Literal(node.name, VARCHAR)
+        case _:
+            return _number(node.name, node)
+
+
+def _number(text: str, node: exp.Expr) -> Literal:
+    if "e" in text.lower():
+        return Literal(float(text), DOUBLE)
+    value = Decimal(text)
+    digits = value.as_tuple()
+    if "." in text:
+        scale = len(text.partition(".")[2])
+        precision = max(len(digits.digits), scale, 1)
+        if precision <= MAX_PRECISION:
+            return Literal(value, decimal(precision, scale))
+    elif -_INT_LIMIT <= value < _INT_LIMIT:
+        return Literal(int(value), INTEGER)
+    elif -_BIGINT_LIMIT <= value < _BIGINT_LIMIT:
+        return Literal(int(value), BIGINT)
+    raise BindError(
+        "the number has too many digits",
+        span=span_of(node),
+        hint="BIGINT goes to 9223372036854775807; with an exponent, as in 1e30, it is a DOUBLE",
+    )
+
+
+_HINTS: dict[type[exp.Expr], str] = {
+    exp.Interval: "an INTERVAL can only be added to or taken from a TIMESTAMP or DATE",
+    exp.Window: "functions OVER a window have no counterpart here; put a window behind the stream "
+    "in FROM and aggregate",
+}
+
+
+def _kind(node: exp.Expr) -> str:
+    return "a function with OVER" if isinstance(node, exp.Window) else f"“{unparse(node)}”"
+
+
+def _star(node: exp.Expr) -> BindError:
+    return BindError(
+        "* cannot stand here",
+        span=span_of(node),
+        hint="it stands in the SELECT list or in COUNT(*)",
+    )

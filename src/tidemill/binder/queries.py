@@ -1,0 +1,189 @@
+"""Queries: SELECT blocks, set operations, stream operators and WITH, put together.
+
+``bind_query`` gives the logical plan as a graph: equal parts are one object (K40, step 4).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from tidemill.algebra.expr import Column, Named
+from tidemill.algebra.plan import (
+    Difference,
+    Distinct,
+    Intersect,
+    Plan,
+    Project,
+    StrictDifference,
+    Union,
+)
+from tidemill.algebra.tree import share
+from tidemill.binder.scope import has_outer
+from tidemill.binder.select import Selected, bind_select
+from tidemill.binder.sources import apply_stream_operator
+from tidemill.binder.subqueries import Inner
+from tidemill.catalog.functions import cast
+from tidemill.errors import BindError
+from tidemill.lang.spans import span_of
+from tidemill.lang.windows import StreamOperator
+from tidemill.model.types import common_type
+
+if TYPE_CHECKING:
+    from tidemill.binder.context import Context
+    from tidemill.model.types import DataType
+
+__all__ = ["bind_query"]
+
+
+def bind_query(node: exp.Expr, context: Context) -> Plan:
+    """The plan of a query.
+
+    Raises:
+        BindError: A name, a type or a clause does not fit.
+    """
+    return share(_bind(node, context))
+
+
+def _bind(node: exp.Expr, context: Context) -> Plan:
+    context = _with_tables(node, context)
+    match node:
+        case exp.Select():
+            return _select(node, context).finished()
+        case exp.SetOperation():
+            return _set_operation(node, context)
+        case exp.Subquery() | exp.Paren():
+            _refuse_modifiers(node)
+            return _bind(node.this, context)
+        case StreamOperator():
+            return apply_stream_operator(node, _bind(node.this, context))
+        case exp.Table():
+            raise BindError(
+                f'"{node.name}" alone is not a query',
+                span=span_of(node),
+                hint=f"select from it: SELECT * FROM {node.name}",
+            )
+        case _:
+            raise BindError(
+                "this is not a query", span=span_of(node), hint="a query begins with SELECT"
+            )
+
+
+def _select(node: exp.Select, context: Context) -> Selected:
+    return bind_select(node, context, _bind, _bind_inner)
+
+
+def _bind_inner(node: exp.Expr, context: Context) -> Inner:
+    """A subquery in an expression, which may refer to the enclosing query."""
+    while isinstance(node, exp.Subquery | exp.Paren):
+        _refuse_modifiers(node)
+        node = node.this
+    if isinstance(node, exp.Select):
+        selected = _select(node, _with_tables(node, context))
+        columns = tuple(column.expr for column in selected.columns)
+        if selected.correlated or any(map(has_outer, columns)):
+            return Inner(selected.plan, columns, selected.correlated)
+        plan = selected.finished()
+    else:
+        plan = _bind(node, context.with_outer(None))
+    return Inner(plan, tuple(Column(f.name, f.type) for f in plan.schema), ())
+
+
+def _with_tables(node: exp.Expr, context: Context) -> Context:
+    """The context with the names a WITH clause defines; each sees those before it."""
+    with_ = node.args.get("with_")
+    if with_ is None:
+        return context
+    if with_.args.get("recursive"):
+        raise BindError(
+            "WITH RECURSIVE is not supported",
+            span=span_of(with_),
+            hint="a query cannot refer to its own answer",
+        )
+    seen: set[str] = set()
+    for table in with_.expressions:
+        if table.alias.lower() in seen:
+            raise BindError(
+                f'WITH defines "{table.alias}" twice',
+                span=span_of(table.args["alias"]),
+                hint="choose another name",
+            )
+        seen.add(table.alias.lower())
+        if table.args["alias"].args.get("columns"):
+            raise BindError(
+                "WITH cannot rename columns",
+                span=span_of(table.args["alias"]),
+                hint="name them in the query, as in SELECT x AS y",
+            )
+        context = context.with_table(table.alias, _bind(table.this, context.with_outer(None)))
+    return context
+
+
+def _set_operation(node: exp.SetOperation, context: Context) -> Plan:
+    _refuse_modifiers(node)
+    left, right = _aligned(node, _bind(node.this, context), _bind(node.expression, context))
+    distinct = bool(node.args.get("distinct"))
+    match node:
+        case exp.Union():
+            plan: Plan = Union(left, right)
+            return Distinct(plan) if distinct else plan
+        case exp.Except():
+            # EXCEPT keeps each row once if the right side does not have it at all (erratum E5).
+            return StrictDifference(Distinct(left), right) if distinct else Difference(left, right)
+        case exp.Intersect():
+            return (
+                Intersect(Distinct(left), Distinct(right)) if distinct else Intersect(left, right)
+            )
+        case _:
+            raise AssertionError(f"{type(node).__name__} is not a set operation of the grammar")
+
+
+def _aligned(node: exp.SetOperation, left: Plan, right: Plan) -> tuple[Plan, Plan]:
+    """Both sides with the same types; the names are those of the left side."""
+    word = type(node).__name__.upper()
+    if len(left.schema) != len(right.schema):
+        raise BindError(
+            f"{word} of {len(left.schema)} and {len(right.schema)} columns",
+            span=span_of(node.expression),
+            hint="both queries must have the same number of columns",
+        )
+    types: list[DataType] = []
+    for number, (a, b) in enumerate(zip(left.schema, right.schema, strict=True), start=1):
+        common = common_type(a.type, b.type)
+        if common is None:
+            raise BindError(
+                f"column {number} of {word} is {a.type} on the left and {b.type} on the right",
+                span=span_of(node.expression),
+                hint="convert one of them with CAST",
+            )
+        types.append(common)
+    return _converted(left, types), _converted(right, types)
+
+
+def _converted(plan: Plan, types: list[DataType]) -> Plan:
+    if list(plan.schema.types) == types:
+        return plan
+    return Project(
+        plan,
+        tuple(
+            Named(field.name, cast(Column(field.name, field.type), type_))
+            for field, type_ in zip(plan.schema, types, strict=True)
+        ),
+    )
+
+
+def _refuse_modifiers(node: exp.Expr) -> None:
+    for key in ("order", "limit", "offset"):
+        if node.args.get(key):
+            raise BindError(
+                f"{'ORDER BY' if key == 'order' else key.upper()} is not supported",
+                span=span_of(node.args[key]) or span_of(node),
+                hint="an answer is a bag of rows at every instant; sort what you read of it",
+            )
+    if node.args.get("by_name") or node.args.get("side") or node.args.get("kind"):
+        raise BindError(
+            "only UNION, EXCEPT and INTERSECT [ALL] are supported",
+            span=span_of(node),
+            hint="columns are matched by their position",
+        )

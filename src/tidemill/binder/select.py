@@ -1,0 +1,409 @@
+"""SELECT: from one query block to a plan.
+
+The order is that of SQL: FROM, WHERE, GROUP BY, HAVING, SELECT, DISTINCT. The plan is built as if
+windows were not there; they are already part of what FROM gave (K40).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from tidemill.algebra.expr import AggregateCall, Column, Expr, Named, conjunction
+from tidemill.algebra.plan import Aggregate, Distinct, Filter, NamedAggregate, Plan, Project
+from tidemill.algebra.text import aggregate_text, expr_text
+from tidemill.binder.expressions import ExpressionBinder, aggregate_calls
+from tidemill.binder.scope import Scope, correlation, fresh_name, has_outer
+from tidemill.binder.sources import bind_from
+from tidemill.binder.subqueries import Inner, Subqueries, has_subquery
+from tidemill.catalog.functions import aggregate_call, cast, scalar_call
+from tidemill.errors import BindError
+from tidemill.lang.spans import span_of
+from tidemill.lang.unparse import unparse
+from tidemill.model.types import INTEGER, Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tidemill.binder.context import Context
+    from tidemill.binder.sources import BindQuery
+
+__all__ = ["Selected", "bind_select"]
+
+_SUPPORTED = frozenset(
+    {"kind", "expressions", "from_", "joins", "where", "group", "having", "distinct", "with_"}
+)
+_REFUSED = {
+    "order": ("ORDER BY", "an answer is a bag of rows at every instant; sort what you read of it"),
+    "limit": ("LIMIT", "an answer is a bag of rows at every instant; use a window, or MIN and MAX"),
+    "offset": ("OFFSET", "an answer is a bag of rows at every instant"),
+    "qualify": ("QUALIFY", "put a window behind the stream in FROM, aggregate, and use HAVING"),
+    "windows": ("WINDOW", "put the window behind the stream in FROM"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Selected:
+    """A bound query block, before its SELECT list is applied.
+
+    Attributes:
+        plan: The rows the SELECT list looks at.
+        columns: The SELECT list.
+        correlated: Conditions over these rows and the enclosing query.
+        distinct: Whether equal rows count once.
+    """
+
+    plan: Plan
+    columns: tuple[Named, ...]
+    correlated: tuple[Expr, ...]
+    distinct: bool
+
+    def finished(self) -> Plan:
+        """The plan of the whole block."""
+        assert not self.correlated, "only the enclosing query can finish a correlated block"
+        plan = self.plan
+        if not _is_identity(plan, self.columns):
+            plan = Project(plan, self.columns)
+        return Distinct(plan) if self.distinct else plan
+
+
+def bind_select(
+    select: exp.Select,
+    context: Context,
+    bind_query: BindQuery,
+    bind_inner: Callable[[exp.Expr, Context], Inner],
+) -> Selected:
+    """One query block.
+
+    Raises:
+        BindError: A clause is not supported, or something in it does not fit.
+    """
+    _refuse_clauses(select)
+    block = _Block(select, context, bind_inner)
+    block.read(bind_query)
+    if select.args.get("group") or block.aggregate_nodes():
+        return block.grouped()
+    if (having := select.args.get("having")) is not None:
+        raise BindError(
+            "HAVING needs GROUP BY or an aggregate",
+            span=span_of(having.this),
+            hint="a condition on single rows goes into WHERE",
+        )
+    return block.plain()
+
+
+class _Block:
+    """The parts of one query block while it is bound."""
+
+    def __init__(
+        self,
+        select: exp.Select,
+        context: Context,
+        bind_inner: Callable[[exp.Expr, Context], Inner],
+    ) -> None:
+        self.select = select
+        self.context = context
+        self.bind_inner = bind_inner
+        self.items: list[exp.Expr] = select.expressions
+        self.distinct = select.args.get("distinct") is not None
+
+    def read(self, bind_query: BindQuery) -> None:
+        """FROM and WHERE."""
+        source = bind_from(self.select, self.context, bind_query)
+        self.scope = source.scope
+        binder = ExpressionBinder(self.scope, self.context)
+        where = self.select.args.get("where")
+        nodes = _conditions(where.this) if where is not None else []
+        bound = [binder.predicate(node, "WHERE") for node in nodes if not has_subquery(node)]
+        self.correlated = tuple(part for part in bound if has_outer(part))
+        plan, rest = source.plan([part for part in bound if not has_outer(part)])
+        plan = Filter(plan, conjunction(*rest)) if rest else plan
+        self.rows = self._subqueries(plan, self.scope)
+        for node in nodes:
+            if has_subquery(node):
+                self.rows.condition(node, self._with_subqueries(self.scope, self.rows), "WHERE")
+
+    def plain(self) -> Selected:
+        """A block without aggregation."""
+        binder = self._with_subqueries(self.scope, self.rows)
+        columns = self._columns(binder)
+        return Selected(self.rows.plan, columns, self.correlated, self.distinct)
+
+    def grouped(self) -> Selected:
+        """A block with aggregation: GROUP BY, the aggregates, HAVING, SELECT."""
+        inner = Scope(self.scope.columns)
+        rows = ExpressionBinder(inner, self.context)
+        groups = _Groups(rows)
+        for node in self._group_nodes():
+            groups.add_key(node)
+        correlated = tuple(groups.correlate(part, self.select) for part in self.correlated)
+        for call in self.aggregate_nodes():
+            groups.add_aggregate(call)
+        above = self._subqueries(groups.plan(self.rows.plan), None)
+
+        def special(node: exp.Expr) -> Expr | None:
+            compute = above.special(node)
+            return compute(binder) if compute is not None else groups.answer(node)
+
+        binder = ExpressionBinder(inner, self.context, special)
+        having = self.select.args.get("having")
+        for node in _conditions(having.this) if having is not None else []:
+            if has_subquery(node):
+                above.condition(node, binder, "HAVING")
+            else:
+                above.plan = Filter(above.plan, binder.predicate(node, "HAVING"))
+        columns = self._columns(binder, groups)
+        return Selected(above.plan, columns, correlated, self.distinct)
+
+    def aggregate_nodes(self) -> list[exp.Expr]:
+        """The aggregate calls of SELECT and HAVING."""
+        having = self.select.args.get("having")
+        nodes = [*self.items, *([having.this] if having is not None else [])]
+        return [call for node in nodes for call in aggregate_calls(node)]
+
+    def _subqueries(self, plan: Plan, scope: Scope | None) -> Subqueries:
+        return Subqueries(plan, scope, self.context, self.bind_inner)
+
+    def _with_subqueries(self, scope: Scope, rows: Subqueries) -> ExpressionBinder:
+        def special(node: exp.Expr) -> Expr | None:
+            compute = rows.special(node)
+            return compute(binder) if compute is not None else None
+
+        binder = ExpressionBinder(scope, self.context, special)
+        return binder
+
+    def _group_nodes(self) -> list[exp.Expr]:
+        """The expressions of GROUP BY, positions and aliases replaced by what they stand for."""
+        group = self.select.args.get("group")
+        if group is None:
+            return []
+        for key, value in group.args.items():
+            if key != "expressions" and value:
+                raise BindError(
+                    f"GROUP BY {key.replace('_', ' ').upper()} is not supported",
+                    span=span_of(group),
+                    hint="list the columns to group by",
+                )
+        return [self._group_node(node) for node in group.expressions]
+
+    def _group_node(self, node: exp.Expr) -> exp.Expr:
+        if isinstance(node, exp.Literal) and not node.is_string:
+            if not node.is_int or not 1 <= int(node.name) <= len(self.items):
+                raise BindError(
+                    f"GROUP BY {node.name}: there is no such position in SELECT",
+                    span=span_of(node),
+                    hint=f"positions go from 1 to {len(self.items)}",
+                )
+            return self.items[int(node.name) - 1].unalias()
+        if isinstance(node, exp.Column) and not node.table:
+            known = any(c.name.lower() == node.name.lower() for c in self.scope.columns)
+            for item in self.items if not known else []:
+                if isinstance(item, exp.Alias) and item.alias.lower() == node.name.lower():
+                    return item.this
+        return node
+
+    def _columns(
+        self, binder: ExpressionBinder, groups: _Groups | None = None
+    ) -> tuple[Named, ...]:
+        columns: list[Named] = []
+        for item in self.items:
+            for name, expr in self._item(item, binder, groups):
+                typed = cast(expr, INTEGER) if expr.type.kind is Kind.NULL else expr
+                columns.append(Named(fresh_name(name, (c.name for c in columns)), typed))
+        return tuple(columns)
+
+    def _item(
+        self, item: exp.Expr, binder: ExpressionBinder, groups: _Groups | None
+    ) -> list[tuple[str, Expr]]:
+        star = item.this if isinstance(item, exp.Column) else item
+        if not isinstance(star, exp.Star):
+            expr = binder.bind(item.unalias())
+            return [(self._name(item, expr), expr)]
+        for key, value in star.args.items():
+            if value:
+                raise BindError(
+                    f"* {key.replace('_', ' ').upper().strip()} is not supported",
+                    span=span_of(item),
+                    hint="list the columns",
+                )
+        qualifier = item.text("table") or None
+        found = self.scope.star(qualifier)
+        if not found:
+            raise BindError(
+                f'there is no "{qualifier}" in FROM',
+                span=span_of(item),
+                hint=f"FROM has {', '.join(self.scope.qualifiers())}",
+            )
+        if groups is None:
+            return [(column.name, column.expr) for column in found]
+        return [(c.name, groups.key_of(c.expr, c.name, item)) for c in found]
+
+    def _name(self, item: exp.Expr, expr: Expr) -> str:
+        if isinstance(item, exp.Alias):
+            return item.alias
+        if isinstance(item, exp.Column):
+            # As it was declared, not as it is written here.
+            named = (c.name for c in self.scope.columns if c.name.lower() == item.name.lower())
+            return next(named, item.name)
+        return expr.name if isinstance(expr, Column) else unparse(item)
+
+
+class _Groups:
+    """The keys and aggregates of a block, and what expressions above them may say."""
+
+    def __init__(self, rows: ExpressionBinder) -> None:
+        self.rows = rows
+        self.keys: dict[Expr, Named] = {}
+        self.aggregates: dict[AggregateCall, NamedAggregate] = {}
+
+    def add_key(self, node: exp.Expr) -> None:
+        calls = aggregate_calls(node)
+        if calls:
+            raise BindError(
+                "an aggregate cannot be grouped by",
+                span=span_of(calls[0]),
+                hint="aggregate in a subquery in FROM and group its result",
+            )
+        self._key(self.rows.bind(node))
+
+    def correlate(self, part: Expr, select: exp.Select) -> Expr:
+        """Group by the inner side of outer = inner as well; the condition over the groups."""
+        sides = correlation(part)
+        if sides is None:
+            raise BindError(
+                "a subquery with aggregates can refer to the outer query by equality only",
+                span=span_of(select),
+                hint="compare an inner with an outer column by =",
+            )
+        outer, own = sides
+        return scalar_call("=", (outer, Column(self._key(own).name, own.type)))
+
+    def add_aggregate(self, node: exp.Expr) -> None:
+        call = self._call(node)
+        if call not in self.aggregates:
+            name = fresh_name(aggregate_text(call), self._taken())
+            self.aggregates[call] = NamedAggregate(name, call)
+
+    def plan(self, rows: Plan) -> Plan:
+        return Aggregate(rows, tuple(self.keys.values()), tuple(self.aggregates.values()))
+
+    def answer(self, node: exp.Expr) -> Expr | None:
+        """What an aggregate or a grouped expression is above the aggregation."""
+        if isinstance(node, exp.Filter) or aggregate_calls(node) == [node]:
+            found = self.aggregates[self._call(node)]
+            return Column(found.name, found.call.type)
+        if aggregate_calls(node) or has_subquery(node) or isinstance(node, exp.Literal | exp.Null):
+            return None
+        bound = self.rows.bind(node)
+        if isinstance(node, exp.Column):
+            return self.key_of(bound, node.name, node)
+        key = self.keys.get(bound)
+        return None if key is None else Column(key.name, key.expr.type)
+
+    def key_of(self, expr: Expr, name: str, node: exp.Expr) -> Expr:
+        key = self.keys.get(expr)
+        if key is None:
+            raise BindError(
+                f'column "{name}" is neither grouped nor aggregated',
+                span=span_of(node),
+                hint=f"add it to GROUP BY, or use an aggregate such as MAX({name})",
+            )
+        return Column(key.name, key.expr.type)
+
+    def _key(self, expr: Expr) -> Named:
+        if expr not in self.keys:
+            typed = cast(expr, INTEGER) if expr.type.kind is Kind.NULL else expr
+            text = expr.name if isinstance(expr, Column) else expr_text(expr)
+            self.keys[expr] = Named(fresh_name(text, self._taken()), typed)
+        return self.keys[expr]
+
+    def _call(self, node: exp.Expr) -> AggregateCall:
+        condition: Expr | None = None
+        call = node
+        if isinstance(node, exp.Filter):
+            call = node.this
+            inner = node.expression.this
+            nested = aggregate_calls(inner)
+            if nested:
+                raise _nested(nested[0])
+            condition = self.rows.predicate(inner, "FILTER")
+        return self._bound_call(call, condition)
+
+    def _bound_call(self, call: exp.Expr, condition: Expr | None) -> AggregateCall:
+        if not isinstance(call, exp.Anonymous):
+            raise BindError(
+                "FILTER stands behind an aggregate",
+                span=span_of(call),
+                hint="as in COUNT(*) FILTER",
+            )
+        arguments = call.expressions
+        distinct = len(arguments) == 1 and isinstance(arguments[0], exp.Distinct)
+        if distinct:
+            arguments = arguments[0].expressions
+        if len(arguments) > 1:
+            raise BindError(
+                f"{call.name.upper()} takes one argument, not {len(arguments)}",
+                span=span_of(call),
+                hint="aggregate one expression at a time",
+            )
+        for argument in arguments:
+            nested = aggregate_calls(argument)
+            if nested:
+                raise _nested(nested[0])
+        star = bool(arguments) and isinstance(arguments[0], exp.Star)
+        argument = None if star or not arguments else self.rows.bind(arguments[0])
+        if argument is None and call.name.lower() != "count":
+            raise BindError(
+                f"{call.name.upper()} needs an argument", span=span_of(call), hint="name a column"
+            )
+        return aggregate_call(
+            call.name, argument, distinct=distinct, condition=condition, span=span_of(call)
+        )
+
+    def _taken(self) -> list[str]:
+        return [
+            *(key.name for key in self.keys.values()),
+            *(aggregate.name for aggregate in self.aggregates.values()),
+        ]
+
+
+def _conditions(node: exp.Expr) -> list[exp.Expr]:
+    """The conditions that must all hold."""
+    if isinstance(node, exp.And):
+        return [*_conditions(node.this), *_conditions(node.expression)]
+    if isinstance(node, exp.Paren) and isinstance(node.this, exp.And | exp.Paren):
+        return _conditions(node.this)
+    return [node]
+
+
+def _is_identity(plan: Plan, columns: tuple[Named, ...]) -> bool:
+    return tuple(c.name for c in columns) == plan.schema.names and all(
+        isinstance(c.expr, Column) and c.expr.name == c.name for c in columns
+    )
+
+
+def _nested(node: exp.Expr) -> BindError:
+    return BindError(
+        "an aggregate cannot contain another",
+        span=span_of(node),
+        hint="aggregate in a subquery in FROM first",
+    )
+
+
+def _refuse_clauses(select: exp.Select) -> None:
+    distinct = select.args.get("distinct")
+    if distinct is not None and distinct.args.get("on"):
+        raise BindError(
+            "DISTINCT ON is not supported",
+            span=span_of(distinct.args["on"]),
+            hint="for the last row of each key, write [PARTITION BY key ROWS 1]",
+        )
+    for key, value in select.args.items():
+        if not value or key in _SUPPORTED:
+            continue
+        word, hint = _REFUSED.get(key, (key.strip("_").replace("_", " ").upper(), None))
+        node = value[0] if isinstance(value, list) else value
+        span = span_of(node) if isinstance(node, exp.Expr) else span_of(select)
+        raise BindError(f"{word} is not supported", span=span or span_of(select), hint=hint)

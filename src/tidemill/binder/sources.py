@@ -1,0 +1,352 @@
+"""FROM: from stream references, subqueries and joins to one plan and the names of its columns.
+
+Columns whose name occurs in one item only keep it; others are called ``alias.name`` above the join.
+A join written with JOIN binds tighter than a comma. Conditions of WHERE that compare several items
+become join conditions where only inner joins are in between (σ_θ(×) = ⋈_θ, K30).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, TypeAlias
+
+from sqlglot import exp
+
+from tidemill.algebra.expr import TRUE, Column, Expr, conjunction, conjuncts, used_columns
+from tidemill.algebra.plan import (
+    Dstream,
+    Istream,
+    Join,
+    JoinKind,
+    Plan,
+    Relation,
+    Rstream,
+    Source,
+    Window,
+)
+from tidemill.algebra.tree import transform_up
+from tidemill.binder.expressions import ExpressionBinder
+from tidemill.binder.scope import Scope, ScopeColumn, fresh_name
+from tidemill.binder.windows import bind_window
+from tidemill.catalog.entries import (
+    DerivedStreamEntry,
+    Entry,
+    FunctionEntry,
+    QueryEntry,
+    RelationEntry,
+    StreamEntry,
+    object_use,
+)
+from tidemill.catalog.functions import scalar_call
+from tidemill.errors import BindError, closest
+from tidemill.lang.spans import span_of
+from tidemill.lang.windows import StreamOperator, Windowed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from tidemill.binder.context import Context
+
+__all__ = ["From", "apply_stream_operator", "bind_from"]
+
+BindQuery: TypeAlias = "Callable[[exp.Expr, Context], Plan]"
+
+_OPERATORS: dict[str, type[Istream | Dstream | Rstream]] = {
+    "ISTREAM": Istream,
+    "DSTREAM": Dstream,
+    "RSTREAM": Rstream,
+}
+_SIDES = {
+    "": JoinKind.INNER,
+    "LEFT": JoinKind.LEFT,
+    "RIGHT": JoinKind.RIGHT,
+    "FULL": JoinKind.FULL,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Item:
+    """One FROM item: its plan, what it is called, and what its columns are called in the query."""
+
+    plan: Plan
+    alias: str | None
+    table: str | None
+    node: exp.Expr
+    names: tuple[str, ...] = ()
+
+    def columns(self) -> tuple[ScopeColumn, ...]:
+        return tuple(
+            ScopeColumn(self.alias, self.table, field_.name, Column(name, field_.type))
+            for field_, name in zip(self.plan.schema, self.names, strict=True)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Joined:
+    """Two parts of FROM and how they are joined."""
+
+    left: _Tree
+    right: _Tree
+    kind: JoinKind
+    condition: Expr
+    names: tuple[str, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "names", self.left.names + self.right.names)
+
+
+_Tree: TypeAlias = _Item | _Joined
+
+
+@dataclass(frozen=True, slots=True)
+class From:
+    """A bound FROM clause: the columns in sight, and a plan once the conditions are known."""
+
+    tree: _Tree
+    scope: Scope
+
+    def plan(self, conditions: Sequence[Expr]) -> tuple[Plan, list[Expr]]:
+        """The joins with the conditions that belong to them, and the conditions that are left."""
+        pool = [part for condition in conditions for part in conjuncts(condition)]
+        plan = _build(self.tree, pool)
+        return plan, pool
+
+
+def bind_from(select: exp.Select, context: Context, bind_query: BindQuery) -> From:
+    """The FROM clause of a SELECT.
+
+    Raises:
+        BindError: There is none, or a name in it is unknown or used twice.
+    """
+    clause = select.args.get("from_")
+    if clause is None:
+        raise BindError(
+            "a query reads at least one stream or relation",
+            span=span_of(select),
+            hint="add FROM with the name of a stream; SHOW STREAMS lists them",
+        )
+    joins: list[exp.Join] = select.args.get("joins") or []
+    nodes = [clause.this, *(join.this for join in joins)]
+    items = _named([_bind_item(node, context, bind_query) for node in nodes])
+    whole: tuple[_Tree, tuple[ScopeColumn, ...]] | None = None
+    group: tuple[_Tree, tuple[ScopeColumn, ...]] = (items[0], items[0].columns())
+    for join, item in zip(joins, items[1:], strict=True):
+        if _is_comma(join):
+            whole = group if whole is None else _comma(whole, group)
+            group = (item, item.columns())
+        else:
+            group = _join(group, item, join, context)
+    tree, columns = group if whole is None else _comma(whole, group)
+    return From(tree, Scope(columns, context.outer))
+
+
+def _bind_item(node: exp.Expr, context: Context, bind_query: BindQuery) -> _Item:
+    plan = _item_plan(node, context, bind_query)
+    table = node.name or None
+    alias_node = node.args.get("alias")
+    alias = (alias_node.name if alias_node else None) or table
+    if alias_node is not None and alias_node.args.get("columns"):
+        raise BindError(
+            "an alias cannot rename columns",
+            span=span_of(alias_node),
+            hint="name them in the subquery, as in SELECT x AS y",
+        )
+    return _Item(plan, alias, table, node)
+
+
+def _item_plan(node: exp.Expr, context: Context, bind_query: BindQuery) -> Plan:
+    match node:
+        case Windowed():
+            plan = _item_plan(node.this, context, bind_query)
+            if isinstance(plan, Relation):
+                raise BindError(
+                    f'"{plan.name}" is a relation and takes no window',
+                    span=span_of(node.window),
+                    hint=f"write {plan.name} alone: its rows are always there",
+                )
+            return bind_window(plan, node.window)
+        case StreamOperator():
+            return apply_stream_operator(node, _item_plan(node.this, context, bind_query))
+        case exp.Table():
+            return _table(node, context)
+        case _:
+            # A FROM item does not see the other items of its clause.
+            return bind_query(node, context.with_outer(None))
+
+
+def apply_stream_operator(node: StreamOperator, plan: Plan) -> Plan:
+    """ISTREAM, DSTREAM or RSTREAM of a plan."""
+    return _OPERATORS[node.kind](plan)
+
+
+def _table(node: exp.Table, context: Context) -> Plan:
+    name = node.name
+    known = context.tables.get(name.lower())
+    if known is not None:
+        return known
+    entry = context.catalog.find(name)
+    if entry is None:
+        names = [*context.tables, *(e.name for e in context.catalog.objects.values())]
+        raise BindError(
+            f'there is no stream or relation "{name}"',
+            span=span_of(node.this),
+            hint=closest(name, names) or "register it with CREATE STREAM or CREATE RELATION",
+        )
+    context.uses.add(object_use(entry.name))
+    return _entry_plan(entry, node)
+
+
+def _entry_plan(entry: Entry, node: exp.Table) -> Plan:
+    match entry:
+        case StreamEntry(name, schema):
+            return Source(name, schema)
+        case RelationEntry(name, schema, _, validity):
+            return Relation(name, schema, validity)
+        case DerivedStreamEntry(_, plan):
+            # Errors about the windows of a view point to the place where the view is used.
+            span = span_of(node)
+            return transform_up(
+                plan, lambda n: replace(n, span=span) if isinstance(n, Window) else None
+            )
+        case QueryEntry(name):
+            raise BindError(
+                f'"{name}" is a query; its answer is not a stream others can read',
+                span=span_of(node.this),
+                hint="define it with CREATE STREAM … AS to read from it",
+            )
+        case FunctionEntry():
+            raise AssertionError("functions have names of their own")
+
+
+def _named(items: list[_Item]) -> list[_Item]:
+    """The items with unique aliases checked and unique column names chosen."""
+    seen: dict[str, _Item] = {}
+    for item in items:
+        if item.alias is None:
+            continue
+        if item.alias.lower() in seen:
+            raise BindError(
+                f'"{item.alias}" stands in FROM twice',
+                span=span_of(item.node),
+                hint=f"give each its own alias, as in {item.table or item.alias} AS other",
+            )
+        seen[item.alias.lower()] = item
+    if len(items) == 1:
+        return [replace(items[0], names=items[0].plan.schema.names)]
+    often = Counter(name.lower() for item in items for name in item.plan.schema.names)
+    taken: list[str] = [name for name, count in often.items() if count > 1]
+    named = []
+    for item in items:
+        names: list[str] = []
+        for name in item.plan.schema.names:
+            names.append(fresh_name(name, taken, alias=item.alias))
+            taken.append(names[-1])
+        named.append(replace(item, names=tuple(names)))
+    return named
+
+
+def _is_comma(join: exp.Join) -> bool:
+    return not any(join.args.get(key) for key in ("side", "kind", "on", "using", "method"))
+
+
+def _comma(
+    left: tuple[_Tree, tuple[ScopeColumn, ...]], right: tuple[_Tree, tuple[ScopeColumn, ...]]
+) -> tuple[_Tree, tuple[ScopeColumn, ...]]:
+    return _Joined(left[0], right[0], JoinKind.INNER, TRUE), left[1] + right[1]
+
+
+def _join(
+    left: tuple[_Tree, tuple[ScopeColumn, ...]], item: _Item, join: exp.Join, context: Context
+) -> tuple[_Tree, tuple[ScopeColumn, ...]]:
+    kind = _join_kind(join, item)
+    columns = left[1] + item.columns()
+    if join.args.get("using"):
+        condition, columns = _using(left[1], item, join, kind)
+        return _Joined(left[0], item, kind, condition), columns
+    on = join.args.get("on")
+    if on is None and kind is not JoinKind.INNER:
+        raise BindError(
+            f"{kind.name} JOIN needs a condition",
+            span=span_of(item.node),
+            hint="add ON … or USING (…)",
+        )
+    binder = ExpressionBinder(Scope(columns), context)
+    condition = TRUE if on is None else binder.predicate(on, "ON")
+    return _Joined(left[0], item, kind, condition), columns
+
+
+def _join_kind(join: exp.Join, item: _Item) -> JoinKind:
+    method, kind = join.args.get("method"), (join.args.get("kind") or "").upper()
+    if method or kind not in ("", "INNER", "OUTER", "CROSS"):
+        raise BindError(
+            f"{str(method or kind).upper()} JOIN is not supported",
+            span=span_of(item.node),
+            hint="the joins are INNER, LEFT, RIGHT, FULL and CROSS JOIN; for semi-joins write "
+            "EXISTS or IN",
+        )
+    return _SIDES[(join.args.get("side") or "").upper()]
+
+
+def _using(
+    left: tuple[ScopeColumn, ...], item: _Item, join: exp.Join, kind: JoinKind
+) -> tuple[Expr, tuple[ScopeColumn, ...]]:
+    """The condition of USING, and the columns with each pair merged into one."""
+    right = item.columns()
+    equalities: list[Expr] = []
+    merged: dict[str, ScopeColumn] = {}
+    for identifier in join.args["using"]:
+        node = exp.Column(this=identifier.copy())
+        a, b = Scope(left).resolve(node), Scope(right).resolve(node)
+        span = span_of(identifier)
+        equalities.append(scalar_call("=", (a, b), span=span, spans=(span, span)))
+        match kind:
+            case JoinKind.INNER | JoinKind.LEFT:
+                value = a
+            case JoinKind.RIGHT:
+                value = b
+            case JoinKind.FULL:
+                value = scalar_call("coalesce", (a, b), span=span)
+        name = next(c.name for c in left if c.name.lower() == identifier.name.lower())
+        merged[name.lower()] = ScopeColumn(None, None, name, value)
+    return conjunction(*equalities), tuple(_merged(left, right, merged))
+
+
+def _merged(
+    left: tuple[ScopeColumn, ...], right: tuple[ScopeColumn, ...], merged: dict[str, ScopeColumn]
+) -> Iterator[ScopeColumn]:
+    """The columns of both sides; a merged one stands where it stood on the left."""
+    for column in (*left, *right):
+        replacement = merged.get(column.name.lower())
+        if replacement is None:
+            yield column
+            continue
+        if not column.merged and column in left:
+            yield replacement
+        # What an earlier USING merged under the same name has been merged once more.
+        if column.qualifier is not None:
+            yield replace(column, merged=True)
+
+
+def _build(tree: _Tree, pool: list[Expr]) -> Plan:
+    """The plan of a part of FROM; takes from the pool the conditions it can apply."""
+    if isinstance(tree, _Item):
+        return tree.plan
+    inner = tree.kind is JoinKind.INNER
+    left = _build(tree.left, pool if inner else [])
+    right = _build(tree.right, pool if inner else [])
+    condition = tree.condition
+    if inner:
+        here = [part for part in pool if _joins(part, tree)]
+        pool[:] = [part for part in pool if not any(part is other for other in here)]
+        condition = conjunction(condition, *here)
+    return Join(left, right, tree.kind, condition, tree.names)
+
+
+def _joins(part: Expr, tree: _Joined) -> bool:
+    used = used_columns(part)
+    return (
+        used <= set(tree.names)
+        and not used.isdisjoint(tree.left.names)
+        and not used.isdisjoint(tree.right.names)
+    )

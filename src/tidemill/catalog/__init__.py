@@ -1,0 +1,1 @@
+"""What is registered: streams, relations, queries and functions."""

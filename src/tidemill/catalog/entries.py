@@ -1,0 +1,143 @@
+"""The entries of the catalog: what the system knows about each registered thing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias, assert_never
+
+from tidemill.lang.statements import LatePolicy, ObjectKind
+from tidemill.model.schema import Schema
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+    from tidemill.algebra.plan import Plan, Validity
+    from tidemill.lang.statements import ConnectorCall
+    from tidemill.model.schema import Field
+
+__all__ = [
+    "DerivedStreamEntry",
+    "Entry",
+    "FunctionEntry",
+    "QueryEntry",
+    "RelationEntry",
+    "StreamEntry",
+    "entry_schema",
+    "function_use",
+    "kind_of",
+    "object_use",
+    "uses_of",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class StreamEntry:
+    """A source stream.
+
+    Attributes:
+        time_column: The column that orders the stream; ``None`` means arrival time.
+        within: How much disorder the source promises at most, in microseconds.
+        late: What becomes of rows that break the promise.
+        idle_after: After how much silence, in microseconds, it no longer holds others back.
+    """
+
+    name: str
+    schema: Schema
+    source: ConnectorCall
+    time_column: str | None = None
+    within: int = 0
+    late: LatePolicy = LatePolicy.DROP
+    idle_after: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RelationEntry:
+    """A constant relation, or a temporal one if its rows have periods."""
+
+    name: str
+    schema: Schema
+    source: ConnectorCall
+    validity: Validity | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DerivedStreamEntry:
+    """A named view: using its name is the same as using its plan."""
+
+    name: str
+    plan: Plan
+    text: str
+    uses: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class QueryEntry:
+    """A continuous query and where its answer goes."""
+
+    name: str
+    plan: Plan
+    text: str
+    uses: frozenset[str]
+    sink: ConnectorCall | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionEntry:
+    """An abbreviation for an expression over its parameters."""
+
+    name: str
+    parameters: tuple[Field, ...]
+    body: exp.Expr
+    result: Field
+    text: str
+    uses: frozenset[str]
+
+
+Entry: TypeAlias = StreamEntry | RelationEntry | DerivedStreamEntry | QueryEntry | FunctionEntry
+
+_KINDS: dict[type[Entry], ObjectKind] = {
+    StreamEntry: ObjectKind.STREAM,
+    DerivedStreamEntry: ObjectKind.STREAM,
+    RelationEntry: ObjectKind.RELATION,
+    QueryEntry: ObjectKind.QUERY,
+    FunctionEntry: ObjectKind.FUNCTION,
+}
+
+
+def kind_of(entry: Entry) -> ObjectKind:
+    """What the entry is called in DROP and SHOW."""
+    return _KINDS[type(entry)]
+
+
+def object_use(name: str) -> str:
+    """How ``uses`` names a stream, relation or query."""
+    return name.lower()
+
+
+def function_use(name: str) -> str:
+    """How ``uses`` names a function."""
+    return f"{name.lower()}()"
+
+
+def uses_of(entry: Entry) -> frozenset[str]:
+    """What the entry's definition refers to."""
+    match entry:
+        case StreamEntry() | RelationEntry():
+            return frozenset()
+        case DerivedStreamEntry() | QueryEntry() | FunctionEntry():
+            return entry.uses
+        case _:
+            assert_never(entry)
+
+
+def entry_schema(entry: Entry) -> Schema:
+    """The columns the entry has to offer; for a function, its parameters."""
+    match entry:
+        case StreamEntry() | RelationEntry():
+            return entry.schema
+        case DerivedStreamEntry() | QueryEntry():
+            return entry.plan.schema
+        case FunctionEntry():
+            return Schema(entry.parameters)
+        case _:
+            assert_never(entry)

@@ -1,0 +1,96 @@
+"""SHOW and DESCRIBE: the catalog as rows people can read."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias, assert_never
+
+from tidemill.algebra.patterns import update_pattern
+from tidemill.catalog.entries import (
+    DerivedStreamEntry,
+    Entry,
+    FunctionEntry,
+    QueryEntry,
+    RelationEntry,
+    StreamEntry,
+    entry_schema,
+)
+from tidemill.catalog.functions import function_list
+from tidemill.lang.statements import ObjectKind
+from tidemill.model.time import duration_text
+
+if TYPE_CHECKING:
+    from tidemill.catalog.catalog import Catalog
+    from tidemill.lang.statements import ConnectorCall
+
+__all__ = ["Listing", "describe_entry", "show"]
+
+Listing: TypeAlias = dict[str, list[str]]
+"""Columns by name; every cell is text."""
+
+
+def show(catalog: Catalog, kind: ObjectKind) -> Listing:
+    """One row for each entry of a kind, by name; functions of the language are listed too."""
+    entries = list(catalog.entries(kind))
+    rows = [(entry.name, *_details(entry)) for entry in entries]
+    match kind:
+        case ObjectKind.STREAM:
+            titles = ["name", "source", "time", "late"]
+        case ObjectKind.RELATION:
+            titles = ["name", "source", "valid"]
+        case ObjectKind.QUERY:
+            titles = ["name", "sink", "update_pattern", "text"]
+        case ObjectKind.FUNCTION:
+            titles = ["name", "signature", "description"]
+            rows += [(f.name, f.signature, f.description) for f in function_list()]
+        case _:
+            assert_never(kind)
+    return {title: [row[i] for row in rows] for i, title in enumerate(titles)}
+
+
+def describe_entry(entry: Entry) -> Listing:
+    """One row for each column of what an entry has to offer."""
+    time_column = entry.time_column if isinstance(entry, StreamEntry) else None
+    fields = list(entry_schema(entry))
+    listing = {
+        "column": [field.name for field in fields],
+        "type": [str(field.type) for field in fields],
+        "nullable": ["yes" if field.nullable else "no" for field in fields],
+        "role": ["time" if field.name == time_column else "" for field in fields],
+    }
+    if isinstance(entry, FunctionEntry):
+        listing["role"] = ["parameter" for _ in fields]
+        for title, cell in zip(listing, ("", str(entry.result.type), "yes", "result"), strict=True):
+            listing[title].append(cell)
+    return listing
+
+
+def _details(entry: Entry) -> tuple[str, ...]:
+    match entry:
+        case StreamEntry():
+            late = entry.late.value.lower()
+            if entry.time_column is None:
+                return _connector(entry.source), "arrival", late
+            within = f" within {duration_text(entry.within)}" if entry.within else ""
+            return _connector(entry.source), f"{entry.time_column}{within}", late
+        case DerivedStreamEntry():
+            return entry.text, "", ""
+        case RelationEntry(validity=None):
+            return _connector(entry.source), "always"
+        case RelationEntry():
+            assert entry.validity is not None, "the other case has been taken"
+            end = f" to {entry.validity.end}" if entry.validity.end else ""
+            return _connector(entry.source), f"from {entry.validity.start}{end}"
+        case QueryEntry():
+            sink = "memory" if entry.sink is None else _connector(entry.sink)
+            return sink, update_pattern(entry.plan).name, entry.text
+        case FunctionEntry():
+            parameters = ", ".join(f"{p.name} {p.type}" for p in entry.parameters)
+            return f"{entry.name}({parameters}) -> {entry.result.type}", entry.text
+        case _:
+            assert_never(entry)
+
+
+def _connector(call: ConnectorCall) -> str:
+    arguments = [repr(value) for value in call.positional]
+    arguments += [f"{name} => {value!r}" for name, value in call.named]
+    return f"{call.name.text}({', '.join(arguments)})"

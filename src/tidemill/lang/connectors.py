@@ -1,0 +1,79 @@
+"""Connector calls: the sources and sinks of streams and queries, with their arguments."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from sqlglot import Token, TokenType
+
+from tidemill.lang.statements import ConnectorCall, Name
+from tidemill.lang.tokens import token_span
+
+if TYPE_CHECKING:
+    from tidemill.lang.cursor import Cursor
+
+__all__ = ["read_connector"]
+
+
+def read_connector(cursor: Cursor) -> ConnectorCall:
+    """Read ``name(value, …, name => value, …)``."""
+    name = cursor.name("the name of a connector")
+    cursor.expect("(")
+    positional: list[str | int | float | bool] = []
+    named: dict[str, str | int | float | bool] = {}
+    while not cursor.accept(")"):
+        if positional or named:
+            cursor.expect(",")
+        start = cursor.index
+        key = _read_key(cursor)
+        value = _read_value(cursor)
+        if key is None and named:
+            cursor.fail(
+                "an argument without a name stands behind one with a name",
+                span=cursor.span_from(start),
+                hint="write name => value",
+            )
+        if key is None:
+            positional.append(value)
+        elif key.text in named:
+            cursor.fail(f'argument "{key.text}" is given twice', span=key.span)
+        else:
+            named[key.text] = value
+    return ConnectorCall(name, tuple(positional), tuple(named.items()))
+
+
+def _read_key(cursor: Cursor) -> Name | None:
+    arrow = cursor.peek(1)
+    if arrow is None or arrow.token_type is not TokenType.FARROW:
+        return None
+    name = cursor.name("the name of an argument")
+    cursor.expect("=>")
+    return name
+
+
+def _read_value(cursor: Cursor) -> str | int | float | bool:
+    if literal := cursor.accept_type(TokenType.STRING):
+        return literal.text
+    if cursor.accept("TRUE"):
+        return True
+    if cursor.accept("FALSE"):
+        return False
+    start = cursor.index
+    sign = -1 if cursor.accept("-") else 1
+    if number := cursor.accept_type(TokenType.NUMBER):
+        return sign * _number(cursor, number)
+    cursor.index = start
+    return cursor.fail_expected("a string, a number, TRUE or FALSE")
+
+
+def _number(cursor: Cursor, token: Token) -> int | float:
+    if token.text.isdecimal():
+        try:
+            return int(token.text)
+        except ValueError:  # Python refuses to read a number of several thousand digits
+            cursor.fail("the number is too long", span=token_span(token))
+    value = float(token.text)
+    if math.isinf(value):
+        cursor.fail("the number is too large", span=token_span(token))
+    return value

@@ -1,0 +1,138 @@
+"""Cursor: a place in the tokens of one statement, and the ways to move on.
+
+Clauses that are ours and not SQL's (statements, windows, durations, types) are read with it. A
+production takes the cursor, moves it past what it has read and answers with a value; if the text
+does not fit, it raises a ParseError at the token that does not.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NoReturn, TypeVar
+
+from sqlglot import Token, TokenType
+
+from tidemill.errors import ParseError, Span, closest
+from tidemill.lang.statements import Name
+from tidemill.lang.tokens import token_span
+from tidemill.lang.words import NAME_TOKENS, RESERVED
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+T = TypeVar("T")
+
+__all__ = ["Cursor", "reads_as", "reserved_hint"]
+
+_QUOTED = frozenset({TokenType.STRING, TokenType.IDENTIFIER})
+
+
+def reads_as(token: Token | None, word: str) -> bool:
+    """Whether a token is this word or sign (and not a name or a string that looks like it)."""
+    return token is not None and token.token_type not in _QUOTED and token.text.upper() == word
+
+
+def reserved_hint(token: Token | None) -> str | None:
+    """How to use a reserved word as a name, if the token is one."""
+    if token is None or token.token_type in _QUOTED or token.text.upper() not in RESERVED:
+        return None
+    return f'{token.text.upper()} is a reserved word; as a name write it in quotes: "{token.text}"'
+
+
+class Cursor:
+    """A position in a sequence of tokens."""
+
+    def __init__(self, tokens: Sequence[Token], index: int = 0) -> None:
+        self.tokens = tokens
+        self.index = index
+
+    @property
+    def current(self) -> Token | None:
+        """The token to be read next, or None at the end."""
+        return self.peek(0)
+
+    def peek(self, ahead: int) -> Token | None:
+        """The token so many places ahead."""
+        index = self.index + ahead
+        return self.tokens[index] if index < len(self.tokens) else None
+
+    def at(self, *words: str) -> bool:
+        """Whether these words or signs come next."""
+        return all(reads_as(self.peek(ahead), word) for ahead, word in enumerate(words))
+
+    def at_any(self, words: Iterable[str]) -> bool:
+        """Whether one of these words comes next."""
+        return any(self.at(word) for word in words)
+
+    def accept(self, *words: str) -> bool:
+        """Move past these words if they come next."""
+        if not self.at(*words):
+            return False
+        self.index += len(words)
+        return True
+
+    def expect(self, *words: str, hint: str | None = None) -> None:
+        """Move past these words, which must come next."""
+        for word in words:
+            if not self.accept(word):
+                self.fail_expected(f'"{word}"' if not word[0].isalpha() else word, hint=hint)
+
+    def accept_type(self, token_type: TokenType) -> Token | None:
+        """The next token, if it is of this type."""
+        token = self.current
+        if token is None or token.token_type is not token_type:
+            return None
+        self.index += 1
+        return token
+
+    def name(self, what: str) -> Name:
+        """The next token as a name of something."""
+        token = self.current
+        if token is None or token.token_type not in NAME_TOKENS or reserved_hint(token):
+            self.fail_expected(what, hint=reserved_hint(token))
+        if not token.text:
+            self.fail("a name must not be empty")
+        self.index += 1
+        return Name(token.text, token_span(token))
+
+    def choice(self, words: Iterable[str], what: str) -> str:
+        """The next token, which must be one of these words, in upper case."""
+        allowed = tuple(words)
+        for word in allowed:
+            if self.accept(word):
+                return word
+        near = closest(self.current.text, allowed) if self.current else None
+        return self.fail_expected(what, hint=near or f"write {', '.join(allowed)}")
+
+    def separated(self, item: Callable[[Cursor], T]) -> tuple[T, ...]:
+        """One or more items between commas."""
+        items = [item(self)]
+        while self.accept(","):
+            items.append(item(self))
+        return tuple(items)
+
+    def span_from(self, start: int) -> Span:
+        """The text from the token at index ``start`` up to the cursor."""
+        return Span(self.tokens[start].start, self.tokens[max(start, self.index - 1)].end + 1)
+
+    def here(self) -> Span:
+        """The current token, or the place behind the last one."""
+        if self.current is not None:
+            return token_span(self.current)
+        end = self.tokens[-1].end + 1 if self.tokens else 0
+        return Span(end, end)
+
+    def found(self) -> str:
+        """The current token as an error message names it."""
+        if self.current is None:
+            return "the end of the statement"
+        if self.current.token_type is TokenType.STRING:
+            return f"'{self.current.text}'"
+        return f'"{self.current.text}"'
+
+    def fail(self, message: str, *, span: Span | None = None, hint: str | None = None) -> NoReturn:
+        """Raise a ParseError, at the current token unless told otherwise."""
+        raise ParseError(message, span=span or self.here(), hint=hint)
+
+    def fail_expected(self, what: str, *, hint: str | None = None) -> NoReturn:
+        """Raise a ParseError that says what should have come next."""
+        self.fail(f"expected {what}, found {self.found()}", hint=hint)

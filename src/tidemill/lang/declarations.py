@@ -1,0 +1,169 @@
+"""CREATE STREAM, RELATION, FUNCTION and QUERY."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from tidemill.lang.connectors import read_connector
+from tidemill.lang.durations import read_duration
+from tidemill.lang.embedded import read_embedded_query, read_embedded_scalar
+from tidemill.lang.statements import (
+    ColumnDefinition,
+    CreateDerivedStream,
+    CreateFunction,
+    CreateQuery,
+    CreateRelation,
+    CreateStream,
+    Duration,
+    LatePolicy,
+    Name,
+    Validity,
+)
+from tidemill.lang.types import read_type
+from tidemill.lang.words import NAME_TOKENS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tidemill.lang.cursor import Cursor
+    from tidemill.lang.statements import Statement
+
+__all__ = ["read_create"]
+
+# The words that may follow a duration in CREATE STREAM.
+_CLAUSES: Final = ("ORDERED", "WITHIN", "LATE", "IDLE")
+
+
+def read_create(cursor: Cursor) -> Statement:
+    """Read a CREATE statement."""
+    cursor.expect("CREATE")
+    for word, read in _KINDS.items():
+        if cursor.accept(word):
+            return read(cursor)
+    if cursor.at("OR", "REPLACE"):
+        cursor.fail("CREATE OR REPLACE is not supported", hint="DROP it first")
+    kinds = ", ".join(_KINDS)
+    if cursor.current is None:
+        cursor.fail_expected("what to create", hint=f"it can be {kinds}")
+    what = cursor.current.text.upper()
+    return cursor.fail(f"CREATE {what} is not supported", hint=f"it can be {kinds}")
+
+
+def _read_stream(cursor: Cursor) -> CreateStream | CreateDerivedStream:
+    following = cursor.peek(1)
+    if cursor.at("SCHEMA") and following and following.token_type in NAME_TOKENS:
+        cursor.fail(
+            "CREATE STREAM SCHEMA is not supported yet", hint="name the columns of the stream"
+        )
+    name = cursor.name("the name of the stream")
+    if cursor.accept("AS"):
+        return CreateDerivedStream(name, read_embedded_query(cursor))
+    columns = _read_columns(cursor, 'columns in parentheses, or "AS" and a query')
+    cursor.expect("SOURCE", hint="a stream reads from a source: SOURCE parquet(path => 'data')")
+    source = read_connector(cursor)
+    clauses = _read_stream_clauses(cursor)
+    return CreateStream(
+        name,
+        columns,
+        source,
+        clauses.ordered_by,
+        clauses.within,
+        clauses.late or LatePolicy.DROP,
+        clauses.idle_after,
+    )
+
+
+@dataclass(slots=True)
+class _StreamClauses:
+    ordered_by: Name | None = None
+    within: Duration | None = None
+    late: LatePolicy | None = None
+    idle_after: Duration | None = None
+
+
+def _read_stream_clauses(cursor: Cursor) -> _StreamClauses:
+    clauses = _StreamClauses()
+    while cursor.current is not None:
+        start = cursor.index
+        if cursor.accept("ORDERED", "BY"):
+            _once(cursor, start, clauses.ordered_by, "ORDERED BY")
+            clauses.ordered_by = cursor.name("a column")
+            if cursor.accept("WITHIN"):
+                clauses.within = read_duration(cursor, stop=_CLAUSES)
+        elif cursor.accept("LATE"):
+            _once(cursor, start, clauses.late, "LATE")
+            clauses.late = LatePolicy(cursor.choice(("DROP", "QUARANTINE"), "DROP or QUARANTINE"))
+        elif cursor.accept("IDLE"):
+            _once(cursor, start, clauses.idle_after, "IDLE AFTER")
+            cursor.expect("AFTER")
+            clauses.idle_after = read_duration(cursor, stop=_CLAUSES)
+        elif cursor.at("WITHIN"):
+            cursor.fail(
+                "WITHIN stands behind ORDERED BY", hint="ORDERED BY column WITHIN 2 SECONDS"
+            )
+        else:
+            cursor.fail_expected("ORDERED BY, LATE, IDLE AFTER or the end of the statement")
+    return clauses
+
+
+def _once(cursor: Cursor, start: int, earlier: object, clause: str) -> None:
+    if earlier is not None:
+        cursor.fail(f"{clause} is given twice", span=cursor.span_from(start))
+
+
+def _read_relation(cursor: Cursor) -> CreateRelation:
+    name = cursor.name("the name of the relation")
+    columns = _read_columns(cursor, "columns in parentheses")
+    cursor.expect("SOURCE", hint="a relation reads from a source: SOURCE csv(path => 'data.csv')")
+    source = read_connector(cursor)
+    if not cursor.accept("VALID"):
+        return CreateRelation(name, columns, source)
+    cursor.expect("FROM")
+    start = cursor.name("a column")
+    end = cursor.name("a column") if cursor.accept("TO") else None
+    return CreateRelation(name, columns, source, Validity(start, end))
+
+
+def _read_function(cursor: Cursor) -> CreateFunction:
+    name = cursor.name("the name of the function")
+    cursor.expect("(")
+    parameters = () if cursor.at(")") else cursor.separated(_read_parameter)
+    cursor.expect(")")
+    cursor.expect("AS", hint="write the expression after AS")
+    return CreateFunction(name, parameters, read_embedded_scalar(cursor))
+
+
+def _read_query(cursor: Cursor) -> CreateQuery:
+    name = cursor.name("the name of the query")
+    sink = read_connector(cursor) if cursor.accept("INTO") else None
+    cursor.expect("AS", hint="write the query after AS")
+    return CreateQuery(name, read_embedded_query(cursor), sink)
+
+
+def _read_columns(cursor: Cursor, what: str) -> tuple[ColumnDefinition, ...]:
+    if not cursor.accept("("):
+        cursor.fail_expected(what)
+    columns = cursor.separated(_read_column)
+    cursor.expect(")")
+    return columns
+
+
+def _read_column(cursor: Cursor) -> ColumnDefinition:
+    column = _read_parameter(cursor)
+    if not cursor.accept("NOT"):
+        return column
+    cursor.expect("NULL")
+    return ColumnDefinition(column.name, column.type, nullable=False)
+
+
+def _read_parameter(cursor: Cursor) -> ColumnDefinition:
+    return ColumnDefinition(cursor.name("a name"), read_type(cursor))
+
+
+_KINDS: Final[dict[str, Callable[[Cursor], Statement]]] = {
+    "STREAM": _read_stream,
+    "RELATION": _read_relation,
+    "QUERY": _read_query,
+    "FUNCTION": _read_function,
+}

@@ -1,0 +1,186 @@
+"""Parsing: a script into statements.
+
+>>> parse_one("DROP STREAM IF EXISTS bid")
+Drop(kind=<ObjectKind.STREAM: 'STREAM'>, name=Name(text='bid'), if_exists=True)
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from sqlglot import Token, TokenType
+
+from tidemill.errors import ParseError, Span, closest
+from tidemill.lang.cursor import Cursor
+from tidemill.lang.declarations import read_create
+from tidemill.lang.embedded import read_embedded_query
+from tidemill.lang.statements import (
+    CreateQuery,
+    Describe,
+    Drop,
+    Explain,
+    ExplainMode,
+    ObjectKind,
+    Select,
+    Show,
+    Statement,
+)
+from tidemill.lang.tokens import check_brackets, tokenize
+from tidemill.lang.words import STREAM_OPERATORS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from sqlglot import exp
+
+__all__ = ["parse", "parse_one", "parse_query", "parse_script"]
+
+_PLURALS: Final = {
+    "STREAMS": ObjectKind.STREAM,
+    "RELATIONS": ObjectKind.RELATION,
+    "QUERIES": ObjectKind.QUERY,
+    "FUNCTIONS": ObjectKind.FUNCTION,
+}
+
+_QUERY_STARTS: Final = (
+    ("SELECT",),
+    ("WITH",),
+    ("(",),
+    *((operator, "(") for operator in sorted(STREAM_OPERATORS)),
+)
+
+_LATER: Final = (
+    ("ALTER", "QUERY"),
+    ("START", "QUERY"),
+    ("STOP", "QUERY"),
+    ("PAUSE", "QUERY"),
+    ("RESUME", "QUERY"),
+    ("WHY",),
+)
+
+_FOREIGN: Final = frozenset(
+    {
+        *("ALTER", "ANALYZE", "ATTACH", "BEGIN", "CALL", "COMMIT", "COPY", "DELETE", "EXECUTE"),
+        *("FROM", "GRANT", "INSERT", "MERGE", "PRAGMA", "REVOKE", "ROLLBACK", "SET", "TABLE"),
+        *("TRUNCATE", "UPDATE", "USE", "VALUES"),
+    }
+)
+
+
+def parse(text: str) -> tuple[Statement, ...]:
+    """The statements of a script, which are separated by semicolons.
+
+    Raises:
+        ParseError: The text is not a script of the language.
+    """
+    return tuple(statement for statement, _ in parse_script(text))
+
+
+def parse_script(text: str) -> tuple[tuple[Statement, Span], ...]:
+    """The statements of a script, each with its place in the text."""
+    try:
+        return tuple(
+            (_read_statement(tokens), Span(tokens[0].start, tokens[-1].end + 1))
+            for tokens in _statements(tokenize(text))
+        )
+    except ParseError as error:
+        error.located(text)
+        raise
+
+
+def parse_one(text: str) -> Statement:
+    """The only statement of a text."""
+    statements = parse_script(text)
+    if not statements:
+        raise ParseError("there is no statement", span=Span(0, 0)).located(text)
+    if len(statements) > 1:
+        raise ParseError("expected one statement, found another", span=statements[1][1]).located(
+            text
+        )
+    return statements[0][0]
+
+
+def parse_query(text: str) -> exp.Expr:
+    """The only query of a text."""
+    match parse_one(text):
+        case Select(query):
+            return query
+        case _:
+            raise ParseError("expected a query", span=Span(0, len(text))).located(text)
+
+
+def _statements(tokens: list[Token]) -> Iterator[list[Token]]:
+    statement: list[Token] = []
+    for token in [*tokens, Token(TokenType.SEMICOLON, ";")]:
+        if token.token_type is not TokenType.SEMICOLON:
+            statement.append(token)
+        elif statement:
+            check_brackets(statement)
+            yield statement
+            statement = []
+
+
+def _read_statement(tokens: list[Token]) -> Statement:
+    cursor = Cursor(tokens)
+    if any(cursor.at(*words) for words in _QUERY_STARTS):
+        return Select(read_embedded_query(cursor))
+    for word, read in _STATEMENTS.items():
+        if cursor.at(word):
+            statement = read(cursor)
+            if cursor.current is not None:
+                cursor.fail(f"unexpected {cursor.found()}")
+            return statement
+    return _refuse(cursor)
+
+
+def _read_drop(cursor: Cursor) -> Drop:
+    cursor.expect("DROP")
+    kind = ObjectKind(cursor.choice([kind.value for kind in ObjectKind], "what to drop"))
+    if_exists = cursor.accept("IF", "EXISTS")
+    return Drop(kind, cursor.name(f"the name of the {kind.value.lower()}"), if_exists)
+
+
+def _read_show(cursor: Cursor) -> Show:
+    cursor.expect("SHOW")
+    return Show(_PLURALS[cursor.choice(_PLURALS, "what to show")])
+
+
+def _read_describe(cursor: Cursor) -> Describe:
+    if not cursor.accept("DESC"):
+        cursor.expect("DESCRIBE")
+    return Describe(cursor.name("a name"))
+
+
+def _read_explain(cursor: Cursor) -> Explain:
+    cursor.expect("EXPLAIN")
+    mode = next((mode for mode in ExplainMode if cursor.accept(mode.value)), ExplainMode.LOGICAL)
+    if not cursor.at("CREATE"):
+        return Explain(mode, read_embedded_query(cursor))
+    start = cursor.index
+    created = read_create(cursor)
+    if not isinstance(created, CreateQuery):
+        cursor.fail("only a query can be explained", span=cursor.span_from(start))
+    return Explain(mode, created.query)
+
+
+def _refuse(cursor: Cursor) -> Statement:
+    for words in _LATER:
+        if cursor.at(*words):
+            cursor.index += len(words)
+            cursor.fail(f"{' '.join(words)} is not supported yet", span=cursor.span_from(0))
+    word = cursor.tokens[0].text.upper()
+    known = ("SELECT", "WITH", *_STATEMENTS)
+    if word in _FOREIGN:
+        cursor.fail(f"{word} is not supported", hint=f"the statements are {', '.join(known)}")
+    near = closest(word, known) or f"the statements are {', '.join(known)}"
+    return cursor.fail(f"unknown statement {cursor.found()}", hint=near)
+
+
+_STATEMENTS: Final[dict[str, Callable[[Cursor], Statement]]] = {
+    "CREATE": read_create,
+    "DROP": _read_drop,
+    "SHOW": _read_show,
+    "DESCRIBE": _read_describe,
+    "DESC": _read_describe,
+    "EXPLAIN": _read_explain,
+}

@@ -1,0 +1,104 @@
+"""Predicates: NOT, IS, comparisons, BETWEEN, IN and LIKE.
+
+``x NOT IN (…)``, ``x IS NOT NULL`` and the like come out as a ``Not`` around the predicate.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from sqlglot import TokenType, exp
+
+from tidemill.lang.primaries import is_query, read_constant, read_query_or_scalar
+
+if TYPE_CHECKING:
+    from tidemill.lang.parser import Parser
+
+__all__ = ["read_comparison", "read_negation", "read_range"]
+
+_COMPARISONS: Final[dict[TokenType, type[exp.Binary]]] = {
+    TokenType.EQ: exp.EQ,
+    TokenType.NEQ: exp.NEQ,
+    TokenType.LT: exp.LT,
+    TokenType.LTE: exp.LTE,
+    TokenType.GT: exp.GT,
+    TokenType.GTE: exp.GTE,
+}
+
+
+def read_negation(parser: Parser) -> exp.Expr:
+    """Read ``NOT …`` or a comparison with any number of IS tests behind it."""
+    start = parser.current
+    if parser.accept(TokenType.NOT):
+        return parser.mark(exp.Not(this=read_negation(parser)), start)
+    this = read_comparison(parser)
+    while parser.accept(TokenType.IS):
+        this = parser.mark(_read_is(parser, this), start)
+    return this
+
+
+def read_comparison(parser: Parser, this: exp.Expr | None = None) -> exp.Expr:
+    """Read ``a = b`` and its like, from left to right."""
+    this = this or read_range(parser)
+    while sign := parser.accept(*_COMPARISONS):
+        this = _COMPARISONS[sign.token_type](this=this, expression=read_range(parser))
+    return this
+
+
+def read_range(parser: Parser, this: exp.Expr | None = None) -> exp.Expr:
+    """Read an operand with any number of BETWEEN, IN and LIKE behind it."""
+    start = parser.current
+    this = this or parser.operand()
+    while True:
+        negated = parser.accept(TokenType.NOT)
+        if parser.accept(TokenType.BETWEEN):
+            test = _read_between(parser, this)
+        elif parser.accept(TokenType.IN):
+            test = _read_in(parser, this)
+        elif like := parser.accept(TokenType.LIKE, TokenType.ILIKE):
+            kind = exp.Like if like.token_type is TokenType.LIKE else exp.ILike
+            test = _read_escape(parser, kind(this=this, expression=parser.operand()))
+        elif negated:
+            parser.fail_expected("BETWEEN, IN or LIKE")
+        else:
+            return this
+        this = parser.mark(exp.Not(this=test) if negated else test, start)
+
+
+def _read_is(parser: Parser, this: exp.Expr) -> exp.Expr:
+    negated = parser.accept(TokenType.NOT)
+    if parser.accept(TokenType.DISTINCT):
+        parser.expect(TokenType.FROM, "FROM")
+        distinct = exp.NullSafeEQ if negated else exp.NullSafeNEQ
+        return distinct(this=this, expression=read_comparison(parser))
+    if not parser.at(TokenType.NULL, TokenType.TRUE, TokenType.FALSE):
+        parser.fail_expected("NULL, TRUE, FALSE or DISTINCT FROM")
+    test = exp.Is(this=this, expression=read_constant(parser))
+    return exp.Not(this=test) if negated else test
+
+
+def _read_between(parser: Parser, this: exp.Expr) -> exp.Expr:
+    low = parser.operand()
+    parser.expect(TokenType.AND, "AND")
+    return exp.Between(this=this, low=low, high=parser.operand())
+
+
+def _read_escape(parser: Parser, like: exp.Expr) -> exp.Expr:
+    if not parser.accept(TokenType.ESCAPE):
+        return like
+    if not parser.at(TokenType.STRING):
+        parser.fail_expected("a string of one character")
+    return exp.Escape(this=like, expression=read_constant(parser))
+
+
+def _read_in(parser: Parser, this: exp.Expr) -> exp.Expr:
+    start = parser.expect(TokenType.L_PAREN, '"("')
+    first = read_query_or_scalar(parser)
+    if is_query(first) and parser.at(TokenType.R_PAREN):
+        parser.expect(TokenType.R_PAREN, '")"')
+        return exp.In(this=this, query=parser.mark(exp.Subquery(this=first), start))
+    values = [first]
+    while parser.accept(TokenType.COMMA):
+        values.append(parser.scalar())
+    parser.expect(TokenType.R_PAREN, '"," or ")"')
+    return exp.In(this=this, expressions=values)

@@ -1,0 +1,54 @@
+"""Hints for words that do not fit where they stand."""
+
+from __future__ import annotations
+
+from difflib import SequenceMatcher
+from typing import TYPE_CHECKING, Final
+
+from sqlglot import TokenType
+
+from tidemill.lang.cursor import reserved_hint
+
+if TYPE_CHECKING:
+    from sqlglot import Token
+
+__all__ = ["rest_hint"]
+
+_CLAUSES: Final = (
+    "AS",
+    "BETWEEN",
+    "DISTINCT",
+    "EXCEPT",
+    "FROM",
+    "GROUP BY",
+    "HAVING",
+    "INTERSECT",
+    "JOIN",
+    "LIMIT",
+    "ORDER BY",
+    "SELECT",
+    "UNION",
+    "WHERE",
+    "WINDOW",
+)
+
+_NEAR: Final = 0.7
+
+
+def rest_hint(previous: Token, current: Token) -> str | None:
+    """What was probably meant, if one of the two tokens looks like a clause or is reserved.
+
+    A misspelt clause reads as an alias, so that the token after it is the one that does not fit.
+    """
+    for token in (current, previous):
+        if token and token.token_type is TokenType.VAR:
+            word = token.text.upper()
+            best = max(_CLAUSES, key=lambda clause: _likeness(word, clause))
+            if _likeness(word, best) >= _NEAR:
+                return f'did you mean "{best}" instead of "{token.text}"?'
+    return reserved_hint(current or None)
+
+
+def _likeness(word: str, clause: str) -> float:
+    first = clause.split(" ", maxsplit=1)[0]
+    return SequenceMatcher(None, word, first).ratio()

@@ -1,0 +1,207 @@
+"""Windows and stream operators: the syntax nodes that SQL does not have.
+
+bid [RANGE 10 MINUTES SLIDE 1 MINUTE] AS b      Windowed(Table bid, WindowClause, alias b)
+ISTREAM(SELECT …)                               StreamOperator(ISTREAM, Select)
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from sqlglot import TokenType, exp
+
+from tidemill.lang.durations import read_duration
+from tidemill.lang.spans import record, record_value
+from tidemill.lang.tokens import token_span
+
+if TYPE_CHECKING:
+    from sqlglot import Token
+
+    from tidemill.lang.cursor import Cursor
+    from tidemill.lang.statements import Duration
+
+__all__ = ["StreamOperator", "WindowClause", "Windowed", "at_window", "read_window"]
+
+
+class WindowClause(exp.Expression):
+    """What a window keeps.
+
+    Args:
+        frame: ``"RANGE"``, ``"ROWS"`` or ``"NOW"``.
+        size: Microseconds or rows; None for UNBOUNDED and for NOW.
+        slide: Microseconds or rows between two moves, or None if the window moves all the time.
+        partition_by: The columns, each value of which has a window of its own.
+    """
+
+    arg_types: ClassVar[dict[str, bool]] = {
+        "frame": True,
+        "size": False,
+        "slide": False,
+        "partition_by": False,
+    }
+
+    @property
+    def frame(self) -> str:
+        """``"RANGE"``, ``"ROWS"`` or ``"NOW"``."""
+        frame: str = self.args["frame"]
+        return frame
+
+    @property
+    def size(self) -> int | None:
+        """Microseconds or rows; None for UNBOUNDED and for NOW."""
+        size: int | None = self.args.get("size")
+        return size
+
+    @property
+    def slide(self) -> int | None:
+        """Microseconds or rows between two moves."""
+        slide: int | None = self.args.get("slide")
+        return slide
+
+    @property
+    def partition_by(self) -> list[exp.Column]:
+        """The columns of PARTITION BY."""
+        columns: list[exp.Column] | None = self.args.get("partition_by")
+        return columns or []
+
+
+class Windowed(exp.Expression, exp.DerivedTable):
+    """A FROM item with a window.
+
+    Args:
+        this: The Table, Subquery or StreamOperator under the window; it carries no alias.
+        window: The WindowClause.
+        alias: The TableAlias, if there is one.
+    """
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "window": True, "alias": False}
+
+    @property
+    def window(self) -> WindowClause:
+        """The window."""
+        window: WindowClause = self.args["window"]
+        return window
+
+    @property
+    def name(self) -> str:
+        """The name of what is under the window, empty for a subquery."""
+        name: str = self.this.name
+        return name
+
+
+class StreamOperator(exp.Expression, exp.DerivedTable):
+    """ISTREAM, DSTREAM or RSTREAM of a query, or of a name in FROM.
+
+    Args:
+        kind: ``"ISTREAM"``, ``"DSTREAM"`` or ``"RSTREAM"``.
+        this: The query, or a Table.
+        alias: The TableAlias, if it stands in FROM and has one.
+        with_: The WITH before it, if it is a whole query.
+    """
+
+    arg_types: ClassVar[dict[str, bool]] = {
+        "kind": True,
+        "this": True,
+        "alias": False,
+        "with_": False,
+    }
+
+    @property
+    def kind(self) -> str:
+        """``"ISTREAM"``, ``"DSTREAM"`` or ``"RSTREAM"``."""
+        kind: str = self.args["kind"]
+        return kind
+
+    @property
+    def name(self) -> str:
+        """The name of the operand, empty for a query."""
+        return self.this.name if isinstance(self.this, exp.Table) else ""
+
+
+def at_window(cursor: Cursor) -> bool:
+    """Whether a window comes next."""
+    return cursor.at("[") or cursor.at("WINDOW", "(")
+
+
+def read_window(cursor: Cursor) -> WindowClause:
+    """Read ``WINDOW(…)`` or ``[…]``."""
+    start = cursor.index
+    closing = "]" if cursor.accept("[") else ")"
+    if closing == ")":
+        cursor.expect("WINDOW", "(")
+    partition_by = cursor.separated(_read_column) if cursor.accept("PARTITION BY") else ()
+    node = _read_frame(cursor, closing)
+    node.set("partition_by", list(partition_by) or None)
+    if not cursor.accept(closing):
+        _refuse_rest(cursor, closing)
+    return record(node, cursor.span_from(start))
+
+
+def _read_frame(cursor: Cursor, closing: str) -> WindowClause:
+    if cursor.at("INTERNAL") or cursor.at("EXTERNAL"):
+        cursor.fail(
+            f"{cursor.tokens[cursor.index].text.upper()} windows are not supported yet",
+            hint="write RANGE or ROWS",
+        )
+    frame = cursor.choice(("RANGE", "ROWS", "NOW"), "RANGE, ROWS or NOW")
+    node = WindowClause(frame=frame)
+    if frame == "NOW":
+        return node
+    if cursor.at("MIN") or cursor.at("MAX"):
+        cursor.fail(
+            f"{frame} with MIN and MAX is not supported yet", hint=f"write one size: {frame} 10"
+        )
+    if not cursor.accept("UNBOUNDED"):
+        _read_value(cursor, node, "size", closing)
+    if cursor.accept("SLIDE"):
+        _read_value(cursor, node, "slide", closing)
+    return node
+
+
+def _read_value(cursor: Cursor, node: WindowClause, key: str, closing: str) -> None:
+    if node.frame == "ROWS":
+        start = cursor.index
+        node.set(key, _read_rows(cursor, closing))
+        record_value(node, key, cursor.span_from(start))
+        return
+    duration: Duration = read_duration(cursor, stop=("SLIDE",))
+    node.set(key, duration.microseconds)
+    assert duration.span is not None, "a duration that was read has a span"
+    record_value(node, key, duration.span)
+
+
+def _read_rows(cursor: Cursor, closing: str) -> int:
+    sign = -1 if cursor.accept("-") else 1
+    token: Token | None = cursor.current
+    if token is None or token.token_type is not TokenType.NUMBER or not token.text.isdecimal():
+        cursor.fail_expected("a whole number of rows", hint="write a number, as in ROWS 10")
+    if len(token.text) > len(str(2**63)):
+        cursor.fail("the number of rows is too large", span=token_span(token))
+    cursor.index += 1
+    if not (cursor.at("SLIDE") or cursor.at(closing)):
+        cursor.fail(
+            f"ROWS takes no unit, found {cursor.found()}",
+            hint="a window of so much time is written RANGE",
+        )
+    return sign * int(token.text)
+
+
+def _read_column(cursor: Cursor) -> exp.Column:
+    start = cursor.index
+    names = [cursor.name("a column")]
+    if cursor.accept("."):
+        names.append(cursor.name("a column"))
+    parts = []
+    for name in names:
+        assert name.span is not None, "a name that was read has a span"
+        parts.append(record(exp.Identifier(this=name.text, quoted=False), name.span))
+    column = exp.Column(this=parts[-1])
+    if len(parts) > 1:
+        column.set("table", parts[0])
+    return record(column, cursor.span_from(start))
+
+
+def _refuse_rest(cursor: Cursor, closing: str) -> None:
+    if cursor.at("PARTITION BY"):
+        cursor.fail("PARTITION BY stands first in a window", hint="[PARTITION BY column ROWS 10]")
+    cursor.fail_expected(f'SLIDE or "{closing}"')
