@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Self
 
-__all__ = ["BindError", "ParseError", "PlanError", "RunError", "Span", "TidemillError", "closest"]
+__all__ = ["BindError", "ParseError", "PlanError", "Span", "TidemillError", "closest"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,10 +82,6 @@ class BindError(TidemillError):
 
 class PlanError(TidemillError):
     """The query has a meaning but cannot be run as asked."""
-
-
-class RunError(TidemillError):
-    """Something went wrong while data flowed."""
 
 
 def closest(name: str, known: Iterable[str]) -> str | None:

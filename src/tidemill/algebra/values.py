@@ -16,7 +16,7 @@ import math
 from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import TYPE_CHECKING, TypeAlias
 
-from tidemill.model.types import DataType, Kind
+from tidemill.model.types import MAX_PRECISION, DataType, Kind
 
 if TYPE_CHECKING:
     from tidemill.model.types import Value
@@ -61,6 +61,8 @@ def conform(value: Value, type_: DataType) -> Value:
 
 
 def _conform_decimal(value: Decimal, type_: DataType) -> Decimal | None:
+    if value.adjusted() > MAX_PRECISION:
+        return None  # too large even to be written out
     rounded = EXACT.quantize(value, Decimal(1).scaleb(-type_.scale))
     limit = Decimal(1).scaleb(type_.precision - type_.scale)
     # Unary plus turns -0 into 0. The operators abs and + would round to 28 digits.

@@ -1,20 +1,20 @@
 """From expressions in the text to bound, typed expressions.
 
 ``ExpressionBinder`` turns one syntax node into one expression. What a clause treats in its own way
-(aggregates, subqueries, group keys) comes in as ``special``: it sees every node first and may answer
-for it.
+(aggregates, subqueries, group keys) comes in as ``special``: it sees every node first and may
+answer for it.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
 from tidemill.algebra.evaluate import evaluate
 from tidemill.algebra.expr import Case, Cast, Expr, Literal
+from tidemill.binder.literals import bind_literal, bind_number
 from tidemill.binder.scope import Scope, ScopeColumn
 from tidemill.binder.types import bind_type
 from tidemill.catalog.entries import function_use
@@ -26,15 +26,12 @@ from tidemill.model.time import UNITS
 from tidemill.model.types import (
     BIGINT,
     BOOLEAN,
-    DOUBLE,
     INTEGER,
-    MAX_PRECISION,
     NULL,
     VARCHAR,
     Kind,
     common_type,
     converts,
-    decimal,
 )
 
 if TYPE_CHECKING:
@@ -65,7 +62,6 @@ _BINARY: dict[type[exp.Expr], str] = {
     exp.Or: "or",
 }
 _MONTHS = {"MONTH": 1, "QUARTER": 3, "YEAR": 12}
-_INT_LIMIT, _BIGINT_LIMIT = 2**31, 2**63
 
 
 def no_special(_: exp.Expr) -> Expr | None:
@@ -117,7 +113,7 @@ class ExpressionBinder:
                     raise _star(node)
                 return self.scope.resolve(node)
             case exp.Literal() | exp.Null() | exp.Boolean():
-                return _literal(node)
+                return bind_literal(node)
             case exp.Neg():
                 return self._negative(node)
             case exp.Not():
@@ -180,7 +176,7 @@ class ExpressionBinder:
 
     def _negative(self, node: exp.Neg) -> Expr:
         if isinstance(node.this, exp.Literal) and not node.this.is_string:
-            return _number("-" + node.this.name, node)
+            return bind_number("-" + node.this.name, node)
         return self._call(node, "neg", node.this)
 
     def _is(self, node: exp.Is) -> Expr:
@@ -320,39 +316,6 @@ def _unified(values: Sequence[Expr], places: Sequence[exp.Expr]) -> list[Expr]:
         common = wider
     target = INTEGER if common == NULL else common
     return [cast(value, target) for value in values]
-
-
-def _literal(node: exp.Expr) -> Literal:
-    match node:
-        case exp.Null():
-            return Literal(None, NULL)
-        case exp.Boolean():
-            return Literal(bool(node.this), BOOLEAN)
-        case exp.Literal(is_string=True):
-            return Literal(node.name, VARCHAR)
-        case _:
-            return _number(node.name, node)
-
-
-def _number(text: str, node: exp.Expr) -> Literal:
-    if "e" in text.lower():
-        return Literal(float(text), DOUBLE)
-    value = Decimal(text)
-    digits = value.as_tuple()
-    if "." in text:
-        scale = len(text.partition(".")[2])
-        precision = max(len(digits.digits), scale, 1)
-        if precision <= MAX_PRECISION:
-            return Literal(value, decimal(precision, scale))
-    elif -_INT_LIMIT <= value < _INT_LIMIT:
-        return Literal(int(value), INTEGER)
-    elif -_BIGINT_LIMIT <= value < _BIGINT_LIMIT:
-        return Literal(int(value), BIGINT)
-    raise BindError(
-        "the number has too many digits",
-        span=span_of(node),
-        hint="BIGINT goes to 9223372036854775807; with an exponent, as in 1e30, it is a DOUBLE",
-    )
 
 
 _HINTS: dict[type[exp.Expr], str] = {

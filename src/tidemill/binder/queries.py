@@ -20,10 +20,10 @@ from tidemill.algebra.plan import (
     Union,
 )
 from tidemill.algebra.tree import share
+from tidemill.binder.rows import Inner
 from tidemill.binder.scope import has_outer
 from tidemill.binder.select import Selected, bind_select
 from tidemill.binder.sources import apply_stream_operator
-from tidemill.binder.subqueries import Inner
 from tidemill.catalog.functions import cast
 from tidemill.errors import BindError
 from tidemill.lang.spans import span_of
@@ -62,7 +62,7 @@ def _bind(node: exp.Expr, context: Context) -> Plan:
             raise BindError(
                 f'"{node.name}" alone is not a query',
                 span=span_of(node),
-                hint=f"select from it: SELECT * FROM {node.name}",
+                hint="select from it, as in SELECT * FROM …",
             )
         case _:
             raise BindError(

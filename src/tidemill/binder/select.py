@@ -11,14 +11,16 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from tidemill.algebra.expr import AggregateCall, Column, Expr, Named, conjunction
-from tidemill.algebra.plan import Aggregate, Distinct, Filter, NamedAggregate, Plan, Project
-from tidemill.algebra.text import aggregate_text, expr_text
+from tidemill.algebra.expr import Column, Expr, Named, conjunction
+from tidemill.algebra.plan import Distinct, Filter, Plan, Project
+from tidemill.binder.conditions import keep_condition
 from tidemill.binder.expressions import ExpressionBinder, aggregate_calls
-from tidemill.binder.scope import Scope, correlation, fresh_name, has_outer
+from tidemill.binder.grouping import Groups
+from tidemill.binder.rows import Inner, Rows, has_subquery
+from tidemill.binder.scope import Scope, fresh_name, has_outer
 from tidemill.binder.sources import bind_from
-from tidemill.binder.subqueries import Inner, Subqueries, has_subquery
-from tidemill.catalog.functions import aggregate_call, cast, scalar_call
+from tidemill.binder.values import subquery_value
+from tidemill.catalog.functions import cast
 from tidemill.errors import BindError
 from tidemill.lang.spans import span_of
 from tidemill.lang.unparse import unparse
@@ -120,14 +122,15 @@ class _Block:
         self.correlated = tuple(part for part in bound if has_outer(part))
         plan, rest = source.plan([part for part in bound if not has_outer(part)])
         plan = Filter(plan, conjunction(*rest)) if rest else plan
-        self.rows = self._subqueries(plan, self.scope)
+        self.rows = self._rows(plan, self.scope)
+        beside = self._binder(self.scope, self.rows)
         for node in nodes:
             if has_subquery(node):
-                self.rows.condition(node, self._with_subqueries(self.scope, self.rows), "WHERE")
+                keep_condition(self.rows, node, beside, "WHERE")
 
     def plain(self) -> Selected:
         """A block without aggregation."""
-        binder = self._with_subqueries(self.scope, self.rows)
+        binder = self._binder(self.scope, self.rows)
         columns = self._columns(binder)
         return Selected(self.rows.plan, columns, self.correlated, self.distinct)
 
@@ -135,23 +138,18 @@ class _Block:
         """A block with aggregation: GROUP BY, the aggregates, HAVING, SELECT."""
         inner = Scope(self.scope.columns)
         rows = ExpressionBinder(inner, self.context)
-        groups = _Groups(rows)
+        groups = Groups(rows)
         for node in self._group_nodes():
             groups.add_key(node)
         correlated = tuple(groups.correlate(part, self.select) for part in self.correlated)
         for call in self.aggregate_nodes():
             groups.add_aggregate(call)
-        above = self._subqueries(groups.plan(self.rows.plan), None)
-
-        def special(node: exp.Expr) -> Expr | None:
-            compute = above.special(node)
-            return compute(binder) if compute is not None else groups.answer(node)
-
-        binder = ExpressionBinder(inner, self.context, special)
+        above = self._rows(groups.plan(self.rows.plan), None)
+        binder = self._binder(inner, above, groups)
         having = self.select.args.get("having")
         for node in _conditions(having.this) if having is not None else []:
             if has_subquery(node):
-                above.condition(node, binder, "HAVING")
+                keep_condition(above, node, binder, "HAVING")
             else:
                 above.plan = Filter(above.plan, binder.predicate(node, "HAVING"))
         columns = self._columns(binder, groups)
@@ -163,13 +161,15 @@ class _Block:
         nodes = [*self.items, *([having.this] if having is not None else [])]
         return [call for node in nodes for call in aggregate_calls(node)]
 
-    def _subqueries(self, plan: Plan, scope: Scope | None) -> Subqueries:
-        return Subqueries(plan, scope, self.context, self.bind_inner)
+    def _rows(self, plan: Plan, scope: Scope | None) -> Rows:
+        return Rows(plan, scope, self.context, self.bind_inner)
 
-    def _with_subqueries(self, scope: Scope, rows: Subqueries) -> ExpressionBinder:
+    def _binder(self, scope: Scope, rows: Rows, groups: Groups | None = None) -> ExpressionBinder:
+        """Binds expressions that may contain subqueries and, above groups, aggregates."""
+
         def special(node: exp.Expr) -> Expr | None:
-            compute = rows.special(node)
-            return compute(binder) if compute is not None else None
+            value = subquery_value(rows, node, binder)
+            return groups.answer(node) if value is None and groups is not None else value
 
         binder = ExpressionBinder(scope, self.context, special)
         return binder
@@ -196,17 +196,17 @@ class _Block:
                     span=span_of(node),
                     hint=f"positions go from 1 to {len(self.items)}",
                 )
-            return self.items[int(node.name) - 1].unalias()
+            item: exp.Expr = self.items[int(node.name) - 1].unalias()
+            return item
         if isinstance(node, exp.Column) and not node.table:
             known = any(c.name.lower() == node.name.lower() for c in self.scope.columns)
             for item in self.items if not known else []:
                 if isinstance(item, exp.Alias) and item.alias.lower() == node.name.lower():
-                    return item.this
+                    aliased: exp.Expr = item.this
+                    return aliased
         return node
 
-    def _columns(
-        self, binder: ExpressionBinder, groups: _Groups | None = None
-    ) -> tuple[Named, ...]:
+    def _columns(self, binder: ExpressionBinder, groups: Groups | None = None) -> tuple[Named, ...]:
         columns: list[Named] = []
         for item in self.items:
             for name, expr in self._item(item, binder, groups):
@@ -215,7 +215,7 @@ class _Block:
         return tuple(columns)
 
     def _item(
-        self, item: exp.Expr, binder: ExpressionBinder, groups: _Groups | None
+        self, item: exp.Expr, binder: ExpressionBinder, groups: Groups | None
     ) -> list[tuple[str, Expr]]:
         star = item.this if isinstance(item, exp.Column) else item
         if not isinstance(star, exp.Star):
@@ -250,125 +250,6 @@ class _Block:
         return expr.name if isinstance(expr, Column) else unparse(item)
 
 
-class _Groups:
-    """The keys and aggregates of a block, and what expressions above them may say."""
-
-    def __init__(self, rows: ExpressionBinder) -> None:
-        self.rows = rows
-        self.keys: dict[Expr, Named] = {}
-        self.aggregates: dict[AggregateCall, NamedAggregate] = {}
-
-    def add_key(self, node: exp.Expr) -> None:
-        calls = aggregate_calls(node)
-        if calls:
-            raise BindError(
-                "an aggregate cannot be grouped by",
-                span=span_of(calls[0]),
-                hint="aggregate in a subquery in FROM and group its result",
-            )
-        self._key(self.rows.bind(node))
-
-    def correlate(self, part: Expr, select: exp.Select) -> Expr:
-        """Group by the inner side of outer = inner as well; the condition over the groups."""
-        sides = correlation(part)
-        if sides is None:
-            raise BindError(
-                "a subquery with aggregates can refer to the outer query by equality only",
-                span=span_of(select),
-                hint="compare an inner with an outer column by =",
-            )
-        outer, own = sides
-        return scalar_call("=", (outer, Column(self._key(own).name, own.type)))
-
-    def add_aggregate(self, node: exp.Expr) -> None:
-        call = self._call(node)
-        if call not in self.aggregates:
-            name = fresh_name(aggregate_text(call), self._taken())
-            self.aggregates[call] = NamedAggregate(name, call)
-
-    def plan(self, rows: Plan) -> Plan:
-        return Aggregate(rows, tuple(self.keys.values()), tuple(self.aggregates.values()))
-
-    def answer(self, node: exp.Expr) -> Expr | None:
-        """What an aggregate or a grouped expression is above the aggregation."""
-        if isinstance(node, exp.Filter) or aggregate_calls(node) == [node]:
-            found = self.aggregates[self._call(node)]
-            return Column(found.name, found.call.type)
-        if aggregate_calls(node) or has_subquery(node) or isinstance(node, exp.Literal | exp.Null):
-            return None
-        bound = self.rows.bind(node)
-        if isinstance(node, exp.Column):
-            return self.key_of(bound, node.name, node)
-        key = self.keys.get(bound)
-        return None if key is None else Column(key.name, key.expr.type)
-
-    def key_of(self, expr: Expr, name: str, node: exp.Expr) -> Expr:
-        key = self.keys.get(expr)
-        if key is None:
-            raise BindError(
-                f'column "{name}" is neither grouped nor aggregated',
-                span=span_of(node),
-                hint=f"add it to GROUP BY, or use an aggregate such as MAX({name})",
-            )
-        return Column(key.name, key.expr.type)
-
-    def _key(self, expr: Expr) -> Named:
-        if expr not in self.keys:
-            typed = cast(expr, INTEGER) if expr.type.kind is Kind.NULL else expr
-            text = expr.name if isinstance(expr, Column) else expr_text(expr)
-            self.keys[expr] = Named(fresh_name(text, self._taken()), typed)
-        return self.keys[expr]
-
-    def _call(self, node: exp.Expr) -> AggregateCall:
-        condition: Expr | None = None
-        call = node
-        if isinstance(node, exp.Filter):
-            call = node.this
-            inner = node.expression.this
-            nested = aggregate_calls(inner)
-            if nested:
-                raise _nested(nested[0])
-            condition = self.rows.predicate(inner, "FILTER")
-        return self._bound_call(call, condition)
-
-    def _bound_call(self, call: exp.Expr, condition: Expr | None) -> AggregateCall:
-        if not isinstance(call, exp.Anonymous):
-            raise BindError(
-                "FILTER stands behind an aggregate",
-                span=span_of(call),
-                hint="as in COUNT(*) FILTER",
-            )
-        arguments = call.expressions
-        distinct = len(arguments) == 1 and isinstance(arguments[0], exp.Distinct)
-        if distinct:
-            arguments = arguments[0].expressions
-        if len(arguments) > 1:
-            raise BindError(
-                f"{call.name.upper()} takes one argument, not {len(arguments)}",
-                span=span_of(call),
-                hint="aggregate one expression at a time",
-            )
-        for argument in arguments:
-            nested = aggregate_calls(argument)
-            if nested:
-                raise _nested(nested[0])
-        star = bool(arguments) and isinstance(arguments[0], exp.Star)
-        argument = None if star or not arguments else self.rows.bind(arguments[0])
-        if argument is None and call.name.lower() != "count":
-            raise BindError(
-                f"{call.name.upper()} needs an argument", span=span_of(call), hint="name a column"
-            )
-        return aggregate_call(
-            call.name, argument, distinct=distinct, condition=condition, span=span_of(call)
-        )
-
-    def _taken(self) -> list[str]:
-        return [
-            *(key.name for key in self.keys.values()),
-            *(aggregate.name for aggregate in self.aggregates.values()),
-        ]
-
-
 def _conditions(node: exp.Expr) -> list[exp.Expr]:
     """The conditions that must all hold."""
     if isinstance(node, exp.And):
@@ -381,14 +262,6 @@ def _conditions(node: exp.Expr) -> list[exp.Expr]:
 def _is_identity(plan: Plan, columns: tuple[Named, ...]) -> bool:
     return tuple(c.name for c in columns) == plan.schema.names and all(
         isinstance(c.expr, Column) and c.expr.name == c.name for c in columns
-    )
-
-
-def _nested(node: exp.Expr) -> BindError:
-    return BindError(
-        "an aggregate cannot contain another",
-        span=span_of(node),
-        hint="aggregate in a subquery in FROM first",
     )
 
 

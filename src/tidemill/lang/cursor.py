@@ -21,9 +21,18 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-__all__ = ["Cursor", "reads_as", "reserved_hint"]
+__all__ = ["Cursor", "is_name", "reads_as", "reserved_hint"]
 
 _QUOTED = frozenset({TokenType.STRING, TokenType.IDENTIFIER})
+
+# Reserved words that nobody means as a name; where one stands too early, something is missing.
+_CLAUSE_WORDS = frozenset(
+    {
+        *("AND", "AS", "BY", "CROSS", "ELSE", "EXCEPT", "FROM", "GROUP", "HAVING", "INNER"),
+        *("INTERSECT", "INTO", "IS", "JOIN", "LIMIT", "ON", "OR", "ORDER", "OUTER", "QUALIFY"),
+        *("SELECT", "THEN", "UNION", "USING", "WHEN", "WHERE", "WITH"),
+    }
+)
 
 
 def reads_as(token: Token | None, word: str) -> bool:
@@ -31,11 +40,21 @@ def reads_as(token: Token | None, word: str) -> bool:
     return token is not None and token.token_type not in _QUOTED and token.text.upper() == word
 
 
+def is_name(token: Token | None) -> bool:
+    """Whether a token can be a name: a word that is not reserved, or anything in quotes."""
+    if token is None or token.token_type not in NAME_TOKENS:
+        return False
+    return token.token_type is TokenType.IDENTIFIER or token.text.upper() not in RESERVED
+
+
 def reserved_hint(token: Token | None) -> str | None:
-    """How to use a reserved word as a name, if the token is one."""
-    if token is None or token.token_type in _QUOTED or token.text.upper() not in RESERVED:
+    """How to use the token as a name, if it is a reserved word that is often meant as one."""
+    if token is None or token.token_type in _QUOTED:
         return None
-    return f'{token.text.upper()} is a reserved word; as a name write it in quotes: "{token.text}"'
+    word = token.text.upper()
+    if word not in RESERVED or word in _CLAUSE_WORDS:
+        return None
+    return f'{word} is a reserved word; as a name it stands in quotes: "{token.text}"'
 
 
 class Cursor:
@@ -87,21 +106,21 @@ class Cursor:
     def name(self, what: str) -> Name:
         """The next token as a name of something."""
         token = self.current
-        if token is None or token.token_type not in NAME_TOKENS or reserved_hint(token):
+        if token is None or not is_name(token):
             self.fail_expected(what, hint=reserved_hint(token))
         if not token.text:
             self.fail("a name must not be empty")
         self.index += 1
         return Name(token.text, token_span(token))
 
-    def choice(self, words: Iterable[str], what: str) -> str:
+    def choice(self, words: Iterable[str]) -> str:
         """The next token, which must be one of these words, in upper case."""
         allowed = tuple(words)
         for word in allowed:
             if self.accept(word):
                 return word
         near = closest(self.current.text, allowed) if self.current else None
-        return self.fail_expected(what, hint=near or f"write {', '.join(allowed)}")
+        return self.fail_expected(f"{', '.join(allowed[:-1])} or {allowed[-1]}", hint=near)
 
     def separated(self, item: Callable[[Cursor], T]) -> tuple[T, ...]:
         """One or more items between commas."""

@@ -93,7 +93,7 @@ def _read_stream_clauses(cursor: Cursor) -> _StreamClauses:
                 clauses.within = read_duration(cursor, stop=_CLAUSES)
         elif cursor.accept("LATE"):
             _once(cursor, start, clauses.late, "LATE")
-            clauses.late = LatePolicy(cursor.choice(("DROP", "QUARANTINE"), "DROP or QUARANTINE"))
+            clauses.late = LatePolicy(cursor.choice(("DROP", "QUARANTINE")))
         elif cursor.accept("IDLE"):
             _once(cursor, start, clauses.idle_after, "IDLE AFTER")
             cursor.expect("AFTER")

@@ -135,14 +135,14 @@ def _read_statement(tokens: list[Token]) -> Statement:
 
 def _read_drop(cursor: Cursor) -> Drop:
     cursor.expect("DROP")
-    kind = ObjectKind(cursor.choice([kind.value for kind in ObjectKind], "what to drop"))
+    kind = ObjectKind(cursor.choice(kind.value for kind in ObjectKind))
     if_exists = cursor.accept("IF", "EXISTS")
     return Drop(kind, cursor.name(f"the name of the {kind.value.lower()}"), if_exists)
 
 
 def _read_show(cursor: Cursor) -> Show:
     cursor.expect("SHOW")
-    return Show(_PLURALS[cursor.choice(_PLURALS, "what to show")])
+    return Show(_PLURALS[cursor.choice(_PLURALS)])
 
 
 def _read_describe(cursor: Cursor) -> Describe:

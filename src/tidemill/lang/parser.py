@@ -17,14 +17,14 @@ from sqlglot import Token, TokenType, exp
 from sqlglot import parser as sqlglot_parser
 
 from tidemill.errors import ParseError, Span
-from tidemill.lang.cursor import Cursor, reserved_hint
+from tidemill.lang.cursor import Cursor, is_name, reserved_hint
+from tidemill.lang.depth import too_deep
 from tidemill.lang.predicates import read_comparison, read_negation, read_range
 from tidemill.lang.primaries import read_unary
 from tidemill.lang.queries import read_query
-from tidemill.lang.spans import record
+from tidemill.lang.spans import record, span_of
 from tidemill.lang.tokens import token_span
 from tidemill.lang.unexpected import rest_hint
-from tidemill.lang.words import NAME_TOKENS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -78,7 +78,7 @@ class Parser(sqlglot_parser.Parser):
 
     def at_name(self) -> bool:
         """Whether the next token can be a name."""
-        return self._curr.token_type in NAME_TOKENS and reserved_hint(self._curr) is None
+        return is_name(self._curr)
 
     def accept(self, *types: TokenType) -> Token | None:
         """The next token, if it is of one of these types; the parser moves past it."""
@@ -99,6 +99,8 @@ class Parser(sqlglot_parser.Parser):
 
     def identifier(self, what: str) -> exp.Identifier:
         """A name of something."""
+        if not self.at_name():
+            self.fail_expected(what, hint=reserved_hint(self._curr))
         name = self.read(lambda cursor: cursor.name(what))
         assert name.span is not None, "a name that was read has a span"
         return record(exp.Identifier(this=name.text, quoted=False), name.span)
@@ -146,24 +148,30 @@ class Parser(sqlglot_parser.Parser):
     # What a caller uses.
 
     def read_whole(
-        self, tokens: Sequence[Token], start: int, production: Callable[[Parser], T]
-    ) -> T:
+        self, tokens: Sequence[Token], start: int, production: Callable[[Parser], exp.Expr]
+    ) -> exp.Expr:
         """What the production reads, which must be all of the tokens from index ``start`` on."""
         self.reset()
         self._chunks = [list(tokens)]
         self._advance_chunk()
         self.position = start
         try:
-            value = production(self)
+            tree = production(self)
         except RecursionError:
-            self.fail(
-                "the statement is nested too deeply",
-                hint="give a part of it a name, with WITH or CREATE STREAM",
-            )
+            self._fail_too_deep(self.cursor.here())
         if self._curr:
             hint = rest_hint(self._prev, self._curr)
             self.fail(f"unexpected {self.cursor.found()}", hint=hint)
-        return value
+        if node := too_deep(tree):
+            self._fail_too_deep(span_of(node))
+        return tree
+
+    def _fail_too_deep(self, span: Span | None) -> NoReturn:
+        self.fail(
+            "the statement is nested too deeply",
+            span=span,
+            hint="give a part of it a name, with WITH or CREATE STREAM",
+        )
 
     # What sqlglot's inherited productions and its entry points use.
 

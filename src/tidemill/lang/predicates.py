@@ -12,6 +12,8 @@ from sqlglot import TokenType, exp
 from tidemill.lang.primaries import is_query, read_constant, read_query_or_scalar
 
 if TYPE_CHECKING:
+    from sqlglot import Token
+
     from tidemill.lang.parser import Parser
 
 __all__ = ["read_comparison", "read_negation", "read_range"]
@@ -33,7 +35,11 @@ def read_negation(parser: Parser) -> exp.Expr:
         return parser.mark(exp.Not(this=read_negation(parser)), start)
     this = read_comparison(parser)
     while parser.accept(TokenType.IS):
-        this = parser.mark(_read_is(parser, this), start)
+        negated = parser.accept(TokenType.NOT)
+        if parser.accept(TokenType.DISTINCT):
+            this = parser.mark(_read_distinct(parser, this, negated), start)
+        else:
+            this = _mark_test(parser, _read_is(parser, this), start, negated)
     return this
 
 
@@ -62,19 +68,24 @@ def read_range(parser: Parser, this: exp.Expr | None = None) -> exp.Expr:
             parser.fail_expected("BETWEEN, IN or LIKE")
         else:
             return this
-        this = parser.mark(exp.Not(this=test) if negated else test, start)
+        this = _mark_test(parser, test, start, negated)
+
+
+def _mark_test(parser: Parser, test: exp.Expr, start: Token, negated: Token | None) -> exp.Expr:
+    parser.mark(test, start)
+    return parser.mark(exp.Not(this=test), start) if negated else test
+
+
+def _read_distinct(parser: Parser, this: exp.Expr, negated: Token | None) -> exp.Expr:
+    parser.expect(TokenType.FROM, "FROM")
+    kind = exp.NullSafeEQ if negated else exp.NullSafeNEQ
+    return kind(this=this, expression=read_comparison(parser))
 
 
 def _read_is(parser: Parser, this: exp.Expr) -> exp.Expr:
-    negated = parser.accept(TokenType.NOT)
-    if parser.accept(TokenType.DISTINCT):
-        parser.expect(TokenType.FROM, "FROM")
-        distinct = exp.NullSafeEQ if negated else exp.NullSafeNEQ
-        return distinct(this=this, expression=read_comparison(parser))
     if not parser.at(TokenType.NULL, TokenType.TRUE, TokenType.FALSE):
         parser.fail_expected("NULL, TRUE, FALSE or DISTINCT FROM")
-    test = exp.Is(this=this, expression=read_constant(parser))
-    return exp.Not(this=test) if negated else test
+    return exp.Is(this=this, expression=read_constant(parser))
 
 
 def _read_between(parser: Parser, this: exp.Expr) -> exp.Expr:

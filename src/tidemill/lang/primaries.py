@@ -8,7 +8,7 @@ from sqlglot import TokenType, exp
 
 from tidemill.errors import Span
 from tidemill.lang.calls import read_call
-from tidemill.lang.cursor import reads_as
+from tidemill.lang.cursor import reads_as, reserved_hint
 from tidemill.lang.intervals import read_interval
 from tidemill.lang.queries import at_query, read_set_operations
 from tidemill.lang.types import read_type
@@ -98,7 +98,7 @@ def _read_primary(parser: Parser) -> exp.Expr:
         return parser.mark(exp.Anonymous(this=start.text, expressions=[]), start)
     if parser.at_name():
         return _read_name(parser)
-    return parser.fail_expected("an expression")
+    return parser.fail_expected("an expression", hint=reserved_hint(parser.current))
 
 
 def _read_name(parser: Parser) -> exp.Expr:

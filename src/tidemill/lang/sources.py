@@ -88,10 +88,10 @@ def _read_item(parser: Parser) -> exp.Expr:
     source = _read_source(parser)
     window = _read_window(parser)
     alias = _read_alias(parser)
-    if second := _read_window(parser) if alias or window else None:
-        if window:
-            parser.fail("a second window on the same stream", hint="keep one of the two")
-        window = second
+    if window is None:
+        window = _read_window(parser)
+    if at_window(parser.cursor):
+        parser.fail("a second window on the same stream", hint="keep one of the two")
     if parser.at_name() and parser.following.token_type is TokenType.L_PAREN:
         _refuse_call(parser)
     if window is None:
@@ -116,7 +116,10 @@ def _read_table(parser: Parser) -> exp.Table:
     start = parser.current
     name = parser.identifier("a stream, a relation or a subquery")
     if parser.at(TokenType.DOT):
-        parser.fail("the name of a stream or relation has one part")
+        parser.fail(
+            "the name of a stream or relation has one part",
+            hint="there are no schemas; a name with a dot in it stands in quotes",
+        )
     if parser.at(TokenType.L_PAREN):
         parser.fail(
             f'"{start.text}" is called like a function, which FROM does not support',

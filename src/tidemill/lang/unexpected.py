@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Final
 
 from sqlglot import TokenType
 
-from tidemill.lang.cursor import reserved_hint
-
 if TYPE_CHECKING:
     from sqlglot import Token
 
@@ -36,7 +34,7 @@ _NEAR: Final = 0.7
 
 
 def rest_hint(previous: Token, current: Token) -> str | None:
-    """What was probably meant, if one of the two tokens looks like a clause or is reserved.
+    """What was probably meant, if one of the two tokens looks like a clause.
 
     A misspelt clause reads as an alias, so that the token after it is the one that does not fit.
     """
@@ -46,7 +44,7 @@ def rest_hint(previous: Token, current: Token) -> str | None:
             best = max(_CLAUSES, key=lambda clause: _likeness(word, clause))
             if _likeness(word, best) >= _NEAR:
                 return f'did you mean "{best}" instead of "{token.text}"?'
-    return reserved_hint(current or None)
+    return None
 
 
 def _likeness(word: str, clause: str) -> float:

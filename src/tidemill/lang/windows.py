@@ -143,7 +143,7 @@ def _read_frame(cursor: Cursor, closing: str) -> WindowClause:
             f"{cursor.tokens[cursor.index].text.upper()} windows are not supported yet",
             hint="write RANGE or ROWS",
         )
-    frame = cursor.choice(("RANGE", "ROWS", "NOW"), "RANGE, ROWS or NOW")
+    frame = cursor.choice(("RANGE", "ROWS", "NOW"))
     node = WindowClause(frame=frame)
     if frame == "NOW":
         return node

@@ -1,0 +1,68 @@
+"""From constants in the text to typed literals.
+
+A whole number is INTEGER or, if it is too large, BIGINT; with a point it is DECIMAL, with an
+exponent DOUBLE.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+from sqlglot import exp
+
+from tidemill.algebra.expr import Literal
+from tidemill.errors import BindError
+from tidemill.lang.spans import span_of
+from tidemill.model.types import (
+    BIGINT,
+    BOOLEAN,
+    DOUBLE,
+    INTEGER,
+    MAX_PRECISION,
+    NULL,
+    VARCHAR,
+    decimal,
+)
+
+__all__ = ["bind_literal", "bind_number"]
+
+_INT_LIMIT, _BIGINT_LIMIT = 2**31, 2**63
+
+
+def bind_literal(node: exp.Expr) -> Literal:
+    """The constant a node stands for."""
+    match node:
+        case exp.Null():
+            return Literal(None, NULL)
+        case exp.Boolean():
+            return Literal(bool(node.this), BOOLEAN)
+        case exp.Literal(is_string=True):
+            return Literal(node.name, VARCHAR)
+        case _:
+            return bind_number(node.name, node)
+
+
+def bind_number(text: str, node: exp.Expr) -> Literal:
+    """The number a text stands for.
+
+    Raises:
+        BindError: It has too many digits.
+    """
+    if "e" in text.lower():
+        return Literal(float(text), DOUBLE)
+    value = Decimal(text)
+    digits = value.as_tuple()
+    if "." in text:
+        scale = len(text.partition(".")[2])
+        precision = max(len(digits.digits), scale, 1)
+        if precision <= MAX_PRECISION:
+            return Literal(value, decimal(precision, scale))
+    elif -_INT_LIMIT <= value < _INT_LIMIT:
+        return Literal(int(value), INTEGER)
+    elif -_BIGINT_LIMIT <= value < _BIGINT_LIMIT:
+        return Literal(int(value), BIGINT)
+    raise BindError(
+        "the number has too many digits",
+        span=span_of(node),
+        hint="BIGINT goes to 9223372036854775807; with an exponent, as in 1e30, it is a DOUBLE",
+    )

@@ -1,0 +1,133 @@
+"""Laws over random texts: what is parsed can be written, and nothing is passed over."""
+
+from __future__ import annotations
+
+import contextlib
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from lang.texts import conditions, queries, statements
+from sqlglot import exp
+
+from tidemill.errors import ParseError
+from tidemill.lang import parse, parse_one, parse_query, span_of, unparse
+from tidemill.lang.statements import CreateFunction
+from tidemill.lang.tokens import tokenize
+
+QUICK = settings(
+    max_examples=150,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+
+WORDS = (
+    "SELECT FROM WHERE GROUP BY HAVING ORDER WITH AS UNION ALL EXCEPT JOIN LEFT ON USING WINDOW"
+    " RANGE ROWS NOW SLIDE UNBOUNDED PARTITION MINUTES INTERVAL CASE WHEN THEN END NOT IN IS NULL"
+    " LIKE BETWEEN AND OR EXISTS DISTINCT CAST EXTRACT TRIM ISTREAM CREATE STREAM QUERY RELATION"
+    " FUNCTION SOURCE ORDERED WITHIN LATE IDLE AFTER DROP SHOW EXPLAIN DESC INTO VALID a b bid 1 2.5"
+    " 'x' \"q\" ( ) [ ] , . ; * + - / % // || = <> :: =>"
+)
+
+
+def scalar(text: str) -> exp.Expr:
+    statement = parse_one(f"CREATE FUNCTION f() AS {text}")
+    assert isinstance(statement, CreateFunction)
+    return statement.body
+
+
+@QUICK
+@given(statements())
+def test_what_is_unparsed_is_parsed_to_the_same(text: str) -> None:
+    statement = parse_one(text)
+    canonical = unparse(statement)
+    assert parse_one(canonical) == statement
+    assert unparse(parse_one(canonical)) == canonical
+
+
+@QUICK
+@given(conditions(3))
+def test_operators_of_every_level_keep_their_operands(text: str) -> None:
+    tree = scalar(text)
+    canonical = unparse(tree)
+    assert scalar(canonical) == tree
+    assert unparse(scalar(canonical)) == canonical
+
+
+SPANNED = (
+    exp.Column,
+    exp.Literal,
+    exp.Binary,
+    exp.Not,
+    exp.In,
+    exp.Between,
+    exp.Anonymous,
+    exp.Cast,
+    exp.Case,
+    exp.Paren,
+    exp.Neg,
+    exp.Interval,
+    exp.Extract,
+    exp.All,
+    exp.Any,
+    exp.Exists,
+    exp.Filter,
+    exp.Window,
+)
+
+
+@QUICK
+@given(conditions(3))
+def test_the_span_of_an_expression_is_its_text(text: str) -> None:
+    for node in scalar(text).find_all(*SPANNED):
+        span = span_of(node)
+        negated = isinstance(node.parent, exp.Not) and span_of(node.parent) == span
+        if span is None or negated or isinstance(node.parent, exp.Interval | exp.DataTypeParam):
+            continue
+        start = len("CREATE FUNCTION f() AS ")
+        assert scalar(text[span.start - start : span.end - start]) == node
+
+
+@QUICK
+@given(queries(2))
+def test_the_span_of_a_query_is_its_text(text: str) -> None:
+    for node in parse_query(text).find_all(exp.Select, exp.SetOperation):
+        span = span_of(node)
+        assert span is not None
+        assert parse_query(text[span.start : span.end]) == node
+
+
+@QUICK
+@given(statements(), st.sampled_from(("zzz", "'zzz'", '"zzz"')), st.data())
+def test_a_word_too_many_is_refused_or_kept(text: str, extra: str, data: st.DataObject) -> None:
+    tokens = tokenize(text)
+    place = data.draw(st.sampled_from([0, *(token.end + 1 for token in tokens)]))
+    with contextlib.suppress(ParseError):
+        assert "zzz" in unparse(parse_one(f"{text[:place]} {extra} {text[place:]}"))
+
+
+@QUICK
+@given(statements(), st.data())
+def test_a_word_too_few_is_refused_or_changes_the_meaning_or_nothing_else(
+    text: str, data: st.DataObject
+) -> None:
+    token = data.draw(st.sampled_from(tokenize(text)))
+    with contextlib.suppress(ParseError):
+        for statement in parse(text[: token.start] + " " + text[token.end + 1 :]):
+            assert parse_one(unparse(statement)) == statement
+
+
+@settings(max_examples=500, deadline=None)
+@given(st.lists(st.sampled_from(WORDS.split()), max_size=25))
+def test_a_soup_of_words_raises_nothing_but_parse_errors(words: list[str]) -> None:
+    with contextlib.suppress(ParseError):
+        for statement in parse(" ".join(words)):
+            assert parse_one(unparse(statement)) == statement
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.text(max_size=40))
+def test_any_text_raises_nothing_but_parse_errors(text: str) -> None:
+    with contextlib.suppress(ParseError):
+        parse(f"SELECT {text}")
+    with contextlib.suppress(ParseError):
+        parse(text)

@@ -1,0 +1,106 @@
+"""CAST means what TRY_CAST means in DuckDB, for every pair of types that can be cast.
+
+Text is drawn from the forms of numbers, dates and times that we read, and from texts that are close
+to them. What only DuckDB reads (``1_000``, ``1.5`` as an integer, ``2020/01/02``) and what only
+we do (blanks behind a time) have literal tests in ``tests/algebra/test_casts.py``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from laws.typed_values import ask_duckdb, disagreements, values
+from tidemill.algebra.evaluate import evaluate
+from tidemill.algebra.expr import Column
+from tidemill.catalog.functions import cast
+from tidemill.errors import BindError
+from tidemill.model.types import (
+    BIGINT,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    INTEGER,
+    TIMESTAMP,
+    VARCHAR,
+    DataType,
+    Kind,
+    decimal,
+)
+
+if TYPE_CHECKING:
+    from tidemill.model.types import Value
+
+NUMBERS = (INTEGER, BIGINT, decimal(5, 2), decimal(18, 0), decimal(38, 10), DOUBLE)
+TYPES = (BOOLEAN, *NUMBERS, VARCHAR, DATE, TIMESTAMP)
+JUNK = st.sampled_from(("", " ", "-", "+", ".", "abc", "--1", "1 2", "1-", "é", "٣", "1x", "e5"))
+
+
+def is_castable(source: DataType, target: DataType) -> bool:
+    try:
+        cast(Column("c0", source), target)
+    except BindError:
+        return False
+    return source != target
+
+
+PAIRS = [(a, b) for a in TYPES for b in TYPES if is_castable(a, b)]
+
+
+def _spaced(texts: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+    blanks = st.sampled_from(("", "", " ", "\t", "\n "))
+    return st.tuples(blanks, texts, blanks).map("".join)
+
+
+def texts(target: DataType) -> st.SearchStrategy[Value]:
+    whole = st.integers(-(2**64), 2**64) | st.integers(-999, 999)
+    signed = st.sampled_from(("", "+")).flatmap(
+        lambda sign: whole.map(lambda n: sign * (n >= 0) + str(n))
+    )
+    match target.kind:
+        case Kind.BOOLEAN:
+            yes, no = ("true", "T", "yes", "Y", "1"), ("false", "f", "NO", "n", "0")
+            return st.sampled_from((*yes, *no, "on", "2", " true")) | JUNK
+        case Kind.INTEGER | Kind.BIGINT:
+            return _spaced(signed) | JUNK
+        case Kind.DECIMAL:
+            return _spaced(_decimal_texts(signed)) | JUNK
+        case Kind.DOUBLE:
+            exponents = st.sampled_from(("", "", "e5", "E-3", "e+20", "e400", "e-400"))
+            numbers = st.tuples(_decimal_texts(signed), exponents).map("".join)
+            words = st.sampled_from(("inf", "-Infinity", "NaN", "+INF", "infinit"))
+            return _spaced(numbers) | words | JUNK
+        case _:
+            return _moment_texts() | JUNK
+
+
+def _decimal_texts(whole: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+    fractions = st.sampled_from(("", ".", ".0", ".5", ".005", ".125", ".99999", ".4999999"))
+    return st.tuples(whole, fractions).map("".join) | st.sampled_from((".5", "-.25"))
+
+
+def _moment_texts() -> st.SearchStrategy[str]:
+    days = st.dates().map(str) | st.sampled_from(("2023-02-29", "2020-13-01", "2020-00-10"))
+    good = ("", " 00:00", "T01:02", " 23:59:59", "T12:00:00.5", " 12:00:00.1234567", " 12:00:00Z")
+    bad = (" 25:00:00", " 12:60:00", " x", "T")
+    times = st.sampled_from((*good, *bad))
+    return st.tuples(days, times).map("".join)
+
+
+@pytest.mark.parametrize(("source", "target"), PAIRS, ids=str)
+@given(data=st.data())
+def test_cast_means_what_it_means_in_duckdb(
+    source: DataType, target: DataType, data: st.DataObject
+) -> None:
+    column = texts(target) if source == VARCHAR else values(source)
+    rows = data.draw(st.lists(st.tuples(column), min_size=1, max_size=30))
+    query = f"SELECT TRY_CAST(c0 AS {target}) FROM t ORDER BY row"  # noqa: S608
+    theirs, (type_,) = ask_duckdb(query, [source], rows)
+    expr = cast(Column("c0", source), target)
+    ours = [evaluate(expr, {"c0": value}) for (value,) in rows]
+    assert type_ == str(target)
+    wrong = disagreements(ours, [answer for (answer,) in theirs])
+    assert [(rows[row], a, b) for row, a, b in wrong] == []
