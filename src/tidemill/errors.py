@@ -21,7 +21,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Self
 
-__all__ = ["BindError", "ParseError", "PlanError", "Span", "TidemillError", "closest"]
+__all__ = [
+    "BindError",
+    "ParseError",
+    "PlanError",
+    "Span",
+    "TidemillError",
+    "closest",
+    "suggestion",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +101,18 @@ def closest(name: str, known: Iterable[str]) -> str | None:
     by_lower = {candidate.lower(): candidate for candidate in sorted(known)}
     found = get_close_matches(name.lower(), list(by_lower), n=1, cutoff=0.6)
     return f'did you mean "{by_lower[found[0]]}"?' if found else None
+
+
+def suggestion(name: str, known: Iterable[str], *, what: str = "columns") -> str:
+    """A hint that names the known name most like ``name``, or else the known ones.
+
+    >>> suggestion("seller", ["price", "auction"])
+    'the columns are price, auction'
+    """
+    names = list(dict.fromkeys(known))
+    most = 8
+    listed = ", ".join(names[:most]) + (", …" if len(names) > most else "")
+    return closest(name, names) or (f"the {what} are {listed}" if names else f"there are no {what}")
 
 
 def _excerpt(source: str, span: Span) -> str:

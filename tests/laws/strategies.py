@@ -1,20 +1,16 @@
-"""Small random streams, relations, windows, expressions and plans.
+"""Small random windows, expressions and plans, over the catalogue of ``catalogue.py``.
 
-Everything is drawn over one catalogue, so that inputs and plans can be drawn apart: streams S and T
-with the columns (a BIGINT, b VARCHAR), a stream U (c BIGINT NOT NULL), a relation R and a temporal
-relation P with the columns of S. Values are few, so that rows meet; instants are few, so that
-elements tie. After HORIZON every window of the sizes drawn here has seen all that comes.
+Inputs and plans can be drawn apart, since all are over one catalogue.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
-from itertools import product
 from typing import TYPE_CHECKING
 
 from hypothesis import strategies as st
 
+from laws.catalogue import LEAVES, PAIR, VALUES
 from streams import call, names_of_both
 from tidemill.algebra.expr import TRUE, AggregateCall, Call, Case, Column, Expr, Literal, Named
 from tidemill.algebra.plan import (
@@ -41,34 +37,22 @@ from tidemill.algebra.plan import (
     TimeWindow,
     Unbounded,
     Union,
-    Validity,
     Window,
     WindowSpec,
 )
-from tidemill.algebra.snapshot import Element, Reference, Row
 from tidemill.model.schema import Field, Schema
 from tidemill.model.types import BIGINT, VARCHAR, DataType
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from hypothesis.strategies import DrawFn, SearchStrategy
 
-    from tidemill.model.types import Value
 
 __all__ = [
-    "HORIZON",
-    "PAIR",
-    "SOURCES",
-    "Inputs",
-    "R",
-    "S",
-    "T",
-    "U",
     "aggregate_calls",
     "conformed",
     "expressions",
-    "inputs",
     "pairs",
     "plans",
     "predicates",
@@ -76,88 +60,6 @@ __all__ = [
     "time_windows",
     "windows",
 ]
-
-LAST = 12
-HORIZON = range(LAST + 8)
-
-PAIR = Schema((Field("a", BIGINT), Field("b", VARCHAR)))
-_PERIOD = Schema((*PAIR, Field("start", BIGINT), Field("end", BIGINT)))
-
-S, T = Source("S", PAIR), Source("T", PAIR)
-U = Source("U", Schema((Field("c", BIGINT, nullable=False),)))
-R = Relation("R", PAIR)
-P = Relation("P", _PERIOD, Validity("start", "end"))
-SOURCES = (S, T, U)
-LEAVES: tuple[Plan, ...] = (S, T, U, R, P)
-
-_VALUES: dict[DataType, tuple[Value, ...]] = {BIGINT: (None, 0, 1, 2), VARCHAR: (None, "x", "y")}
-
-
-# Inputs
-
-
-@dataclass(frozen=True, slots=True)
-class Inputs:
-    """Finite contents for the streams and relations of the catalogue."""
-
-    streams: Mapping[str, tuple[Element, ...]]
-    relations: Mapping[str, tuple[Row, ...]]
-
-    def reference(self) -> Reference:
-        """The evaluator for these inputs."""
-        return Reference(self.streams, self.relations)
-
-    def until(self, time: int) -> Inputs:
-        """What has been seen of the streams at an instant."""
-        seen = {
-            name: tuple(e for e in elements if e.time <= time)
-            for name, elements in self.streams.items()
-        }
-        return Inputs(seen, self.relations)
-
-
-def _rows(schema: Schema) -> list[Row]:
-    choices = (
-        [value for value in _VALUES[field.type] if field.nullable or value is not None]
-        for field in schema
-    )
-    return list(product(*choices))
-
-
-# One draw an element, from a list of all there could be, is several times faster than a draw of
-# every part of it.
-
-
-@cache
-def _streams(schema: Schema) -> SearchStrategy[tuple[Element, ...]]:
-    """Elements in the order of their ids, which need not be that of their instants."""
-    moments = st.sampled_from(list(product(range(LAST + 1), _rows(schema))))
-    return st.lists(moments, max_size=6).map(
-        lambda drawn: tuple(Element(time, i, row) for i, (time, row) in enumerate(drawn))
-    )
-
-
-def _periods() -> list[Row]:
-    starts: list[int | None] = [None, *range(LAST + 1)]
-    lengths: list[int | None] = [None, 1, 2, 3, 4]
-    return [
-        (*row, start, None if length is None else (start or 0) + length)
-        for row, start, length in product(_rows(PAIR), starts, lengths)
-    ]
-
-
-_PERIODS = st.lists(st.sampled_from(_periods()), max_size=3).map(tuple)
-_ROWS = st.lists(st.sampled_from(_rows(PAIR)), max_size=3).map(tuple)
-
-
-@st.composite
-def inputs(draw: DrawFn) -> Inputs:
-    """Contents for the whole catalogue: duplicates, ties, NULLs, and nothing at all."""
-    return Inputs(
-        {source.name: draw(_streams(source.schema)) for source in SOURCES},
-        {R.name: draw(_ROWS), P.name: draw(_PERIODS)},
-    )
-
 
 # Windows
 
@@ -193,7 +95,7 @@ def _columns(schema: Schema, type_: DataType) -> list[Expr]:
 @cache
 def expressions(schema: Schema, type_: DataType) -> SearchStrategy[Expr]:
     """Expressions of a type over the columns of a schema."""
-    constants = [Literal(value, type_) for value in _VALUES[type_]]
+    constants = [Literal(value, type_) for value in VALUES[type_]]
     atoms = st.sampled_from([*_columns(schema, type_), *constants])
     fallback: SearchStrategy[Expr] = st.builds(
         lambda x, y: Call("coalesce", (x, y), type_), atoms, atoms
@@ -214,7 +116,7 @@ def _comparisons(draw: DrawFn, schema: Schema) -> Expr:
     left = Column(field.name, field.type)
     if draw(st.integers(0, 4)) == 0:
         return call("is_null", left)
-    others = [*_columns(schema, field.type), *(Literal(v, field.type) for v in _VALUES[field.type])]
+    others = [*_columns(schema, field.type), *(Literal(v, field.type) for v in VALUES[field.type])]
     function = draw(st.sampled_from(["=", "<>", "<", "<=", "is_not_distinct"]))
     return call(function, left, draw(st.sampled_from(others)))
 
@@ -296,9 +198,9 @@ def pairs(depth: int = 2, leaves: tuple[Plan, ...] = LEAVES) -> SearchStrategy[P
 def _leaf(draw: DrawFn, leaves: tuple[Plan, ...]) -> Plan:
     """A leaf; every other stream has a window, so that its elements meet others."""
     leaf = draw(st.sampled_from(leaves))
-    if isinstance(leaf, Relation):
-        return conformed(leaf, PAIR)
-    return Window(leaf, draw(windows(leaf.schema))) if draw(st.booleans()) else leaf
+    if isinstance(leaf, Source) and draw(st.booleans()):
+        return Window(leaf, draw(windows(leaf.schema)))
+    return conformed(leaf, PAIR) if isinstance(leaf, Relation) else leaf
 
 
 def _unary(draw: DrawFn, plan: Plan) -> Plan:

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, TypeAlias
 import pytest
 from hypothesis import given
 
-from laws.strategies import HORIZON, Inputs, inputs, pairs
+from laws.catalogue import HORIZON, Inputs, inputs
+from laws.strategies import pairs
 from streams import both, call, equal, number, one_column, project, reference, rows, text
 from tidemill.algebra.expr import AggregateCall, Call, Column, Named
 from tidemill.algebra.plan import (

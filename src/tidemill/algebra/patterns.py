@@ -8,9 +8,12 @@
 An edge up to WEAK can carry intervals; a STRICT one may carry signs. The pattern belongs to the
 plan, not to the query: a rewrite can change it.
 
-Two refinements of the printed rules, both by the definitions of G-15: what lives for one instant
-only is WEAKEST whatever made it, since its end is known; and a union of windows of different length
-is WEAK, since it is not first in first out.
+Three refinements of the printed rules, all by the definitions of G-15: what lives for one instant
+only is WEAKEST whatever made it, since its end is known; a union of windows of different length is
+WEAK, since it is not first in first out; and so is a window whose slide does not divide its size,
+since of two rows that appear together one may live longer.
+
+Law: a plan that is not constant is WEAKEST if and only if all its rows have one ``lifetime``.
 """
 
 from __future__ import annotations
@@ -73,7 +76,8 @@ def update_pattern(plan: Plan) -> UpdatePattern:
                 case Unbounded():
                     return UpdatePattern.MONOTONIC
                 case TimeWindow():
-                    return UpdatePattern.WEAKEST
+                    fixed = lifetime(plan) is not None
+                    return UpdatePattern.WEAKEST if fixed else UpdatePattern.WEAK
                 case RowWindow():
                     return UpdatePattern.STRICT
                 case _:
@@ -110,9 +114,11 @@ def lifetime(plan: Plan) -> int | None:
         case Union():
             left, right = lifetime(plan.left), lifetime(plan.right)
             return left if left == right else None
-        case Join(kind=JoinKind.INNER) | SemiJoin() if is_constant(plan.right):
+        case Join(kind=JoinKind.INNER) | SemiJoin() | AntiJoin() | Join(kind=JoinKind.LEFT) if (
+            is_constant(plan.right)
+        ):
             return lifetime(plan.left)
-        case Join(kind=JoinKind.INNER) if is_constant(plan.left):
+        case Join(kind=JoinKind.INNER) | Join(kind=JoinKind.RIGHT) if is_constant(plan.left):
             return lifetime(plan.right)
         case _:
             return None

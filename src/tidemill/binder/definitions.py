@@ -21,7 +21,7 @@ from tidemill.catalog.entries import (
     StreamEntry,
 )
 from tidemill.catalog.functions import is_aggregate, is_scalar
-from tidemill.errors import BindError, PlanError, closest
+from tidemill.errors import BindError, PlanError, suggestion
 from tidemill.lang.statements import (
     ColumnDefinition,
     CreateDerivedStream,
@@ -194,7 +194,7 @@ def _time_column(schema: Schema, name: Name, clause: str) -> str:
         raise BindError(
             f'column "{name.text}" of {clause} is not declared',
             span=name.span,
-            hint=closest(name.text, schema.names),
+            hint=suggestion(name.text, schema.names),
         )
     if field.type not in (TIMESTAMP, BIGINT):
         raise BindError(

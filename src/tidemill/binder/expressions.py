@@ -167,9 +167,18 @@ class ExpressionBinder:
         if not name:
             name, factor = "add_microseconds", UNITS[unit]
         shift = Literal(sign * amount * factor, BIGINT)
+        value = self.bind(moment)
+        if not value.type.is_temporal and value.type.kind is not Kind.NULL:
+            raise BindError(
+                f"an INTERVAL moves a TIMESTAMP or DATE, this is {value.type}",
+                span=span_of(moment),
+                hint="a BIGINT of microseconds is moved by a number"
+                if value.type.is_integer
+                else "write CAST(… AS TIMESTAMP)",
+            )
         return scalar_call(
             name,
-            (self.bind(moment), shift),
+            (value, shift),
             span=span_of(node),
             spans=(span_of(moment), span_of(interval)),
         )
@@ -271,7 +280,7 @@ class ExpressionBinder:
         signature = ", ".join(f"{p.name} {p.type}" for p in wanted)
         if len(node.expressions) != len(wanted):
             raise BindError(
-                f"{function.name} takes {len(wanted)} arguments, not {len(node.expressions)}",
+                f"{function.name} takes {_arguments(len(wanted))}, not {len(node.expressions)}",
                 span=span_of(node),
                 hint=f"it is {function.name}({signature})",
             )
@@ -323,6 +332,10 @@ _HINTS: dict[type[exp.Expr], str] = {
     exp.Window: "functions OVER a window have no counterpart here; put a window behind the stream "
     "in FROM and aggregate",
 }
+
+
+def _arguments(number: int) -> str:
+    return "1 argument" if number == 1 else f"{number} arguments"
 
 
 def _kind(node: exp.Expr) -> str:

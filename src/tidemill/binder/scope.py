@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tidemill.algebra.expr import Call, Column, Expr, replace_columns, used_columns
-from tidemill.errors import BindError, closest
+from tidemill.errors import BindError, suggestion
 from tidemill.lang.spans import span_of
 
 if TYPE_CHECKING:
@@ -115,8 +115,7 @@ class Scope:
             return BindError(
                 f'there is no "{qualifier}" in FROM',
                 span=span_of(node),
-                hint=closest(qualifier, self.qualifiers())
-                or _listed("FROM has", self.qualifiers()),
+                hint=suggestion(qualifier, self.qualifiers(), what="items of FROM"),
             )
         among = self._of(qualifier) if qualifier else list(self.columns)
         names = list(dict.fromkeys(column.name for column in among))
@@ -124,7 +123,7 @@ class Scope:
         return BindError(
             f'column "{node.name}" does not exist{where}',
             span=span_of(node),
-            hint=closest(node.name, names) or _listed("the columns are", names),
+            hint=suggestion(node.name, names),
         )
 
 
@@ -189,11 +188,3 @@ def _ambiguous(node: exp.Column, found: list[ScopeColumn]) -> BindError:
         span=span_of(node),
         hint=f"write {' or '.join(owners)}" if owners else "give the columns different names",
     )
-
-
-def _listed(lead: str, names: list[str]) -> str | None:
-    most = 8
-    if not names:
-        return None
-    more = ", …" if len(names) > most else ""
-    return f"{lead} {', '.join(names[:most])}{more}"

@@ -21,7 +21,7 @@ from tidemill.binder.scope import Scope, fresh_name, has_outer
 from tidemill.binder.sources import bind_from
 from tidemill.binder.values import subquery_value
 from tidemill.catalog.functions import cast
-from tidemill.errors import BindError
+from tidemill.errors import BindError, suggestion
 from tidemill.lang.spans import span_of
 from tidemill.lang.unparse import unparse
 from tidemill.model.types import INTEGER, Kind
@@ -234,7 +234,7 @@ class _Block:
             raise BindError(
                 f'there is no "{qualifier}" in FROM',
                 span=span_of(item),
-                hint=f"FROM has {', '.join(self.scope.qualifiers())}",
+                hint=suggestion(qualifier or "", self.scope.qualifiers(), what="items of FROM"),
             )
         if groups is None:
             return [(column.name, column.expr) for column in found]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tidemill.algebra.plan import NOW, Plan, RowWindow, TimeWindow, Unbounded, Window, WindowSpec
-from tidemill.errors import BindError, closest
+from tidemill.errors import BindError, suggestion
 from tidemill.lang.spans import span_of, value_span
 from tidemill.model.time import END_OF_TIME, duration_text
 
@@ -15,6 +15,14 @@ if TYPE_CHECKING:
     from tidemill.lang.windows import WindowClause
 
 __all__ = ["bind_window"]
+
+
+_SMALLEST = {
+    ("RANGE", "size"): "for the rows of the present instant only, write NOW",
+    ("ROWS", "size"): "for the last row only, write ROWS 1",
+    ("RANGE", "slide"): "leave SLIDE out to move with every instant",
+    ("ROWS", "slide"): "leave SLIDE out to move with every row",
+}
 
 
 def bind_window(plan: Plan, clause: WindowClause) -> Plan:
@@ -47,9 +55,7 @@ def _check(clause: WindowClause) -> None:
             raise BindError(
                 f"{word} must be positive",
                 span=value_span(clause, key),
-                hint="for the rows of the present instant only, write NOW"
-                if key == "size"
-                else f"leave SLIDE out to move with every {'row' if kind == 'ROWS' else 'instant'}",
+                hint=_SMALLEST[kind, key],
             )
         if value is not None and value >= END_OF_TIME:
             raise BindError(
@@ -85,5 +91,5 @@ def _column(plan: Plan, node: exp.Column) -> str:
     raise BindError(
         f'column "{node.name}" does not exist under this window',
         span=span_of(node),
-        hint=closest(node.name, plan.schema.names),
+        hint=suggestion(node.name, plan.schema.names),
     )

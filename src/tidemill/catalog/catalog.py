@@ -20,7 +20,7 @@ from tidemill.catalog.entries import (
     object_use,
     uses_of,
 )
-from tidemill.errors import BindError, closest
+from tidemill.errors import BindError, suggestion
 from tidemill.lang.statements import ObjectKind
 
 if TYPE_CHECKING:
@@ -30,6 +30,14 @@ if TYPE_CHECKING:
     from tidemill.lang.statements import Name
 
 __all__ = ["Catalog"]
+
+
+_PLURALS = {
+    ObjectKind.STREAM: "streams",
+    ObjectKind.RELATION: "relations",
+    ObjectKind.QUERY: "queries",
+    ObjectKind.FUNCTION: "functions of your own",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +79,7 @@ class Catalog:
             raise BindError(
                 f'there is no stream, relation, query or function "{name.text}"',
                 span=name.span,
-                hint=closest(name.text, self._names()),
+                hint=suggestion(name.text, self._names(), what="names"),
             )
         return entry
 
@@ -128,7 +136,9 @@ class Catalog:
             )
         known = [entry.name for entry in self.entries(kind)]
         return BindError(
-            f'there is no {word} "{name.text}"', span=name.span, hint=closest(name.text, known)
+            f'there is no {word} "{name.text}"',
+            span=name.span,
+            hint=suggestion(name.text, known, what=_PLURALS[kind]),
         )
 
     def _changed(self, name: str, entry: Entry | None, *, is_function: bool) -> Catalog:

@@ -46,7 +46,8 @@ def read_stream_operator(parser: Parser, *, in_from: bool = False) -> StreamOper
     """Read ``ISTREAM(query)``, in FROM also ``ISTREAM(name)``."""
     start = parser.expect(TokenType.VAR, "a stream operator")
     parser.expect(TokenType.L_PAREN, '"("')
-    operand = _read_table(parser) if in_from and parser.at_name() else parser.query()
+    is_table = in_from and parser.at_name() and not at_stream_operator(parser)
+    operand = _read_table(parser) if is_table else parser.query()
     parser.expect(TokenType.R_PAREN, '")"')
     node = parser.mark(StreamOperator(kind=start.text.upper(), this=operand), start)
     return record_value(node, "kind", token_span(start))

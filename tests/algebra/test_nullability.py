@@ -1,0 +1,98 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tidemill.algebra.expr import Column, Expr, Literal
+from tidemill.algebra.nullability import is_nullable
+from tidemill.catalog.functions import case_call, cast, scalar_call
+from tidemill.model.schema import Field, Schema
+from tidemill.model.types import (
+    BIGINT,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    INTEGER,
+    TIMESTAMP,
+    VARCHAR,
+    DataType,
+    decimal,
+)
+
+TYPES = (BOOLEAN, INTEGER, BIGINT, DOUBLE, VARCHAR, DATE, TIMESTAMP, decimal(5, 2))
+SURE = {type_: Column(f"sure {type_}", type_) for type_ in TYPES}
+MAYBE = {type_: Column(f"maybe {type_}", type_) for type_ in TYPES}
+SCHEMA = Schema(
+    (
+        *(Field(c.name, c.type, nullable=False) for c in SURE.values()),
+        *(Field(c.name, c.type) for c in MAYBE.values()),
+    )
+)
+I, X, T, F = (SURE[t] for t in (INTEGER, DOUBLE, VARCHAR, BOOLEAN))
+
+
+def call(name: str, *arguments: Expr) -> Expr:
+    return scalar_call(name, arguments)
+
+
+@pytest.mark.parametrize(
+    "expr",
+    [
+        I,
+        Literal(1, INTEGER),
+        call("+", X, X),
+        call("<", I, I),
+        call("and", F, F),
+        call("is_null", MAYBE[INTEGER]),
+        call("is_distinct", MAYBE[INTEGER], MAYBE[INTEGER]),
+        call("is_true", MAYBE[BOOLEAN]),
+        call("coalesce", MAYBE[INTEGER], I),
+        call("greatest", MAYBE[INTEGER], I),
+        call("upper", T),
+        call("concat", MAYBE[VARCHAR]),
+        call("concat_ws", T, MAYBE[VARCHAR]),
+        call("year", SURE[DATE]),
+        call("in", I, I, I),
+        case_call(((MAYBE[BOOLEAN], I),), I),
+        cast(I, VARCHAR),
+        cast(I, decimal(12, 2)),
+        cast(SURE[decimal(5, 2)], decimal(7, 3)),
+        cast(SURE[TIMESTAMP], DATE),
+        cast(F, INTEGER),
+    ],
+    ids=str,
+)
+def test_it_is_never_null(expr: Expr) -> None:
+    assert not is_nullable(expr, SCHEMA)
+
+
+@pytest.mark.parametrize(
+    "expr",
+    [
+        MAYBE[INTEGER],
+        Literal(None, INTEGER),
+        call("+", I, I),
+        call("*", SURE[decimal(5, 2)], I),
+        call("/", X, X),
+        call("%", X, X),
+        call("<", I, MAYBE[INTEGER]),
+        call("or", F, MAYBE[BOOLEAN]),
+        call("in", I, MAYBE[INTEGER]),
+        call("coalesce", MAYBE[INTEGER], MAYBE[INTEGER]),
+        call("concat_ws", MAYBE[VARCHAR], T),
+        call("nullif", I, I),
+        call("chr", I),
+        case_call(((F, I),)),
+        case_call(((F, MAYBE[INTEGER]),), I),
+        cast(T, INTEGER),
+        cast(X, INTEGER),
+        cast(SURE[BIGINT], INTEGER),
+        cast(SURE[decimal(5, 2)], decimal(5, 3)),
+        cast(SURE[decimal(5, 2)], decimal(4, 1)),
+        cast(F, decimal(2, 2)),
+    ],
+    ids=str,
+)
+def test_it_may_be_null(expr: Expr) -> None:
+    assert is_nullable(expr, SCHEMA)

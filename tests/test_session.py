@@ -1,0 +1,136 @@
+"""The session: statements in, queries, tables and texts out; a bad statement changes nothing."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+import tidemill
+
+STREAM = "CREATE STREAM s (x BIGINT, at BIGINT) SOURCE memory('s') ORDERED BY at WITHIN 2 SECONDS"
+
+
+def session_with_stream() -> tidemill.Session:
+    session = tidemill.connect()
+    session.sql(STREAM)
+    return session
+
+
+def test_a_select_becomes_a_query_with_a_name() -> None:
+    query = session_with_stream().sql("SELECT x FROM s")
+    assert isinstance(query, tidemill.Query)
+    assert (query.name, query.schema.names) == ("query_1", ("x",))
+
+
+def test_the_result_is_that_of_the_last_statement() -> None:
+    text = tidemill.connect().sql(f"{STREAM}; EXPLAIN SELECT x FROM s;")
+    assert text == "Project x\n  Source s"
+
+
+def test_an_empty_text_does_nothing() -> None:
+    assert tidemill.connect().sql(" ; -- nothing\n ;") is None
+
+
+def test_show_lists_what_is_registered() -> None:
+    session = session_with_stream()
+    session.sql("CREATE QUERY hot INTO parquet(path => 'out') AS SELECT x FROM s [RANGE 5]")
+    streams, queries = session.sql("SHOW STREAMS"), session.sql("SHOW QUERIES")
+    assert isinstance(streams, pl.DataFrame)
+    assert streams.rows() == [("s", "memory('s')", "at within 2s", "drop")]
+    assert isinstance(queries, pl.DataFrame)
+    assert queries.select("name", "sink", "update_pattern").rows() == [
+        ("hot", "parquet(path => 'out')", "WEAKEST")
+    ]
+
+
+def test_show_of_nothing_is_an_empty_table() -> None:
+    frame = tidemill.connect().sql("SHOW QUERIES")
+    assert isinstance(frame, pl.DataFrame)
+    assert frame.shape == (0, 4)
+
+
+def test_describe_shows_columns_and_which_one_is_time() -> None:
+    frame = session_with_stream().sql("DESCRIBE s")
+    assert isinstance(frame, pl.DataFrame)
+    assert frame.rows() == [("x", "BIGINT", "yes", ""), ("at", "BIGINT", "no", "time")]
+
+
+def test_describe_of_a_function_shows_parameters_and_result() -> None:
+    session = tidemill.connect()
+    session.sql("CREATE FUNCTION half(x BIGINT) AS x / 2")
+    frame = session.sql("DESCRIBE half")
+    assert isinstance(frame, pl.DataFrame)
+    assert frame.rows() == [("x", "BIGINT", "yes", "parameter"), ("", "DOUBLE", "yes", "result")]
+
+
+def test_a_view_is_the_same_as_its_query() -> None:
+    session = session_with_stream()
+    session.sql("CREATE STREAM recent AS SELECT x FROM s [RANGE 5 SECONDS] WHERE x > 1")
+    by_name = session.sql("EXPLAIN SELECT COUNT(*) FROM recent")
+    by_query = session.sql(
+        "EXPLAIN SELECT COUNT(*) FROM (SELECT x FROM s [RANGE 5 SECONDS] WHERE x > 1)"
+    )
+    assert by_name == by_query
+
+
+def test_drop_is_refused_while_a_view_or_query_depends_on_it() -> None:
+    session = session_with_stream()
+    session.sql("CREATE STREAM v AS SELECT x FROM s; CREATE QUERY q AS SELECT x FROM v")
+    for statement in ("DROP STREAM s", "DROP STREAM v"):
+        with pytest.raises(tidemill.BindError, match="is used by"):
+            session.sql(statement)
+    session.sql("DROP QUERY q; DROP STREAM v; DROP STREAM s")
+    assert not session.catalog.objects
+
+
+def test_drop_of_a_function_is_refused_while_a_query_uses_it() -> None:
+    session = session_with_stream()
+    session.sql(
+        "CREATE FUNCTION twice(n BIGINT) AS n * 2; CREATE QUERY q AS SELECT twice(x) FROM s"
+    )
+    with pytest.raises(tidemill.BindError, match='function "twice" is used by query "q"'):
+        session.sql("DROP FUNCTION twice")
+
+
+def test_drop_if_exists_of_nothing_is_fine() -> None:
+    session = session_with_stream()
+    session.sql("DROP STREAM IF EXISTS nothing; DROP QUERY IF EXISTS s")
+    assert session.catalog.find("s") is not None
+
+
+def test_statements_before_a_bad_one_took_effect_and_those_after_did_not() -> None:
+    session = tidemill.connect()
+    with pytest.raises(tidemill.BindError, match="in statement 2 of 3"):
+        session.sql(f"{STREAM}; SELECT y FROM s; CREATE QUERY q AS SELECT x FROM s")
+    assert session.catalog.find("s") is not None
+    assert session.catalog.find("q") is None
+
+
+def test_a_text_that_does_not_parse_changes_nothing_at_all() -> None:
+    session = tidemill.connect()
+    before = session.catalog
+    with pytest.raises(tidemill.ParseError):
+        session.sql(f"{STREAM}; SELEC y FROM s")
+    assert session.catalog is before
+
+
+def test_unbounded_state_is_refused_unless_the_session_allows_it() -> None:
+    text = f"{STREAM}; SELECT a.x FROM s a [RANGE UNBOUNDED] JOIN s b [RANGE UNBOUNDED] USING (x)"
+    with pytest.raises(tidemill.PlanError):
+        tidemill.connect().sql(text)
+    assert isinstance(tidemill.connect(unbounded_state=True).sql(text), tidemill.Query)
+
+
+def test_aggregates_and_relations_above_an_unbounded_window_are_fine() -> None:
+    session = session_with_stream()
+    session.sql("CREATE RELATION r (x BIGINT) SOURCE csv('r.csv')")
+    session.sql("SELECT x, SUM(at), MAX(at) FROM s [RANGE UNBOUNDED] GROUP BY x")
+    session.sql("SELECT s.at FROM s [RANGE UNBOUNDED] JOIN r USING (x)")
+    session.sql("SELECT x FROM s [RANGE UNBOUNDED] WHERE x > 3")
+    session.sql("ISTREAM(SELECT x FROM s [RANGE UNBOUNDED])")
+
+
+def test_a_session_can_be_used_with_with() -> None:
+    with tidemill.connect() as session:
+        session.sql(STREAM)
+    assert session.catalog.find("s") is not None
