@@ -52,7 +52,7 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
 
 
 @pytest.fixture(autouse=True, scope="session")
-def _rewriting(request: pytest.FixtureRequest) -> Iterator[None]:
+def _rewrite_golden(request: pytest.FixtureRequest) -> Iterator[None]:
     golden.rewriting = bool(request.config.getoption("--rewrite-golden"))
     yield
     golden.rewriting = False

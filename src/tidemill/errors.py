@@ -62,7 +62,7 @@ class TidemillError(Exception):
 
         Args:
             source: The text the span points into.
-            statement: Which statement of a script it was, as ``"2 of 3"``.
+            statement: Which statement of a script it was, and what became of the others.
         """
         if self.source is None:
             self.source = source
@@ -76,7 +76,7 @@ class TidemillError(Exception):
         if self.hint is not None:
             parts.append(f"hint: {self.hint}")
         if self.statement is not None:
-            parts.append(f"in statement {self.statement}; the statements before it took effect")
+            parts.append(f"in statement {self.statement}")
         return "\n".join(parts)
 
 

@@ -9,11 +9,10 @@ It wires the stages (parse, bind, catalog) and owns no logic of its own.
 ...       SOURCE parquet(path => 'data/bids') ORDERED BY at;
 ... ''')
 >>> print(session.sql("EXPLAIN SELECT MAX(price) FROM bid [RANGE 10 MINUTES] WHERE auction = 7"))
-Project max(price) AS "MAX(price)"
-  Aggregate max(price)
-    Filter auction = 7
-      Window range=10m
-        Source bid
+Aggregate max(price)
+  Filter auction = 7
+    Window range=10m
+      Source bid
 """
 
 from __future__ import annotations
@@ -56,12 +55,16 @@ if TYPE_CHECKING:
 __all__ = ["Query", "Session", "connect"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Query:
     """A registered continuous query."""
 
     name: str
     plan: Plan
+
+    def __repr__(self) -> str:
+        columns = ", ".join(f"{field.name} {field.type}" for field in self.schema)
+        return f"Query({self.name}: {columns})"
 
     @property
     def schema(self) -> Schema:
@@ -128,8 +131,7 @@ class Session:
             try:
                 result = self._execute(statement)
             except TidemillError as error:
-                which = f"{number} of {len(script)}" if len(script) > 1 else None
-                raise error.located(text, statement=which) from None
+                raise error.located(text, statement=_which(number, len(script))) from None
         return result
 
     def _execute(self, statement: Statement) -> Result:
@@ -145,7 +147,7 @@ class Session:
                 self._catalog = self._catalog.added(entry, span=span)
                 return Query(entry.name, entry.plan)
             case Drop(kind, name, if_exists):
-                if not (if_exists and not self._catalog.has(name.text, kind)):
+                if not (if_exists and self._catalog.is_free(name.text, kind)):
                     self._catalog = self._catalog.dropped(name, kind)
                 return None
             case Show(kind):
@@ -161,6 +163,14 @@ class Session:
                 return explain(plan_query(query, self._catalog, allow_unbounded=True)[0])
             case _:
                 assert_never(statement)
+
+
+def _which(number: int, statements: int) -> str | None:
+    """Which statement of a script failed, and what became of the others."""
+    if statements == 1:
+        return None
+    done = "; the statements before it took effect" if number > 1 else ""
+    return f"{number} of {statements}{done}"
 
 
 def _frame(listing: Listing) -> pl.DataFrame:

@@ -31,6 +31,10 @@ CASES: list[tuple[Value, DataType, Value]] = [
     ("0x10", INTEGER, None),
     (" +12\n", INTEGER, 12),
     ("2147483648", INTEGER, None),
+    ("0" * 5000 + "7", INTEGER, 7),
+    ("9" * 5000, INTEGER, None),
+    ("1e" + "9" * 5000, decimal(5, 2), None),
+    ("0." + "0" * 5000 + "1", decimal(5, 2), Decimal("0.00")),
     ("1_0.5", DOUBLE, None),
     ("1e400", DOUBLE, float("inf")),
     ("1e999999999999", decimal(5, 2), None),
@@ -66,7 +70,9 @@ CASES: list[tuple[Value, DataType, Value]] = [
 ]
 
 
-@pytest.mark.parametrize(("value", "target", "expected"), CASES)
+@pytest.mark.parametrize(
+    ("value", "target", "expected"), CASES, ids=[f"{str(v)[:30]} to {t}" for v, t, _ in CASES]
+)
 def test_cast(value: Value, target: DataType, expected: Value) -> None:
     converted = cast_value(value, target)
     assert (type(converted), converted) == (type(expected), expected)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tidemill.algebra.evaluate import evaluate
-from tidemill.algebra.expr import Call, Case, Cast, Column, Expr, Literal
+from tidemill.algebra.expr import Case, Cast, Column, Literal
 from tidemill.algebra.functions import NULL_AWARE, STRICT
 from tidemill.algebra.values import NAN
 from tidemill.catalog.functions import function_list, scalar_call
@@ -41,8 +41,8 @@ def literal(value: Value) -> Literal:
     return Literal(value, types[type(value)])
 
 
-def result(name: str, *arguments: Value | Expr) -> Value:
-    exprs = tuple(a if isinstance(a, Literal | Column | Call) else literal(a) for a in arguments)
+def result(name: str, *arguments: Value | Literal) -> Value:
+    exprs = tuple(a if isinstance(a, Literal) else literal(a) for a in arguments)
     return evaluate(scalar_call(name, exprs), {})
 
 
@@ -163,6 +163,14 @@ def test_padding_with_nothing_has_no_value() -> None:
     assert result("lpad", "a", 3, "xy") == "xya"
     assert result("lpad", "abc", 2, "") == "ab"
     assert result("rpad", "a", 3, "") is None
+
+
+def test_a_row_cannot_take_all_memory() -> None:
+    huge = Literal(2**62, BIGINT)
+    assert result("repeat", "ab", huge) is None
+    assert result("repeat", "", huge) == ""
+    assert result("lpad", "a", huge, "b") is None
+    assert result("lpad", "a", Literal(-(2**63), BIGINT), "b") == ""
 
 
 def test_a_pattern_must_not_end_with_its_escape() -> None:

@@ -1,11 +1,10 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from tidemill.algebra.expr import Column, Expr, Literal
 from tidemill.algebra.nullability import is_nullable
+from tidemill.algebra.text import expr_text
 from tidemill.catalog.functions import case_call, cast, scalar_call
 from tidemill.model.schema import Field, Schema
 from tidemill.model.types import (
@@ -16,7 +15,6 @@ from tidemill.model.types import (
     INTEGER,
     TIMESTAMP,
     VARCHAR,
-    DataType,
     decimal,
 )
 
@@ -29,7 +27,7 @@ SCHEMA = Schema(
         *(Field(c.name, c.type) for c in MAYBE.values()),
     )
 )
-I, X, T, F = (SURE[t] for t in (INTEGER, DOUBLE, VARCHAR, BOOLEAN))
+N, X, T, F = (SURE[t] for t in (INTEGER, DOUBLE, VARCHAR, BOOLEAN))
 
 
 def call(name: str, *arguments: Expr) -> Expr:
@@ -39,29 +37,29 @@ def call(name: str, *arguments: Expr) -> Expr:
 @pytest.mark.parametrize(
     "expr",
     [
-        I,
+        N,
         Literal(1, INTEGER),
         call("+", X, X),
-        call("<", I, I),
+        call("<", N, N),
         call("and", F, F),
         call("is_null", MAYBE[INTEGER]),
         call("is_distinct", MAYBE[INTEGER], MAYBE[INTEGER]),
         call("is_true", MAYBE[BOOLEAN]),
-        call("coalesce", MAYBE[INTEGER], I),
-        call("greatest", MAYBE[INTEGER], I),
+        call("coalesce", MAYBE[INTEGER], N),
+        call("greatest", MAYBE[INTEGER], N),
         call("upper", T),
         call("concat", MAYBE[VARCHAR]),
         call("concat_ws", T, MAYBE[VARCHAR]),
         call("year", SURE[DATE]),
-        call("in", I, I, I),
-        case_call(((MAYBE[BOOLEAN], I),), I),
-        cast(I, VARCHAR),
-        cast(I, decimal(12, 2)),
+        call("in", N, N, N),
+        case_call(((MAYBE[BOOLEAN], N),), N),
+        cast(N, VARCHAR),
+        cast(N, decimal(12, 2)),
         cast(SURE[decimal(5, 2)], decimal(7, 3)),
         cast(SURE[TIMESTAMP], DATE),
         cast(F, INTEGER),
     ],
-    ids=str,
+    ids=expr_text,
 )
 def test_it_is_never_null(expr: Expr) -> None:
     assert not is_nullable(expr, SCHEMA)
@@ -72,19 +70,19 @@ def test_it_is_never_null(expr: Expr) -> None:
     [
         MAYBE[INTEGER],
         Literal(None, INTEGER),
-        call("+", I, I),
-        call("*", SURE[decimal(5, 2)], I),
+        call("+", N, N),
+        call("*", SURE[decimal(5, 2)], N),
         call("/", X, X),
         call("%", X, X),
-        call("<", I, MAYBE[INTEGER]),
+        call("<", N, MAYBE[INTEGER]),
         call("or", F, MAYBE[BOOLEAN]),
-        call("in", I, MAYBE[INTEGER]),
+        call("in", N, MAYBE[INTEGER]),
         call("coalesce", MAYBE[INTEGER], MAYBE[INTEGER]),
         call("concat_ws", MAYBE[VARCHAR], T),
-        call("nullif", I, I),
-        call("chr", I),
-        case_call(((F, I),)),
-        case_call(((F, MAYBE[INTEGER]),), I),
+        call("nullif", N, N),
+        call("chr", N),
+        case_call(((F, N),)),
+        case_call(((F, MAYBE[INTEGER]),), N),
         cast(T, INTEGER),
         cast(X, INTEGER),
         cast(SURE[BIGINT], INTEGER),
@@ -92,7 +90,7 @@ def test_it_is_never_null(expr: Expr) -> None:
         cast(SURE[decimal(5, 2)], decimal(4, 1)),
         cast(F, decimal(2, 2)),
     ],
-    ids=str,
+    ids=expr_text,
 )
 def test_it_may_be_null(expr: Expr) -> None:
     assert is_nullable(expr, SCHEMA)

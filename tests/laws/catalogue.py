@@ -97,7 +97,7 @@ def _rows(schema: Schema) -> list[Row]:
 def _streams(schema: Schema) -> SearchStrategy[tuple[Element, ...]]:
     """Elements in the order of their ids, which need not be that of their instants."""
     moments = st.sampled_from(list(product(range(LAST + 1), _rows(schema))))
-    return st.lists(moments, max_size=6).map(
+    return st.lists(moments, max_size=8).map(
         lambda drawn: tuple(Element(time, i, row) for i, (time, row) in enumerate(drawn))
     )
 

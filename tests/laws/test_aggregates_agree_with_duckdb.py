@@ -112,7 +112,7 @@ def test_aggregates_mean_what_they_mean_in_duckdb(
     bag = data.draw(st.lists(st.tuples(argument, values(BOOLEAN), st.integers(1, 3)), max_size=12))
     column = "DISTINCT c0" if distinct else "c0"
     where = "FILTER (WHERE c1)" if filtered else ""
-    query = f"SELECT {', '.join(case.sql.format(column, where) for case in group)} FROM t"  # noqa: S608
+    query = f"SELECT {', '.join(case.sql.format(column, where) for case in group)} FROM t"
     rows = [(value, condition) for value, condition, count in bag for _ in range(count)]
     (theirs,), their_types = ask_duckdb(query, [type_, BOOLEAN], rows)
     calls = [

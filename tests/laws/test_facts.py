@@ -5,15 +5,30 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from hypothesis import given
+import pytest
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from laws.catalogue import HORIZON, Inputs, R, S, T, inputs
+from laws.catalogue import HORIZON, Inputs, P, R, S, T, U, inputs
+from laws.operands import IDENTICAL, NAMES, SAME_A, A, B, C, D, picked
 from laws.strategies import plans
+from streams import equal
 from tidemill.algebra.annotations import is_constant
+from tidemill.algebra.expr import TRUE, Expr
 from tidemill.algebra.keys import keys
 from tidemill.algebra.patterns import UpdatePattern, lifetime, update_pattern
-from tidemill.algebra.plan import Dstream, Istream, Plan, RowWindow, TimeWindow, Unbounded, Window
+from tidemill.algebra.plan import (
+    Distinct,
+    Dstream,
+    Istream,
+    Join,
+    JoinKind,
+    Plan,
+    RowWindow,
+    TimeWindow,
+    Unbounded,
+    Window,
+)
 from tidemill.algebra.tree import walk
 from tidemill.model.types import BIGINT
 
@@ -23,6 +38,15 @@ if TYPE_CHECKING:
 THREE, FOUR = Window(S, TimeWindow(3)), Window(T, TimeWindow(4, slide=2))
 UNEVEN = Window(T, TimeWindow(3, slide=2))
 ALL = Window(S, Unbounded())
+ONE_A = Window(S, RowWindow(1, partition_by=("a",)))
+ONE_B = Window(T, RowWindow(1, partition_by=("b",)))
+TWO_B = Window(T, RowWindow(2, partition_by=("b",)))
+PAIRS = (ONE_A, ONE_B, TWO_B, Distinct(THREE), Window(T, RowWindow(1)))
+KEYED = (*PAIRS, U, R)
+CONDITIONS = (TRUE, SAME_A, equal(B, D), equal(A, A), equal(C, C), IDENTICAL)
+
+thorough = settings(max_examples=6 * settings().max_examples)
+"""A fact is about few of the plans that are drawn, so more are drawn."""
 
 
 def is_monotonic(plan: Plan) -> bool:
@@ -44,8 +68,7 @@ def is_weak(plan: Plan) -> bool:
     )
 
 
-@given(inputs(), plans())
-def test_no_two_rows_agree_on_a_key(data: Inputs, plan: Plan) -> None:
+def assert_keys(data: Inputs, plan: Plan) -> None:
     found = data.reference()
     for key in keys(plan):
         places = [plan.schema.names.index(name) for name in key]
@@ -53,6 +76,28 @@ def test_no_two_rows_agree_on_a_key(data: Inputs, plan: Plan) -> None:
             rows = list(found.snapshot(plan, t).elements())
             parts = [tuple(row[place] for place in places) for row in rows]
             assert len(set(parts)) == len(parts), f"key {sorted(key)} at instant {t}: {rows}"
+
+
+@thorough
+@given(inputs(), plans(2, leaves=KEYED))
+def test_no_two_rows_agree_on_a_key(data: Inputs, plan: Plan) -> None:
+    assert_keys(data, plan)
+
+
+@pytest.mark.parametrize("kind", JoinKind)
+@thorough
+@given(inputs(), st.sampled_from(PAIRS), st.sampled_from(PAIRS), st.sampled_from(CONDITIONS))
+def test_no_two_rows_of_a_join_agree_on_a_key(
+    kind: JoinKind, data: Inputs, left: Plan, right: Plan, condition: Expr
+) -> None:
+    assert_keys(data, Join(left, right, kind, condition, NAMES))
+
+
+@given(inputs(), st.sampled_from(PAIRS), st.sampled_from([("a",), ("b",), ("b", "a")]))
+def test_no_two_rows_of_some_columns_agree_on_a_key(
+    data: Inputs, plan: Plan, names: tuple[str, ...]
+) -> None:
+    assert_keys(data, picked(plan, *names))
 
 
 @given(inputs(), plans())
@@ -67,18 +112,20 @@ def test_values_are_of_their_columns(data: Inputs, plan: Plan) -> None:
                     assert type(value) is (int if field.type == BIGINT else str)
 
 
-@given(inputs(), plans(leaves=(R, R, R, Window(R, TimeWindow(2)))).filter(is_constant))
+@given(inputs(), plans(leaves=(R, R, P, Window(R, TimeWindow(2)))).filter(is_constant))
 def test_a_constant_plan_always_has_the_same_answer(data: Inputs, plan: Plan) -> None:
     found = data.reference()
     assert all(found.snapshot(plan, t) == found.snapshot(plan, 0) for t in HORIZON)
 
 
+@thorough
 @given(inputs(), plans(2, leaves=(ALL, ALL, R)).filter(is_monotonic))
 def test_a_monotonic_plan_never_loses_a_row(data: Inputs, plan: Plan) -> None:
     found = data.reference()
     assert all(found.snapshot(plan, t) <= found.snapshot(plan, t + 1) for t in HORIZON)
 
 
+@thorough
 @given(inputs(), plans(2, leaves=(THREE, FOUR, R)).filter(lives_longer_than_an_instant))
 def test_rows_of_a_known_lifetime_go_when_it_is_over(data: Inputs, plan: Plan) -> None:
     # What is born at t lives for c instants, so born(t) = R(t) - R(t - 1) + born(t - c).
@@ -99,6 +146,7 @@ def test_the_weakest_pattern_is_that_of_a_known_lifetime(plan: Plan) -> None:
     assert (update_pattern(plan) is UpdatePattern.WEAKEST) == (lifetime(plan) is not None)
 
 
+@thorough
 @given(inputs(), plans(2, leaves=(THREE, UNEVEN, ALL, R, S)).filter(is_weak), st.integers(0, 12))
 def test_what_is_there_stays_as_long_as_if_nothing_came(data: Inputs, plan: Plan, now: int) -> None:
     # The end of a row is known when it appears: input that is still to come does not shorten it.

@@ -23,7 +23,9 @@ from laws.typed_values import ask_duckdb, disagreements, values
 from tidemill.algebra.evaluate import evaluate
 from tidemill.algebra.expr import Column, Expr, Literal
 from tidemill.algebra.functions.dates import FORMATS, PARTS, UNITS
+from tidemill.algebra.nullability import is_nullable
 from tidemill.catalog.functions import function_list, scalar_call
+from tidemill.model.schema import Field, Schema
 from tidemill.model.types import (
     BIGINT,
     BOOLEAN,
@@ -38,6 +40,8 @@ from tidemill.model.types import (
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from tidemill.model.types import Value
 
 D5, D10, D38 = decimal(5, 2), decimal(10, 4), decimal(38, 6)
 ALL = (BOOLEAN, INTEGER, BIGINT, D10, D38, DOUBLE, VARCHAR, DATE, TIMESTAMP)
@@ -54,7 +58,6 @@ PARTS_WITH_A_NAME = (
     *("year", "quarter", "month", "week", "weekofyear", "day", "dayofmonth", "dayofweek"),
     *("weekday", "isodow", "dayofyear", "hour", "minute", "second"),
 )
-SMALL = st.none() | st.integers(-9, 9)
 
 
 @dataclass(frozen=True)
@@ -267,20 +270,23 @@ WEEKS = "((epoch(date_trunc('week', {2})) - epoch(date_trunc('week', {1}))) / 60
 CASES = (*operators(), *texts(), *numbers(), *conditionals(), *dates())
 
 
+COLUMNS = dict.fromkeys((case.types, case.small) for case in CASES)
+
+
 def table(case: Case) -> tuple[DataType, ...]:
     """The columns of the widest case that begins with the same ones."""
-    wider = [c.types for c in CASES if c.small == case.small and starts(c.types, case.types)]
-    return max(wider, key=len)
-
-
-def starts(types: tuple[DataType, ...], first: tuple[DataType, ...]) -> bool:
-    return types[: len(first)] == first
+    own = case.types
+    return max((t for t, small in COLUMNS if (t[: len(own)], small) == (own, case.small)), key=len)
 
 
 # The functions of the same columns are asked in one query: that is quick, and rows are reused.
 TABLES = defaultdict(list)
-for _case in CASES:
+for _case in sorted(CASES, key=str):
     TABLES[table(_case), _case.small].append(_case)
+
+
+def columns(type_: DataType, *, small: bool) -> st.SearchStrategy[Value]:
+    return st.none() | st.integers(-9, 9) if small and type_.is_integer else values(type_)
 
 
 def title(value: object) -> str:
@@ -293,9 +299,9 @@ def test_functions_mean_what_they_mean_in_duckdb(
     types: tuple[DataType, ...], data: st.DataObject, *, small: bool
 ) -> None:
     cases = TABLES[types, small]
-    columns = [SMALL if small and type_.is_integer else values(type_) for type_ in types]
-    rows = data.draw(st.lists(st.tuples(*columns), min_size=1, max_size=20))
-    query = f"SELECT {', '.join(case.text() for case in cases)} FROM t ORDER BY row"  # noqa: S608
+    row = st.tuples(*(columns(type_, small=small) for type_ in types))
+    rows = data.draw(st.lists(row, min_size=1, max_size=20))
+    query = f"SELECT {', '.join(case.text() for case in cases)} FROM t ORDER BY row"
     theirs, their_types = ask_duckdb(query, types, rows)
     for index, case in enumerate(cases):
         expr = scalar_call(case.name, case.exprs())
@@ -303,6 +309,20 @@ def test_functions_mean_what_they_mean_in_duckdb(
         ours = [evaluate(expr, {f"c{i}": value for i, value in enumerate(row)}) for row in rows]
         wrong = disagreements(ours, [answer[index] for answer in theirs], close=case.close)
         assert [(str(case), rows[row], a, b) for row, a, b in wrong] == []
+
+
+@pytest.mark.parametrize(("types", "small"), TABLES, ids=title)
+@given(data=st.data())
+def test_what_is_not_nullable_is_never_null(
+    types: tuple[DataType, ...], data: st.DataObject, *, small: bool
+) -> None:
+    row = data.draw(st.tuples(*(columns(type_, small=small) for type_ in types)))
+    fields = (Field(f"c{i}", types[i], nullable=value is None) for i, value in enumerate(row))
+    schema = Schema(tuple(fields))
+    named = dict(zip(schema.names, row, strict=True))
+    for case in TABLES[types, small]:
+        expr = scalar_call(case.name, case.exprs())
+        assert is_nullable(expr, schema) or evaluate(expr, named) is not None, str(case)
 
 
 def test_every_function_is_compared() -> None:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from tidemill.lang.windows import WindowClause
 
-__all__ = ["Element", "Inputs", "Row", "Value", "content", "in_value_order", "is_now"]
+__all__ = ["Element", "Inputs", "Row", "Value", "content", "is_now", "value_order"]
 
 Value: TypeAlias = bool | int | float | Decimal | str | date | datetime | None
 Row: TypeAlias = tuple[Value, ...]
@@ -80,9 +80,9 @@ def _same_group(value: Value) -> Hashable:
     return "NaN" if isinstance(value, float) and math.isnan(value) else (value,)
 
 
-def in_value_order(rows: Iterable[Row]) -> list[Row]:
-    """Rows of one instant in their order: column by column, NULLs first and NaN last."""
-    return sorted(rows, key=lambda row: [_order(value) for value in row])
+def value_order(row: Row) -> list[tuple[int, Value]]:
+    """The key that orders rows of one instant: column by column, NULLs first and NaN last."""
+    return [_order(value) for value in row]
 
 
 def _order(value: Value) -> tuple[int, Value]:

@@ -6,27 +6,32 @@ left. What windows contain is computed in ``contents.py``; a window over a query
 every instant first. Derived streams and names of WITH are written out as subqueries, functions as
 their bodies. ISTREAM and DSTREAM are EXCEPT ALL of two instants.
 
-One rule of Tidemill is added to the SQL: an aggregate over no rows at all gives no row.
+Rules of Tidemill that the SQL has to say:
+
+- an aggregate over no rows at all gives no row;
+- a stream's own name may be used although the item has an alias;
+- those on single functions, in ``translate.py``.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING, TypeAlias
 
-import duckdb
 from sqlglot import exp
 
-from oracle.contents import Element, Inputs, Row, content, in_value_order, is_now
-from oracle.translate import MACROS, aggregates, duckdb_type, rebuilt, translate
+from oracle.contents import Inputs, Row, content, is_now
+from oracle.tables import Stream, at_every_instant, base, connection, duckdb_text, rows, valid
+from oracle.translate import has_aggregate, has_query, rebuilt, translate
 from tidemill.lang.parse import parse_query, parse_script
 from tidemill.lang.statements import (
-    ColumnDefinition,
     CreateDerivedStream,
     CreateFunction,
     CreateRelation,
     CreateStream,
+    Statement,
 )
 from tidemill.lang.windows import StreamOperator, Windowed
 
@@ -35,7 +40,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Answer", "Oracle"]
 
-Definition: TypeAlias = CreateStream | CreateRelation | CreateDerivedStream | CreateFunction
+Definition: TypeAlias = CreateStream | CreateRelation | CreateDerivedStream
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,30 +53,28 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where a query is evaluated: the instant, the names of WITH, the FROM clauses around it."""
+    """Where a query is evaluated.
+
+    Attributes:
+        time: The instant.
+        tables: The queries that WITH has named, and where they are evaluated.
+        aliases: The aliases in sight.
+        renamed: The aliases of streams that may be called by their own names.
+        only: The one element of a base stream that is looked at, if it is one.
+    """
 
     time: int
     tables: Mapping[str, tuple[exp.Expr, _Place]] = field(default_factory=dict)
-    aliases: Mapping[str, str] = field(default_factory=dict)
-    only: int | None = None  # the one element of base streams that is looked at
+    aliases: frozenset[str] = frozenset()
+    renamed: Mapping[str, str] = field(default_factory=dict)
+    only: int | None = None
 
+    def at(self, time: int, only: int | None = None) -> _Place:
+        return replace(self, time=time, only=only)
 
-@dataclass(frozen=True, slots=True)
-class _Stream:
-    """A stream as a table of DuckDB, and its elements in the order in which ROWS counts them."""
-
-    table: str
-    columns: tuple[str, ...]
-    elements: Sequence[Element]
-
-
-@cache
-def _connection() -> duckdb.DuckDBPyConnection:
-    connection = duckdb.connect(config={"threads": 1})
-    connection.execute("PRAGMA disable_optimizer")  # small tables: planning is what takes time
-    for macro in MACROS:
-        connection.execute(macro)
-    return connection
+    def of_item(self) -> _Place:
+        """A FROM item sees the names of WITH, but no columns."""
+        return replace(self, aliases=frozenset(), renamed={})
 
 
 class Oracle:
@@ -82,40 +85,40 @@ class Oracle:
         self._inputs = inputs
         self._definitions: dict[str, Definition] = {}
         self._functions: dict[str, CreateFunction] = {}
-        self._streams: dict[int | str, _Stream] = {}
-        self._parsed: dict[str, exp.Expr] = {}
-        for statement, _ in parse_script(definitions):
-            assert isinstance(statement, Definition), "only CREATE"
-            known = self._functions if isinstance(statement, CreateFunction) else self._definitions
-            known[statement.name.text.lower()] = statement  # type: ignore[assignment]
+        self._streams: dict[int | str, Stream] = {}
+        self._windowed: list[exp.Expr] = []  # kept, so that an id is never used again
+        self._queries: dict[str, exp.Expr] = {}
+        for statement in _statements(definitions):
+            match statement:
+                case CreateFunction():
+                    self._functions[statement.name.text.lower()] = statement
+                case CreateStream() | CreateRelation() | CreateDerivedStream():
+                    self._definitions[statement.name.text.lower()] = statement
+                case _:
+                    raise AssertionError("definitions are CREATE statements")
 
     def snapshot(self, sql: str, time: int) -> Answer:
         """The answer at an instant."""
-        if sql not in self._parsed:
-            self._parsed[sql] = parse_query(sql)
-        result = _connection().execute(self.text(self._parsed[sql], _Place(time)))
+        result = connection().execute(self.question(sql, time))
         types = [str(column[1]) for column in result.description or ()]
         return Answer(result.fetchall(), types)
 
-    def text(self, node: exp.Expr, place: _Place) -> str:
+    def question(self, sql: str, time: int) -> str:
         """What DuckDB is asked."""
-        return self._query(node, place).sql(
-            dialect="duckdb", identify=True, normalize_functions=False, comments=False
-        )
+        if sql not in self._queries:
+            self._queries[sql] = parse_query(sql)
+        return duckdb_text(self._query(self._queries[sql], _Place(time)))
 
     # Queries
 
-    def _query(self, node: exp.Expr, place: _Place) -> exp.Query:
-        with_ = node.args.get("with_")
-        for table in with_.expressions if with_ is not None else ():
-            named = {**place.tables, table.alias.lower(): (table.this, place)}
-            place = replace(place, tables=named)
+    def _query(self, node: exp.Expr, place: _Place) -> exp.Expr:
+        place = _with_tables(node, place)
         match node:
             case exp.Select():
                 return self._select(node, place)
             case exp.SetOperation():
-                sides = self._query(node.this, place), self._query(node.expression, place)
-                return _set_operation(type(node), *sides, distinct=bool(node.args["distinct"]))
+                left, right = self._query(node.this, place), self._query(node.expression, place)
+                return _both(type(node), left, right, distinct=bool(node.args["distinct"]))
             case exp.Subquery() | exp.Paren():
                 return self._query(node.this, place)
             case StreamOperator():
@@ -123,24 +126,20 @@ class Oracle:
             case _:
                 raise AssertionError(f"{type(node).__name__} is not a query")
 
-    def _stream_operator(self, node: StreamOperator, place: _Place) -> exp.Query:
-        operand, time = node.this, place.time
-        now = self._source(operand, place)
-        before = self._source(operand, replace(place, time=time - 1)) if time else None
-        match node.kind, before:
-            case ("RSTREAM", _) | ("ISTREAM", None):
-                return now
-            case ("DSTREAM", None):
-                return _set_operation(exp.Except, now, now.copy(), distinct=False)
-            case ("ISTREAM", _):
-                return _set_operation(exp.Except, now, before, distinct=False)
-            case _:
-                return _set_operation(exp.Except, before, now, distinct=False)
+    def _stream_operator(self, node: StreamOperator, place: _Place) -> exp.Expr:
+        now = self._source(node.this, place)
+        if node.kind == "RSTREAM" or (node.kind == "ISTREAM" and place.time == 0):
+            return now
+        if place.time == 0:
+            return _both(exp.Except, now, now.copy(), distinct=False)
+        before = self._source(node.this, place.at(place.time - 1))
+        sides = (now, before) if node.kind == "ISTREAM" else (before, now)
+        return _both(exp.Except, *sides, distinct=False)
 
     def _select(self, node: exp.Select, place: _Place) -> exp.Select:
         joins: list[exp.Join] = node.args.get("joins") or []
         items = [node.args["from_"].this, *(join.this for join in joins)]
-        inside = replace(place, aliases={**place.aliases, **_aliases(items)})
+        inside = _inside(place, items)
 
         def inner(each: exp.Expr) -> exp.Expr:
             return self._expression(each, inside)
@@ -156,7 +155,7 @@ class Oracle:
                 select.set(key, rebuilt(node.args[key], inner))
         having = node.args.get("having")
         looked_at = [*node.expressions, *([having] if having is not None else [])]
-        if node.args.get("group") is None and any(map(aggregates, looked_at)):
+        if node.args.get("group") is None and any(map(has_aggregate, looked_at)):
             _require_rows(select)
         return select
 
@@ -173,106 +172,179 @@ class Oracle:
         return join
 
     def _item(self, node: exp.Expr, place: _Place) -> exp.Subquery:
+        query = self._source(node, place.of_item())
         alias = _alias(node)
-        # A FROM item sees the names of WITH, but not the items around it.
-        query = self._source(node, replace(place, aliases={}))
         named = exp.TableAlias(this=exp.to_identifier(alias)) if alias else None
         return exp.Subquery(this=query, alias=named)
 
-    def _source(self, node: exp.Expr, place: _Place) -> exp.Query:
+    def _source(self, node: exp.Expr, place: _Place) -> exp.Expr:
         """The rows of a FROM item at an instant."""
         match node:
-            case Windowed(this=source, window=window) if is_now(window):
-                return self._source(source, place)
-            case Windowed(this=source, window=window):
-                stream = self._stream(source, place)
-                kept = content(stream.elements, stream.columns, window, place.time)
-                return _rows(stream, kept)
+            case Windowed() if is_now(node.window):
+                return self._source(node.this, place)
+            case Windowed():
+                stream = self._stream(node.this, place)
+                kept = content(stream.elements, stream.columns, node.window, place.time)
+                return rows(stream, kept)
             case exp.Table():
                 return self._table(node.name.lower(), place)
             case _:
                 return self._query(node, place)
 
-    def _table(self, name: str, place: _Place) -> exp.Query:
+    def _table(self, name: str, place: _Place) -> exp.Expr:
         if name in place.tables:
             query, around = place.tables[name]
-            return self._query(query, replace(around, time=place.time, only=place.only))
+            return self._query(query, around.at(place.time, place.only))
         definition = self._definitions[name]
         if isinstance(definition, CreateDerivedStream):
             return self._query(definition.query, _Place(place.time, only=place.only))
-        base = self._base(definition)
+        stream = self._base(definition)
         if isinstance(definition, CreateRelation):
-            return _rows(base, [e for e in base.elements if _valid(definition, e, place.time)])
-        return _rows(
-            base,
-            [
-                element
-                for element in base.elements
-                if element.time == place.time and place.only in (None, element.id)
-            ],
-        )
+            there = [e for e in stream.elements if valid(definition, e.row, place.time)]
+        else:
+            now = [e for e in stream.elements if e.time == place.time]
+            there = [e for e in now if place.only in (None, e.id)]
+        return rows(stream, there)
 
-    # Streams as tables
+    # Streams under windows
 
-    def _base(self, definition: CreateStream | CreateRelation) -> _Stream:
+    def _base(self, definition: CreateStream | CreateRelation) -> Stream:
         name = definition.name.text.lower()
         if name not in self._streams:
-            if isinstance(definition, CreateRelation):
-                rows = self._inputs.relations.get(name, ())
-                elements = [Element(0, number, row) for number, row in enumerate(rows)]
-            else:
-                given = self._inputs.streams.get(name, ())
-                elements = sorted(given, key=lambda e: (e.time, e.id))
-            columns = tuple(column.name.text for column in definition.columns)
-            stream = _Stream(f"#{name}", columns, elements)
-            _load(stream, definition.columns)
-            self._streams[name] = stream
+            self._streams[name] = base(definition, self._inputs)
         return self._streams[name]
 
-    def _stream(self, source: exp.Expr, place: _Place) -> _Stream:
-        """What a window stands behind: all its elements up to the last instant."""
-        if isinstance(source, exp.Table) and source.name.lower() not in place.tables:
-            definition = self._definitions[source.name.lower()]
+    def _stream(self, node: exp.Expr, place: _Place) -> Stream:
+        """All elements up to the last instant of what a window stands behind."""
+        if isinstance(node, exp.Table) and node.name.lower() not in place.tables:
+            definition = self._definitions[node.name.lower()]
             if isinstance(definition, CreateStream):
                 return self._base(definition)
-        if id(source) not in self._streams:
-            self._streams[id(source)] = self._computed(source, place, f"#{len(self._streams)}")
-        return self._streams[id(source)]
+        if id(node) not in self._streams:
+            self._windowed.append(node)
+            self._streams[id(node)] = self._computed(node, place)
+        return self._streams[id(node)]
 
-    def _computed(self, source: exp.Expr, place: _Place, table: str) -> _Stream:
-        base = self._kept_in_order(source, place)
+    def _computed(self, node: exp.Expr, place: _Place) -> Stream:
+        filtered = self._only_filtered(node, place)
         places = (
-            [replace(place, time=e.time, only=e.id) for e in base.elements if e.time <= self._last]
-            if base is not None
-            else [replace(place, time=time) for time in range(self._last + 1)]
+            [place.at(time) for time in range(self._last + 1)]
+            if filtered is None
+            else [place.at(e.time, e.id) for e in filtered.elements if e.time <= self._last]
         )
-        parts = [
-            f"SELECT {each.time} AS \"#time\", {number} AS \"#part\", q.* FROM ({text}) q"  # noqa: S608
-            for number, each in enumerate(places)
-            for text in [self._source_text(source, each)]
-        ]
-        nothing = self._source_text(source, replace(place, time=0))
-        parts.append(f'SELECT 0 AS "#time", 0 AS "#part", q.* FROM ({nothing}) q WHERE FALSE')  # noqa: S608
-        _connection().execute(
-            f'CREATE OR REPLACE TEMP TABLE "{table}" AS '  # noqa: S608
-            f'SELECT row_number() OVER () AS "#id", * FROM ({" UNION ALL ".join(parts)})'
-        )
-        result = _connection().execute(f'SELECT * FROM "{table}"')  # noqa: S608
-        columns = tuple(str(column[0]) for column in result.description or ())[3:]
-        found = result.fetchall()
-        ids = {id(row[3:]): row for row in ()}
-        assert not ids
-        ordered = sorted(found, key=lambda row: row[1:3])
-        elements = []
-        for part in dict.fromkeys(row[1:3] for row in ordered):
-            members = [row for row in found if row[1:3] == part]
-            elements += [
-                Element(part[0], row[-1], row[:-1])  # type: ignore[arg-type]
-                for row in in_value_order((*row[3:], row[0]) for row in members)
-            ]
-        return _Stream(table, columns, elements)
+        parts = [(each.time, duckdb_text(self._source(node, each))) for each in places]
+        nothing = duckdb_text(self._source(node, place.at(0)))
+        return at_every_instant(f"#{len(self._windowed)}", parts, nothing)
 
-    def _source_text(self, source: exp.Expr, place: _Place) -> str:
-        return self._source(source, place).sql(
-            dialect="duckdb", identify=True, normalize_functions=False, comments=False
-        )
+    def _only_filtered(self, node: exp.Expr, place: _Place) -> Stream | None:
+        """The base stream that a query only filters and projects, and so keeps in its order."""
+        place = _with_tables(node, place)
+        match node:
+            case Windowed() if is_now(node.window):
+                return self._only_filtered(node.this, place)
+            case exp.Subquery() | exp.Paren():
+                return self._only_filtered(node.this, place)
+            case exp.Select() if _is_plain(node):
+                return self._only_filtered(node.args["from_"].this, place)
+            case exp.Table() if node.name.lower() in place.tables:
+                return self._only_filtered(*place.tables[node.name.lower()])
+            case exp.Table():
+                definition = self._definitions[node.name.lower()]
+                if isinstance(definition, CreateDerivedStream):
+                    return self._only_filtered(definition.query, _Place(0))
+                return self._base(definition) if isinstance(definition, CreateStream) else None
+            case _:
+                return None
+
+    # Expressions
+
+    def _expression(self, node: exp.Expr, place: _Place) -> exp.Expr:
+        match node:
+            case exp.Subquery():
+                return exp.Subquery(this=self._query(node, place))
+            case exp.Query() | StreamOperator():
+                return self._query(node, place)
+            case exp.Any() | exp.All():
+                return type(node)(this=exp.Subquery(this=self._query(node.this, place)))
+            case exp.Column():
+                return _column(node, place)
+            case exp.Anonymous() if node.name.lower() in self._functions:
+                function = self._functions[node.name.lower()]
+                return self._expression(_body(function, node.expressions), place)
+            case _:
+                return translate(node, lambda each: self._expression(each, place))
+
+
+@cache
+def _statements(text: str) -> list[Statement]:
+    return [statement for statement, _ in parse_script(text)]
+
+
+def _with_tables(node: exp.Expr, place: _Place) -> _Place:
+    """The place inside of WITH; each of its queries sees the names before it."""
+    with_ = node.args.get("with_")
+    for table in with_.expressions if with_ is not None else ():
+        tables = {**place.tables, table.alias.lower(): (table.this, place.of_item())}
+        place = replace(place, tables=tables)
+    return place
+
+
+def _inside(place: _Place, items: Sequence[exp.Expr]) -> _Place:
+    """The place where the columns of these FROM items are in sight."""
+    aliases = {alias.lower() for item in items if (alias := _alias(item))}
+    often = Counter(item.name.lower() for item in items)
+    renamed = {item.name.lower(): _alias(item) for item in items if often[item.name.lower()] == 1}
+    return replace(
+        place, aliases=place.aliases | aliases, renamed={**place.renamed, **renamed}
+    )
+
+
+def _alias(node: exp.Expr) -> str:
+    alias = node.args.get("alias")
+    return alias.name if alias is not None else node.name
+
+
+def _column(node: exp.Column, place: _Place) -> exp.Column:
+    qualifier = node.table.lower()
+    if not qualifier or qualifier in place.aliases:
+        return node.copy()
+    return exp.Column(this=node.this.copy(), table=exp.to_identifier(place.renamed[qualifier]))
+
+
+def _body(function: CreateFunction, arguments: Sequence[exp.Expr]) -> exp.Expr:
+    """The body of a function with the arguments, converted, in place of the parameters."""
+    values = {
+        parameter.name.text.lower(): exp.Cast(this=argument.copy(), to=parameter.type.copy())
+        for parameter, argument in zip(function.parameters, arguments, strict=True)
+    }
+
+    def replaced(node: exp.Expr) -> exp.Expr:
+        if isinstance(node, exp.Column):
+            return values[node.name.lower()].copy()
+        return rebuilt(node, replaced)
+
+    return exp.Paren(this=replaced(function.body))
+
+
+def _both(
+    kind: type[exp.SetOperation], left: exp.Expr, right: exp.Expr, *, distinct: bool
+) -> exp.SetOperation:
+    return kind(
+        this=exp.Subquery(this=left), expression=exp.Subquery(this=right), distinct=distinct
+    )
+
+
+def _require_rows(select: exp.Select) -> None:
+    """An aggregate over no rows gives no row."""
+    some = exp.GT(this=exp.Count(this=exp.Star()), expression=exp.Literal.number(0))
+    having = select.args.get("having")
+    condition = some if having is None else exp.And(this=exp.Paren(this=having.this), expression=some)
+    select.set("having", exp.Having(this=condition))
+
+
+def _is_plain(select: exp.Select) -> bool:
+    """Whether a query block treats every row for itself."""
+    if any(select.args.get(key) for key in ("distinct", "group", "having", "joins")):
+        return False
+    parts = [*select.expressions, *filter(None, [select.args.get("where")])]
+    return not any(has_aggregate(part) or has_query(part) for part in parts)

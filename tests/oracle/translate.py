@@ -17,12 +17,22 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from tidemill.lang.windows import StreamOperator
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["AGGREGATES", "APPROXIMATE", "MACROS", "aggregates", "rebuilt", "translate"]
+__all__ = [
+    "APPROXIMATE",
+    "MACROS",
+    "duckdb_type",
+    "has_aggregate",
+    "has_query",
+    "rebuilt",
+    "translate",
+]
 
-AGGREGATES = frozenset(
+_AGGREGATES = frozenset(
     {
         *("count", "sum", "avg", "mean", "min", "max", "median", "bool_and", "bool_or"),
         *("stddev", "stddev_samp", "stddev_pop", "variance", "var_samp", "var_pop"),
@@ -38,7 +48,10 @@ APPROXIMATE = frozenset(
 """The functions whose last bits differ from one library to the next."""
 
 MACROS = (
-    "CREATE MACRO as_bigint(x HUGEINT) AS x::BIGINT, (x) AS x",
+    "CREATE MACRO sum_of(x INTEGER) AS sum(x)::BIGINT, (x BIGINT) AS sum(x)::BIGINT, "
+    "(x) AS sum(x)",
+    "CREATE MACRO sum_of_distinct(x INTEGER) AS sum(DISTINCT x)::BIGINT, "
+    "(x BIGINT) AS sum(DISTINCT x)::BIGINT, (x) AS sum(DISTINCT x)",
     "CREATE MACRO whole_ceil(x INTEGER) AS x, (x BIGINT) AS x, (x) AS ceil(x)",
     "CREATE MACRO whole_floor(x INTEGER) AS x, (x BIGINT) AS x, (x) AS floor(x)",
     "CREATE MACRO whole_trunc(x INTEGER) AS x, (x BIGINT) AS x, (x) AS trunc(x)",
@@ -79,13 +92,18 @@ def rebuilt(node: exp.Expr, change: Callable[[exp.Expr], exp.Expr]) -> exp.Expr:
     return type(node)(**{key: changed(value) for key, value in node.args.items()})
 
 
-def aggregates(node: exp.Expr) -> bool:
+def has_aggregate(node: exp.Expr) -> bool:
     """Whether an expression has an aggregate outside of its subqueries."""
     if isinstance(node, exp.Query):
         return False
-    if isinstance(node, exp.Anonymous) and node.name.lower() in AGGREGATES:
+    if isinstance(node, exp.Anonymous) and node.name.lower() in _AGGREGATES:
         return True
-    return any(aggregates(child) for child in node.iter_expressions())
+    return any(has_aggregate(child) for child in node.iter_expressions())
+
+
+def has_query(node: exp.Expr) -> bool:
+    """Whether there is a subquery in an expression."""
+    return node.find(exp.Query, StreamOperator) is not None
 
 
 def translate(node: exp.Expr, inner: Callable[[exp.Expr], exp.Expr]) -> exp.Expr:
@@ -110,9 +128,7 @@ def translate(node: exp.Expr, inner: Callable[[exp.Expr], exp.Expr]) -> exp.Expr
         case exp.Extract():
             return _call("date_part", _text(node.this.name.lower()), inner(node.expression))
         case exp.Filter(this=exp.Anonymous() as call) if call.name.lower() == "sum":
-            filtered = exp.Filter(this=_call("sum", *map(inner, call.expressions)))
-            filtered.set("expression", inner(node.expression))
-            return _call("as_bigint", filtered)
+            return _sum(inner(call.expressions[0]), inner(node.expression.this))
         case exp.Anonymous():
             return _function(node.name.lower(), [inner(each) for each in node.expressions])
         case _:
@@ -133,8 +149,8 @@ def _function(name: str, arguments: list[exp.Expr]) -> exp.Expr:
             return _call("strpos", text, search)
         case "sign", [x]:
             return _cast(_call("sign", x), "INT")
-        case "sum", _:
-            return _call("as_bigint", _call("sum", *arguments))
+        case "sum", [x]:
+            return _sum(x)
         case "median", [exp.Distinct() as distinct]:
             doubles = [_cast(each, "DOUBLE") for each in distinct.expressions]
             return _call("median", exp.Distinct(expressions=doubles))
@@ -159,6 +175,15 @@ def _function(name: str, arguments: list[exp.Expr]) -> exp.Expr:
             return _call("try", _call(name, *arguments))
         case _:
             return _call(_RENAMED.get(name, name), *arguments)
+
+
+def _sum(x: exp.Expr, condition: exp.Expr | None = None) -> exp.Expr:
+    """Macros take neither DISTINCT nor FILTER; what is left out of a sum is NULL."""
+    name = "sum_of_distinct" if isinstance(x, exp.Distinct) else "sum_of"
+    value = x.expressions[0] if isinstance(x, exp.Distinct) else x
+    if condition is not None:
+        value = exp.Case(ifs=[exp.If(this=condition, true=value)])
+    return _call(name, value)
 
 
 def _shifted(x: exp.Expr, interval: exp.Expr) -> exp.Expr:

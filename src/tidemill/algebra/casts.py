@@ -86,7 +86,7 @@ def _to_integer(value: Value) -> int | None:
     match value:
         case str():
             text = value.strip(_BLANKS)
-            return int(text) if _WHOLE.fullmatch(text) else None
+            return _integer(text) if _WHOLE.fullmatch(text) else None
         case float():
             return round(value) if math.isfinite(value) else None
         case Decimal():
@@ -101,7 +101,7 @@ def _to_decimal(value: Value, scale: int) -> Decimal | None:
     match value:
         case str():
             found = _NUMBER.fullmatch(value.strip(_BLANKS))
-            return None if found is None else _number(found[1], int((found[2] or "e0")[1:]))
+            return None if found is None else _number(found[1], _integer((found[2] or "e0")[1:]))
         case float():
             shifted = value * float(10**scale)
             if not math.isfinite(shifted):
@@ -122,6 +122,10 @@ def _number(mantissa: str, exponent: int) -> Decimal | None:
     if not digits or size < -_FAR:
         return Decimal(0)
     return None if size > _FAR else Decimal((*digits.as_tuple()[:2], _exponent(digits) + exponent))
+
+
+def _integer(text: str) -> int:
+    return int(Decimal(text))  # int(text) refuses texts of more than 4300 digits
 
 
 def _exponent(number: Decimal) -> int:

@@ -30,6 +30,7 @@ _PARTIAL = frozenset(
         "lpad",
         "make_date",
         "make_timestamp",
+        "repeat",
         "rpad",
     }
 )
@@ -69,17 +70,22 @@ def _call_is_nullable(function: str, type_: DataType, arguments: tuple[bool, ...
 
 def _always_fits(source: DataType, target: DataType) -> bool:
     """Whether every value of ``source`` has a value of ``target``."""
-    if source == target or target.kind is Kind.VARCHAR:
-        return True
-    if target.kind in (Kind.DOUBLE, Kind.BOOLEAN, Kind.BIGINT) and source.kind is Kind.BOOLEAN:
-        return True
-    if source.kind is Kind.VARCHAR or not source.is_numeric:
-        return source.is_temporal and target.is_temporal
-    if target.kind in (Kind.DOUBLE, Kind.BOOLEAN):
-        return True
-    if target.kind is Kind.DECIMAL and source.kind is not Kind.DOUBLE:
-        digits = as_decimal(source)
-        return digits.scale <= target.scale and (
-            digits.precision - digits.scale <= target.precision - target.scale
-        )
-    return source.kind is Kind.INTEGER and target.kind is Kind.BIGINT
+    match target.kind:
+        case Kind.VARCHAR | Kind.NULL:
+            return True
+        case Kind.BOOLEAN | Kind.DOUBLE:
+            return source.kind is not Kind.VARCHAR
+        case Kind.INTEGER | Kind.BIGINT:
+            return source.kind in (Kind.BOOLEAN, Kind.INTEGER) or source == target
+        case Kind.DECIMAL:
+            return (source.is_integer or source.kind is Kind.DECIMAL) and _digits_fit(
+                as_decimal(source), target
+            )
+        case Kind.DATE | Kind.TIMESTAMP:
+            return source.is_temporal
+
+
+def _digits_fit(source: DataType, target: DataType) -> bool:
+    return source.scale <= target.scale and (
+        source.precision - source.scale <= target.precision - target.scale
+    )

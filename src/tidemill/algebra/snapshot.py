@@ -93,6 +93,8 @@ class Reference:
             for name, elements in streams.items()
         }
         self._relations = dict(relations or {})
+        for elements in self._streams.values():
+            assert all(e.time >= 0 for e in elements), "time begins at 0"
         # Plans are kept beside their answers so that an id is never used again.
         self._known: dict[tuple[int, int], tuple[Plan, Bag]] = {}
 

@@ -44,7 +44,7 @@ _SPELLED = {
 }
 _NOT, _SUFFIX, _NEGATION, _ATOM = 3, 4, 8, 9
 _SUFFIXES = {"is_null": "IS NULL", "is_true": "IS TRUE", "is_false": "IS FALSE"}
-# These associate, so a chain of them needs no parentheses on either side.
+# A chain of these needs no parentheses on the left; on the right they show that it is another tree.
 _CHAINS = frozenset({"and", "or"})
 
 
@@ -69,10 +69,10 @@ def expr_text(expr: Expr) -> str:
 
 
 def aggregate_text(call: AggregateCall) -> str:
-    """The aggregate as text, as ``count(DISTINCT x) FILTER (WHERE y > 1)``."""
+    """The aggregate as text, as ``count(DISTINCT x) FILTER(WHERE y > 1)``."""
     argument = "*" if call.argument is None else expr_text(call.argument)
     distinct = "DISTINCT " if call.distinct else ""
-    condition = f" FILTER (WHERE {expr_text(call.condition)})" if call.condition else ""
+    condition = f" FILTER(WHERE {expr_text(call.condition)})" if call.condition else ""
     return f"{call.function}({distinct}{argument}){condition}"
 
 
@@ -81,7 +81,8 @@ def _text(expr: Expr) -> tuple[str, int]:
         case Column(name):
             return name_text(name), _ATOM
         case Literal(value):
-            return _literal(value), _ATOM
+            text = _literal(value)
+            return text, _NEGATION if text.startswith("-") else _ATOM
         case Cast(input_, type_):
             return f"CAST({expr_text(input_)} AS {type_})", _ATOM
         case Case(branches, otherwise):

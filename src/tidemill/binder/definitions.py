@@ -29,6 +29,7 @@ from tidemill.lang.statements import (
     CreateQuery,
     CreateRelation,
     CreateStream,
+    LatePolicy,
     Name,
     Select,
 )
@@ -121,6 +122,12 @@ def _stream(statement: CreateStream) -> StreamEntry:
             "WITHIN needs ORDERED BY",
             span=statement.within.span,
             hint="rows ordered by their arrival are never out of order",
+        )
+    elif statement.late is LatePolicy.QUARANTINE:
+        raise BindError(
+            "LATE needs ORDERED BY",
+            span=statement.name.span,
+            hint="rows ordered by their arrival are never late",
         )
     within, idle = statement.within, statement.idle_after
     return StreamEntry(

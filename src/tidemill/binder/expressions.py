@@ -8,34 +8,39 @@ answer for it.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from tidemill.algebra.evaluate import evaluate
-from tidemill.algebra.expr import Case, Cast, Expr, Literal
+from tidemill.algebra.expr import Cast, Expr, Literal
 from tidemill.binder.literals import bind_literal, bind_number
 from tidemill.binder.scope import Scope, ScopeColumn
 from tidemill.binder.types import bind_type
 from tidemill.catalog.entries import function_use
-from tidemill.catalog.functions import cast, is_aggregate, scalar_call
+from tidemill.catalog.functions import (
+    case_call,
+    cast,
+    castable,
+    convert,
+    converts_without_asking,
+    is_aggregate,
+    is_operator,
+    scalar_call,
+)
 from tidemill.errors import BindError
 from tidemill.lang.spans import span_of
 from tidemill.lang.unparse import unparse
-from tidemill.model.time import UNITS
+from tidemill.model.time import END_OF_TIME, UNITS
 from tidemill.model.types import (
     BIGINT,
     BOOLEAN,
-    INTEGER,
-    NULL,
     VARCHAR,
     Kind,
-    common_type,
-    converts,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from tidemill.binder.context import Context
     from tidemill.catalog.entries import FunctionEntry
@@ -162,11 +167,16 @@ class ExpressionBinder:
         return self._call(node, _BINARY[type(node)], left, right)
 
     def _shift(self, node: exp.Expr, moment: exp.Expr, interval: exp.Interval, sign: int) -> Expr:
-        amount, unit = int(interval.this.name), interval.text("unit").upper()
-        name, factor = ("add_months", _MONTHS[unit]) if unit in _MONTHS else ("", 0)
-        if not name:
-            name, factor = "add_microseconds", UNITS[unit]
-        shift = Literal(sign * amount * factor, BIGINT)
+        unit = interval.text("unit").upper()
+        name = "add_months" if unit in _MONTHS else "add_microseconds"
+        amount = sign * Decimal(interval.this.name) * {**_MONTHS, **UNITS}[unit]
+        if amount != int(amount) or abs(amount) >= END_OF_TIME:
+            raise BindError(
+                "the INTERVAL is not a whole number of months or microseconds",
+                span=span_of(interval),
+                hint="write it in a smaller unit",
+            )
+        shift = Literal(int(amount), BIGINT)
         value = self.bind(moment)
         if not value.type.is_temporal and value.type.kind is not Kind.NULL:
             raise BindError(
@@ -232,29 +242,26 @@ class ExpressionBinder:
                 )
             branches.append((condition, self.bind(branch.args["true"])))
         default = node.args.get("default")
-        otherwise = Literal(None, NULL) if default is None else self.bind(default)
-        places = [branch.args["true"] for branch in node.args["ifs"]]
-        values = _unified([*(v for _, v in branches), otherwise], [*places, default or node])
-        conditions = [condition for condition, _ in branches]
-        pairs = tuple(zip(conditions, values[:-1], strict=True))
-        return Case(pairs, values[-1], values[-1].type)
+        otherwise = None if default is None else self.bind(default)
+        places = [*(branch.args["true"] for branch in node.args["ifs"]), default or node]
+        spans = tuple(span_of(place) for place in places)
+        return case_call(tuple(branches), otherwise, span=span_of(node), spans=spans)
 
     def _cast(self, node: exp.Cast | exp.TryCast) -> Expr:
-        target = bind_type(node.args["to"])
-        expr = cast(self.bind(node.this), target, span=span_of(node))
-        if isinstance(expr, Cast) and isinstance(expr.input, Literal) and target.is_temporal:
-            value = evaluate(expr, {})
-            if value is None and expr.input.value is not None:
-                raise BindError(
-                    f"{expr.input.value!r} is not a {target}",
-                    span=span_of(node),
-                    hint="write it as '2026-01-31' or '2026-01-31 23:59:59.5'",
-                )
-            return Literal(value, target)
-        return expr
+        value, target = self.bind(node.this), bind_type(node.args["to"])
+        if isinstance(node, exp.TryCast) and castable(value.type, target):
+            # CAST of a constant that has no such value is a mistake; TRY_CAST asks for NULL.
+            return value if value.type == target else Cast(value, target)
+        return cast(value, target, span=span_of(node))
 
     def _function(self, node: exp.Anonymous) -> Expr:
         name = node.name
+        if is_operator(name):
+            raise BindError(
+                f'function "{name}" does not exist',
+                span=span_of(node),
+                hint="it is an operator; write it between or before its operands",
+            )
         if is_aggregate(name):
             raise BindError(
                 f"aggregate {name.upper()} is not allowed here",
@@ -287,17 +294,23 @@ class ExpressionBinder:
         columns = []
         for parameter, argument in zip(wanted, node.expressions, strict=True):
             value = self.bind(argument)
-            if not converts(value.type, parameter.type):
+            if not converts_without_asking(value, parameter.type):
                 raise BindError(
                     f'{function.name} wants {parameter.type} for "{parameter.name}", this is '
                     f"{value.type}",
                     span=span_of(argument),
                     hint=f"write CAST(… AS {parameter.type})",
                 )
-            converted = cast(value, parameter.type, span=span_of(argument))
+            converted = convert(value, parameter.type, span=span_of(argument))
             columns.append(ScopeColumn(None, None, parameter.name, converted))
         inner = ExpressionBinder(Scope(tuple(columns)), self.context)
-        return cast(inner.bind(function.body), function.result.type, span=span_of(node))
+        try:
+            return cast(inner.bind(function.body), function.result.type)
+        except BindError as error:
+            # Places in the body are places in another text.
+            raise BindError(
+                f"in {function.name}: {error.message}", span=span_of(node), hint=error.hint
+            ) from None
 
 
 def aggregate_calls(node: exp.Expr) -> list[exp.Expr]:
@@ -309,22 +322,6 @@ def aggregate_calls(node: exp.Expr) -> list[exp.Expr]:
     if isinstance(node, exp.Query):
         return []
     return [call for child in node.iter_expressions() for call in aggregate_calls(child)]
-
-
-def _unified(values: Sequence[Expr], places: Sequence[exp.Expr]) -> list[Expr]:
-    """The values of a CASE converted to the type they have in common."""
-    common = NULL
-    for value, place in zip(values, places, strict=True):
-        wider = common_type(common, value.type)
-        if wider is None:
-            raise BindError(
-                f"the values of CASE have no common type: {common} and {value.type}",
-                span=span_of(place),
-                hint=f"write CAST(… AS {common})",
-            )
-        common = wider
-    target = INTEGER if common == NULL else common
-    return [cast(value, target) for value in values]
 
 
 _HINTS: dict[type[exp.Expr], str] = {
@@ -339,7 +336,7 @@ def _arguments(number: int) -> str:
 
 
 def _kind(node: exp.Expr) -> str:
-    return "a function with OVER" if isinstance(node, exp.Window) else f"“{unparse(node)}”"
+    return "a function with OVER" if isinstance(node, exp.Window) else f'"{unparse(node)}"'
 
 
 def _star(node: exp.Expr) -> BindError:

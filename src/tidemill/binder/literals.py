@@ -6,6 +6,7 @@ exponent DOUBLE.
 
 from __future__ import annotations
 
+import math
 from decimal import Decimal
 
 from sqlglot import exp
@@ -49,20 +50,21 @@ def bind_number(text: str, node: exp.Expr) -> Literal:
         BindError: It has too many digits.
     """
     if "e" in text.lower():
-        return Literal(float(text), DOUBLE)
-    value = Decimal(text)
-    digits = value.as_tuple()
-    if "." in text:
+        if math.isfinite(float(text)):
+            return Literal(float(text), DOUBLE)
+    elif "." in text:
+        value = Decimal(text)
         scale = len(text.partition(".")[2])
-        precision = max(len(digits.digits), scale, 1)
+        precision = max(len(value.as_tuple().digits), scale, 1)
         if precision <= MAX_PRECISION:
             return Literal(value, decimal(precision, scale))
-    elif -_INT_LIMIT <= value < _INT_LIMIT:
-        return Literal(int(value), INTEGER)
-    elif -_BIGINT_LIMIT <= value < _BIGINT_LIMIT:
-        return Literal(int(value), BIGINT)
+    elif -_INT_LIMIT <= int(text) < _INT_LIMIT:
+        return Literal(int(text), INTEGER)
+    elif -_BIGINT_LIMIT <= int(text) < _BIGINT_LIMIT:
+        return Literal(int(text), BIGINT)
     raise BindError(
-        "the number has too many digits",
+        "the number is too large",
         span=span_of(node),
-        hint="BIGINT goes to 9223372036854775807; with an exponent, as in 1e30, it is a DOUBLE",
+        hint="BIGINT goes to 9223372036854775807, DECIMAL has 38 digits, and a DOUBLE, written as "
+        "1e30, goes to 1.8e308",
     )

@@ -111,6 +111,13 @@ class Scope:
 
     def _unknown(self, node: exp.Column) -> BindError:
         qualifier = node.table
+        beyond = self.outer.outer if self.outer is not None else None
+        if beyond is not None and beyond._matching(node, by_table=False):  # noqa: SLF001
+            return BindError(
+                f'"{node.name}" belongs to a query more than one level up',
+                span=span_of(node),
+                hint="a subquery can refer to the query it stands in; join the inner ones in FROM",
+            )
         if qualifier and not self._of(qualifier):
             return BindError(
                 f'there is no "{qualifier}" in FROM',

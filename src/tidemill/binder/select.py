@@ -20,7 +20,7 @@ from tidemill.binder.rows import Inner, Rows, has_subquery
 from tidemill.binder.scope import Scope, fresh_name, has_outer
 from tidemill.binder.sources import bind_from
 from tidemill.binder.values import subquery_value
-from tidemill.catalog.functions import cast
+from tidemill.catalog.functions import cast, is_aggregate, is_scalar
 from tidemill.errors import BindError, suggestion
 from tidemill.lang.spans import span_of
 from tidemill.lang.unparse import unparse
@@ -220,7 +220,7 @@ class _Block:
         star = item.this if isinstance(item, exp.Column) else item
         if not isinstance(star, exp.Star):
             expr = binder.bind(item.unalias())
-            return [(self._name(item, expr), expr)]
+            return [(self._name(item), expr)]
         for key, value in star.args.items():
             if value:
                 raise BindError(
@@ -240,14 +240,19 @@ class _Block:
             return [(column.name, column.expr) for column in found]
         return [(c.name, groups.key_of(c.expr, c.name, item)) for c in found]
 
-    def _name(self, item: exp.Expr, expr: Expr) -> str:
+    def _name(self, item: exp.Expr) -> str:
+        """The alias, the column, or else the expression as written, its functions in lower case."""
         if isinstance(item, exp.Alias):
             return item.alias
         if isinstance(item, exp.Column):
             # As it was declared, not as it is written here.
             named = (c.name for c in self.scope.columns if c.name.lower() == item.name.lower())
             return next(named, item.name)
-        return expr.name if isinstance(expr, Column) else unparse(item)
+        written = item.copy()
+        for call in written.find_all(exp.Anonymous):
+            if is_scalar(call.name) or is_aggregate(call.name):
+                call.set("this", call.name.lower())
+        return unparse(written)
 
 
 def _conditions(node: exp.Expr) -> list[exp.Expr]:

@@ -25,7 +25,7 @@ from tidemill.algebra.plan import (
     Source,
     Window,
 )
-from tidemill.algebra.tree import transform_up
+from tidemill.algebra.tree import transform_up, walk
 from tidemill.binder.expressions import ExpressionBinder
 from tidemill.binder.scope import Scope, ScopeColumn, fresh_name
 from tidemill.binder.windows import bind_window
@@ -159,13 +159,15 @@ def _item_plan(node: exp.Expr, context: Context, bind_query: BindQuery) -> Plan:
     match node:
         case Windowed():
             plan = _item_plan(node.this, context, bind_query)
-            if isinstance(plan, Relation):
+            if not any(isinstance(n, Source | Istream | Dstream | Rstream) for n in walk(plan)):
                 raise BindError(
-                    f'"{plan.name}" is a relation and takes no window',
+                    "a relation takes no window",
                     span=span_of(node.window),
-                    hint=f"write {plan.name} alone: its rows are always there",
+                    hint="leave the window out: the rows of a relation are there while they are "
+                    "valid; ISTREAM(…) makes a stream of it",
                 )
-            return bind_window(plan, node.window)
+            names = tuple(name for name in (node.alias, node.name) if name)
+            return bind_window(plan, node.window, names)
         case StreamOperator():
             return apply_stream_operator(node, _item_plan(node.this, context, bind_query))
         case exp.Table():

@@ -25,14 +25,19 @@ _SMALLEST = {
 }
 
 
-def bind_window(plan: Plan, clause: WindowClause) -> Plan:
+def bind_window(plan: Plan, clause: WindowClause, names: tuple[str, ...]) -> Plan:
     """The plan under the window; the plan itself for the window of one instant (K44, 10.7).
+
+    Args:
+        plan: What the window is put on.
+        clause: The window.
+        names: What the columns of PARTITION BY may be qualified with.
 
     Raises:
         BindError: The window is empty, does not move, skips rows or names an unknown column.
     """
     _check(clause)
-    spec = _spec(clause, tuple(_column(plan, column) for column in clause.partition_by))
+    spec = _spec(clause, tuple(_column(plan, column, names) for column in clause.partition_by))
     return plan if spec == NOW else Window(plan, spec, span_of(clause))
 
 
@@ -84,7 +89,13 @@ def _check(clause: WindowClause) -> None:
         )
 
 
-def _column(plan: Plan, node: exp.Column) -> str:
+def _column(plan: Plan, node: exp.Column, names: tuple[str, ...]) -> str:
+    if node.table and node.table.lower() not in (name.lower() for name in names):
+        raise BindError(
+            f'"{node.table}" is not what this window stands behind',
+            span=span_of(node),
+            hint=f"write {node.name} alone",
+        )
     for name in plan.schema.names:
         if name.lower() == node.name.lower():
             return name

@@ -63,10 +63,11 @@ class Catalog:
         assert entry is None or isinstance(entry, FunctionEntry), "only functions are kept here"
         return entry
 
-    def has(self, name: str, kind: ObjectKind) -> bool:
-        """Whether there is an entry of this kind and name."""
-        entry = self.find_function(name) if kind is ObjectKind.FUNCTION else self.find(name)
-        return entry is not None and kind_of(entry) is kind
+    def is_free(self, name: str, kind: ObjectKind) -> bool:
+        """Whether nothing has this name among the things of this kind and those it is told from."""
+        return (
+            self.find_function(name) if kind is ObjectKind.FUNCTION else self.find(name)
+        ) is None
 
     def get(self, name: Name) -> Entry:
         """The stream, relation, query or function with this name.

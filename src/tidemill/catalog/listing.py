@@ -34,7 +34,7 @@ def show(catalog: Catalog, kind: ObjectKind) -> Listing:
     rows = [(entry.name, *_details(entry)) for entry in entries]
     match kind:
         case ObjectKind.STREAM:
-            titles = ["name", "source", "time", "late"]
+            titles = ["name", "source", "time", "late", "idle_after"]
         case ObjectKind.RELATION:
             titles = ["name", "source", "valid"]
         case ObjectKind.QUERY:
@@ -68,12 +68,13 @@ def _details(entry: Entry) -> tuple[str, ...]:
     match entry:
         case StreamEntry():
             late = entry.late.value.lower()
+            idle = "" if entry.idle_after is None else duration_text(entry.idle_after)
             if entry.time_column is None:
-                return _connector(entry.source), "arrival", late
+                return _connector(entry.source), "arrival", late, idle
             within = f" within {duration_text(entry.within)}" if entry.within else ""
-            return _connector(entry.source), f"{entry.time_column}{within}", late
+            return _connector(entry.source), f"{entry.time_column}{within}", late, idle
         case DerivedStreamEntry():
-            return entry.text, "", ""
+            return entry.text, "", "", ""
         case RelationEntry(validity=None):
             return _connector(entry.source), "always"
         case RelationEntry():

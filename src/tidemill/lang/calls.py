@@ -92,7 +92,7 @@ def _read_substring(parser: Parser, name: Token) -> exp.Expr:
 def _read_position(parser: Parser, name: Token) -> exp.Expr:
     """``POSITION(a IN b)``: a is read as an operand, so that IN is left for us."""
     start = parser.position
-    if not parser.at(TokenType.R_PAREN, TokenType.STAR, TokenType.DISTINCT):
+    if not parser.at(TokenType.R_PAREN, TokenType.STAR, TokenType.DISTINCT, TokenType.NOT):
         part = parser.operand()
         if parser.accept(TokenType.IN):
             return exp.Anonymous(this=name.text, expressions=[part, parser.operand()])

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from sqlglot import exp
 from sqlglot import generator as sqlglot_generator
+from sqlglot.helper import seq_get
 
 from tidemill.lang.durations import duration_text
 from tidemill.lang.types import type_text
@@ -17,9 +18,15 @@ if TYPE_CHECKING:
 
 __all__ = ["Generator"]
 
+_TESTS = (exp.Predicate, exp.Connector, exp.Not, exp.Escape)
+
 
 def _anonymous(self: sqlglot_generator.Generator, node: exp.Anonymous) -> str:
-    return f"{quote_function(node.name)}({self.expressions(node, flat=True)})"
+    name = quote_function(node.name)
+    # Without the quotes, POSITION(a IN (b), c) would be read as POSITION(a IN b).
+    if name.upper() == "POSITION" and isinstance(seq_get(node.expressions, 0), _TESTS):
+        name = f'"{name}"'
+    return f"{name}({self.expressions(node, flat=True)})"
 
 
 def _identifier(_: sqlglot_generator.Generator, node: exp.Identifier) -> str:

@@ -97,6 +97,8 @@ def _read_operand(parser: Parser) -> exp.Expr:
         query = parser.query()
         parser.expect(TokenType.R_PAREN, '")"')
         return parser.mark(exp.Subquery(this=query), start)
+    if parser.at(TokenType.WITH):
+        parser.fail("WITH stands before the whole query", hint="move it there, or use parentheses")
     return parser.fail_expected("a query", hint="a query begins with SELECT, WITH or ISTREAM(")
 
 

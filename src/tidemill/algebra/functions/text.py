@@ -3,6 +3,8 @@
 Positions and lengths count code points, from 1. Case follows the full mapping of Unicode ("ß" in
 upper case is "SS"). ``trim`` without characters takes away the blanks of Unicode (category Zs), not
 tabs and line ends. ``reverse`` turns round code points, also those of a combined character.
+``repeat``, ``lpad`` and ``rpad`` make texts of at most ``LONGEST`` characters; where the result
+would be longer, it is NULL: one row cannot take all memory.
 """
 
 from __future__ import annotations
@@ -17,7 +19,10 @@ if TYPE_CHECKING:
 
     from tidemill.model.types import Value
 
-__all__ = ["NULL_AWARE", "STRICT"]
+__all__ = ["LONGEST", "NULL_AWARE", "STRICT"]
+
+LONGEST = 2**24
+"""The length of the longest text that is made of a shorter one."""
 
 _BLANKS = "".join(map(chr, (0x20, 0xA0, 0x1680, *range(0x2000, 0x200B), 0x202F, 0x205F, 0x3000)))
 _SURROGATES = range(0xD800, 0xE000)
@@ -57,20 +62,28 @@ def _replace(text: str, search: str, replacement: str) -> str:
     return text.replace(search, replacement) if search else text
 
 
-def _padding(length: int, pad: str) -> str | None:
-    if length > 0 and not pad:
+def _padding(text: str, length: int, pad: str) -> str | None:
+    """What the text lacks to be so long, if it can be made."""
+    missing = length - len(text)
+    if missing <= 0:
+        return ""
+    if not pad or length > LONGEST:
         return None
-    return (pad * length)[: max(length, 0)]
+    return (pad * (missing // len(pad) + 1))[:missing]
 
 
 def _lpad(text: str, length: int, pad: str) -> str | None:
-    padding = _padding(length - len(text), pad)
-    return None if padding is None else (padding + text)[:length] if length > 0 else ""
+    padding = _padding(text, length, pad)
+    return None if padding is None else padding + text[: max(length, 0)]
 
 
 def _rpad(text: str, length: int, pad: str) -> str | None:
-    padding = _padding(length - len(text), pad)
-    return None if padding is None else (text + padding)[:length] if length > 0 else ""
+    padding = _padding(text, length, pad)
+    return None if padding is None else text[: max(length, 0)] + padding
+
+
+def _repeat(text: str, count: int) -> str | None:
+    return text * count if len(text) * count <= LONGEST else None
 
 
 def _split_part(text: str, separator: str, index: int) -> str:
@@ -155,7 +168,7 @@ STRICT: dict[str, Callable[..., Value]] = {
     "regexp_extract": _regexp_extract,
     "regexp_matches": _regexp_matches,
     "regexp_replace": _regexp_replace,
-    "repeat": lambda text, count: text * count,
+    "repeat": _repeat,
     "replace": _replace,
     "reverse": lambda text: text[::-1],
     "right": _right,

@@ -16,6 +16,7 @@ from tidemill.catalog.functions.aggregates import AGGREGATES, build_aggregate
 from tidemill.catalog.functions.conditionals import CONDITIONAL_FUNCTIONS
 from tidemill.catalog.functions.conversion import (
     cast,
+    castable,
     common,
     convert,
     converts_without_asking,
@@ -37,9 +38,13 @@ __all__ = [
     "aggregate_call",
     "case_call",
     "cast",
+    "castable",
     "common",
+    "convert",
+    "converts_without_asking",
     "function_list",
     "is_aggregate",
+    "is_operator",
     "is_scalar",
     "scalar_call",
 ]
@@ -95,6 +100,11 @@ def function_list() -> tuple[FunctionInfo, ...]:
 def is_scalar(name: str) -> bool:
     """Whether a scalar function or operator has this name."""
     return name.lower() in _SCALARS
+
+
+def is_operator(name: str) -> bool:
+    """Whether it is the name of an operator, which is not called like a function."""
+    return name.lower() in {operator.name for operator in OPERATORS}
 
 
 def is_aggregate(name: str) -> bool:

@@ -168,11 +168,14 @@ def _compare(name: str) -> Builder:
 
 def _comparable(arguments: Arguments) -> tuple[Expr, ...]:
     spans = tuple(arguments.span_of(index) for index in range(len(arguments)))
-    types = arguments.types
-    if all(t.is_integer or t.kind is Kind.DECIMAL for t in types):
+    types = [type_ for type_ in arguments.types if type_ != NULL]
+    if types and all(t.is_integer or t.kind is Kind.DECIMAL for t in types):
         digits = reduce(lambda a, b: _aligned(a, b, 0), types)
-        if any(not _fits(as_decimal(t), digits) for t in types if digits.kind is Kind.DECIMAL):
-            return tuple(convert(expr, as_decimal(expr.type)) for expr in arguments.exprs)
+        if digits.kind is Kind.DECIMAL and not all(_fits(as_decimal(t), digits) for t in types):
+            return tuple(
+                convert(expr, digits if expr.type == NULL else as_decimal(expr.type))
+                for expr in arguments.exprs
+            )
     return common(arguments.exprs, spans=spans, what=f'the sides of "{arguments.function.name}"')
 
 
