@@ -140,7 +140,7 @@ def test_a_name_is_quoted_where_it_must_be(name: str, expected: str) -> None:
         (AggregateCall("count", A, BIGINT, distinct=True), "count(DISTINCT a)"),
         (
             AggregateCall("max", A, BIGINT, condition=op("or", X, op("=", A, B))),
-            "max(a) FILTER (WHERE x OR a = b)",
+            "max(a) FILTER(WHERE x OR a = b)",
         ),
     ],
 )

@@ -6,27 +6,27 @@ import contextlib
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from lang.texts import texts
 from sqlglot import exp
 
+from lang.texts import texts
 from tidemill.errors import ParseError
 from tidemill.lang import parse, parse_one, parse_query, span_of, unparse
 from tidemill.lang.statements import CreateFunction
 from tidemill.lang.tokens import tokenize
 
 QUICK = settings(
-    max_examples=int(__import__("os").environ.get("N","60")),
+    max_examples=40,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 
-WORDS = (
-    "SELECT FROM WHERE GROUP BY HAVING ORDER WITH AS UNION ALL EXCEPT JOIN LEFT ON USING WINDOW"
-    " RANGE ROWS NOW SLIDE UNBOUNDED PARTITION MINUTES INTERVAL CASE WHEN THEN END NOT IN IS NULL"
-    " LIKE BETWEEN AND OR EXISTS DISTINCT CAST EXTRACT TRIM ISTREAM CREATE STREAM QUERY RELATION"
-    " FUNCTION SOURCE ORDERED WITHIN LATE IDLE AFTER DROP SHOW EXPLAIN DESC INTO VALID a b bid 1 2.5"
-    " 'x' \"q\" ( ) [ ] , . ; * + - / % // || = <> :: =>"
-)
+WORDS = """
+    SELECT FROM WHERE GROUP BY HAVING ORDER WITH AS UNION ALL EXCEPT JOIN LEFT ON USING WINDOW
+    RANGE ROWS NOW SLIDE UNBOUNDED PARTITION MINUTES INTERVAL CASE WHEN THEN END NOT IN IS NULL
+    LIKE BETWEEN AND OR EXISTS DISTINCT CAST EXTRACT TRIM ISTREAM CREATE STREAM QUERY RELATION
+    FUNCTION SOURCE ORDERED WITHIN LATE IDLE AFTER DROP SHOW EXPLAIN DESC INTO VALID a b bid 1 2.5
+    'x' "q" ( ) [ ] , . ; * + - / % // || = <> :: =>
+"""
 
 
 def scalar(text: str) -> exp.Expr:
@@ -81,14 +81,14 @@ def test_the_span_of_an_expression_is_its_text(text: str) -> None:
     for node in scalar(text).find_all(*SPANNED):
         span = span_of(node)
         negated = isinstance(node.parent, exp.Not) and span_of(node.parent) == span
-        if span is None or negated or isinstance(node.parent, exp.Escape):
+        if span is None or negated or node.is_star or isinstance(node.parent, exp.Escape):
             continue
         start = len("CREATE FUNCTION f() AS ")
         assert scalar(text[span.start - start : span.end - start]) == node
 
 
 @QUICK
-@given(texts("query", 6))
+@given(texts("query", 5))
 def test_the_span_of_a_query_is_its_text(text: str) -> None:
     for node in parse_query(text).find_all(exp.Select, exp.SetOperation):
         span = span_of(node)
@@ -107,7 +107,7 @@ def test_a_word_too_many_is_refused_or_kept(text: str, extra: str, data: st.Data
 
 @QUICK
 @given(texts("statement", 5), st.data())
-def test_a_word_too_few_is_refused_or_changes_the_meaning_or_nothing_else(
+def test_a_text_with_a_word_missing_is_refused_or_round_trips_too(
     text: str, data: st.DataObject
 ) -> None:
     token = data.draw(st.sampled_from(tokenize(text)))
@@ -116,7 +116,7 @@ def test_a_word_too_few_is_refused_or_changes_the_meaning_or_nothing_else(
             assert parse_one(unparse(statement)) == statement
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=400, deadline=None)
 @given(st.lists(st.sampled_from(WORDS.split()), max_size=25))
 def test_a_soup_of_words_raises_nothing_but_parse_errors(words: list[str]) -> None:
     with contextlib.suppress(ParseError):

@@ -21,8 +21,9 @@ def quoted(text: str) -> str:
 ATOMS: Final[dict[str, st.SearchStrategy[str]]] = {
     "name": st.one_of(
         st.sampled_from(("a", "b", "price", "Bid", "at", "offset", "range", "istream", "filter")),
-        st.sampled_from(("select", "end", "unit price", "Ä", 'say "hi"', "left", "current_date"))
-        .map(quoted),
+        st.sampled_from(
+            ("select", "end", "unit price", "Ä", 'say "hi"', "left", "current_date")
+        ).map(quoted),
         st.text(min_size=1, max_size=3).map(quoted),
     ),
     "string": st.text(max_size=4).map(lambda text: "'" + text.replace("'", "''") + "'"),
@@ -117,10 +118,17 @@ GRAMMAR: Final[dict[str, tuple[str, ...]]] = {
         *("CREATE QUERY <name> INTO <connector> AS <query>", "CREATE QUERY <name> AS <query>"),
         "CREATE FUNCTION <name>(<name> <type>, b <type>) AS <scalar>",
         "CREATE STREAM <name> <fields> SOURCE <connector>",
-        "CREATE STREAM <name> <fields> SOURCE <connector> IDLE AFTER <duration> LATE QUARANTINE"
-        " ORDERED BY <name> WITHIN <duration>",
+        (
+            "CREATE STREAM <name> <fields> SOURCE <connector> IDLE AFTER <duration> LATE QUARANTINE"
+            " ORDERED BY <name> WITHIN <duration>"
+        ),
         "CREATE RELATION <name> <fields> SOURCE <connector> VALID FROM <name> TO <name>",
-        *("DROP STREAM IF EXISTS <name>", "DROP FUNCTION <name>", "DESCRIBE <name>", "show queries"),
+        *(
+            "DROP STREAM IF EXISTS <name>",
+            "DROP FUNCTION <name>",
+            "DESCRIBE <name>",
+            "show queries",
+        ),
     ),
 }
 

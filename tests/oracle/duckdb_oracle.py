@@ -294,9 +294,7 @@ def _inside(place: _Place, items: Sequence[exp.Expr]) -> _Place:
     aliases = {alias.lower() for item in items if (alias := _alias(item))}
     often = Counter(item.name.lower() for item in items)
     renamed = {item.name.lower(): _alias(item) for item in items if often[item.name.lower()] == 1}
-    return replace(
-        place, aliases=place.aliases | aliases, renamed={**place.renamed, **renamed}
-    )
+    return replace(place, aliases=place.aliases | aliases, renamed={**place.renamed, **renamed})
 
 
 def _alias(node: exp.Expr) -> str:
@@ -338,7 +336,9 @@ def _require_rows(select: exp.Select) -> None:
     """An aggregate over no rows gives no row."""
     some = exp.GT(this=exp.Count(this=exp.Star()), expression=exp.Literal.number(0))
     having = select.args.get("having")
-    condition = some if having is None else exp.And(this=exp.Paren(this=having.this), expression=some)
+    condition = (
+        some if having is None else exp.And(this=exp.Paren(this=having.this), expression=some)
+    )
     select.set("having", exp.Having(this=condition))
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ NAMES = {"DECIMAL": "DECIMAL(9,2)"}
 _HOLE = re.compile(r"\{(\w+)\}")
 
 _LITERALS = {
-    "BIGINT": ("1", "0", "2", "9223372036", "CAST(NULL AS BIGINT)"),
+    "BIGINT": ("1", "0", "2", "100", "CAST(NULL AS BIGINT)"),
     "INTEGER": ("1", "0", "-2", "3", "CAST(NULL AS INTEGER)"),
     "DOUBLE": ("1e0", "2.5e0", "CAST(0.25 AS DOUBLE)", "CAST(NULL AS DOUBLE)"),
     "VARCHAR": ("'a'", "''", "'b_a'", "'a%'", "' 1 '", "'2020-02-29'", "CAST(NULL AS VARCHAR)"),
@@ -336,11 +337,15 @@ class Expressions:
         # Columns weigh as much as constants, and are chosen twice as often where there are both.
         return self.choose([*found, *found, *_LITERALS[type_]] if found else _LITERALS[type_])
 
+    def types(self) -> tuple[str, ...]:
+        """The types of the columns, or all if there are none."""
+        return tuple(dict.fromkeys(column.type for column in self.columns)) or TYPES
+
     def scalar(self, type_: str, depth: int) -> str:
         """An expression of the type."""
         if depth == 0 or self.choose("012") == "0":
             return self.leaf(type_)
-        return self.filled(self.choose(TEMPLATES[type_]), depth - 1)
+        return self.filled(self.choose(_templates(type_, frozenset(self.types()))), depth - 1)
 
     def filled(self, template: str, depth: int) -> str:
         """The template with something in its holes."""
@@ -357,3 +362,10 @@ class Expressions:
         if self.choose("0123") == "1":
             call += f" FILTER (WHERE {self.scalar('BOOLEAN', 1)})"
         return call
+
+
+@cache
+def _templates(type_: str, known: frozenset[str]) -> tuple[str, ...]:
+    """The templates that can say something about columns of these types."""
+    found = [t for t in TEMPLATES[type_] if known.intersection(_HOLE.findall(t))]
+    return tuple(found) or TEMPLATES[type_]

@@ -7,6 +7,7 @@ FROM, beside another in a set operation, or under a window.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -22,7 +23,14 @@ if TYPE_CHECKING:
 
 __all__ = ["FAMILIES", "Queries", "queries"]
 
-TIME_WINDOWS = ("RANGE 3", "RANGE 5", "RANGE 4 SLIDE 2", "RANGE 6 SLIDE 3", "RANGE UNBOUNDED", "NOW")
+TIME_WINDOWS = (
+    "RANGE 3",
+    "RANGE 5",
+    "RANGE 4 SLIDE 2",
+    "RANGE 6 SLIDE 3",
+    "RANGE UNBOUNDED",
+    "NOW",
+)
 ROW_WINDOWS = ("ROWS 2", "ROWS 4", "ROWS 3 SLIDE 2", "ROWS UNBOUNDED", "ROWS 1")
 COMPATIBLE = {
     "BIGINT": ("BIGINT", "INTEGER", "DOUBLE", "DECIMAL"),
@@ -36,6 +44,7 @@ COMPATIBLE = {
 }
 WIDER = ("INTEGER", "BIGINT", "DECIMAL", "DOUBLE", "DATE", "TIMESTAMP")
 JOINS = ("JOIN", "INNER JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL OUTER JOIN", ",", "CROSS JOIN")
+_STREAMS = re.compile(r"\b(RANGE|ROWS|NOW|[IDR]STREAM)\b")
 SIGNS = ("=", "<>", "<", "<=", ">", ">=")
 
 
@@ -95,7 +104,7 @@ class Queries:
         """Windows over subqueries, views and names of WITH."""
         query = self.query(2)
         if self.choose("012") == "0":
-            item, columns = self.over(Select("q", query.columns))
+            item, columns = self.over(query, name="q")
             items = self.listed(Expressions(self.choose, columns), 2)
             return f"WITH q AS ({query.text}) SELECT {items} FROM {item}"
         item, _ = self.item(self.choose("vw")) if self.choose("012") == "0" else self.over(query)
@@ -126,7 +135,7 @@ class Queries:
         """A block without aggregates; ``types`` are those of its columns."""
         text, columns = self.from_(int(self.choose("112")), depth)
         write = Expressions(self.choose, columns)
-        wanted = types or self.some(TYPES, int(self.choose("23")))
+        wanted = types or self.some(write.types(), int(self.choose("23")))
         named = [self.named(write.scalar(t, 1), t, n) for n, t in enumerate(wanted)]
         where = f" WHERE {write.scalar('BOOLEAN', 2)}" if self.choose("01") == "1" else ""
         distinct = self.choose(("", "", "DISTINCT "))
@@ -137,7 +146,7 @@ class Queries:
         """A block with aggregates."""
         text, columns = self.from_(int(self.choose("112")))
         write = Expressions(self.choose, columns)
-        keys = [] if types else self.some(TYPES, int(self.choose("0112")))
+        keys = [] if types else self.some(write.types(), int(self.choose("0112")))
         grouped = [write.leaf(t) if self.choose("01") == "0" else write.scalar(t, 2) for t in keys]
         named = [self.named(e, t, n) for n, (e, t) in enumerate(zip(grouped, keys, strict=True))]
         by = [
@@ -145,7 +154,7 @@ class Queries:
             for n, (e, (_, column)) in enumerate(zip(grouped, named, strict=True))
         ]
         by = [str(n + 1) if _is_constant(e) else e for n, e in enumerate(by)]
-        for number, type_ in enumerate(types or self.some(TYPES, 2), start=len(keys)):
+        for number, type_ in enumerate(types or self.some(write.types(), 2), start=len(keys)):
             aggregate = write.aggregate(type_, 1)
             if type_ in ("BIGINT", "INTEGER", "DECIMAL") and self.choose("012") == "0":
                 aggregate = f"{aggregate} + 1"
@@ -169,7 +178,9 @@ class Queries:
             case "1":
                 return f" HAVING {left} {sign} {self.choose(('ANY', 'ALL'))} ({self.inner(type_).text})"
             case _:
-                return f" HAVING {left} {sign} {Expressions(self.choose).leaf(type_)} OR COUNT(*) > 1"
+                return (
+                    f" HAVING {left} {sign} {Expressions(self.choose).leaf(type_)} OR COUNT(*) > 1"
+                )
 
     def set_operation(self, operations: int) -> Select:
         """Blocks put together."""
@@ -194,7 +205,7 @@ class Queries:
         """A block with subqueries in WHERE and SELECT."""
         text, columns = self.from_(int(self.choose("112")))
         write = Expressions(self.choose, columns)
-        types = self.some(TYPES, 2)
+        types = self.some(write.types(), 2)
         named = [self.named(write.scalar(t, 1), t, n) for n, t in enumerate(types)]
         if self.choose("01") == "0":
             type_, value = self.value(columns)
@@ -211,7 +222,7 @@ class Queries:
     def condition(self, columns: Sequence[Column], depth: int) -> str:
         """A condition of WHERE with a subquery in it."""
         write = Expressions(self.choose, tuple(columns))
-        type_ = self.choose(TYPES)
+        type_ = self.choose(write.types())
         match self.choose(("exists", "in", "any", "scalar", "or", "case", "not")):
             case "exists":
                 inner = self.inner(type_, outer=columns, depth=depth, free=True).text
@@ -232,14 +243,16 @@ class Queries:
                 return f"({self.truth(columns)} OR {write.scalar('BOOLEAN', 1)})"
             case "case":
                 value = write.scalar("BOOLEAN", 1)
-                return f"CASE WHEN {self.truth(columns)} THEN {value} ELSE {self.truth(columns)} END"
+                return (
+                    f"CASE WHEN {self.truth(columns)} THEN {value} ELSE {self.truth(columns)} END"
+                )
             case _:
                 return f"NOT {self.truth(columns)}"
 
     def truth(self, columns: Sequence[Column]) -> str:
         """A subquery as a BOOLEAN value."""
         write = Expressions(self.choose, tuple(columns))
-        type_ = self.choose(TYPES)
+        type_ = self.choose(write.types())
         left, inner = write.scalar(type_, 1), self.inner(type_, outer=columns).text
         match self.choose(("exists", "in", "any", "scalar")):
             case "exists":
@@ -335,19 +348,23 @@ class Queries:
         )
         return self.windowed(name, alias, list(source.columns), source.windows), columns
 
-    def over(self, query: Select) -> tuple[str, tuple[Column, ...]]:
-        """A subquery in FROM: plain, under a window, or under a stream operator."""
+    def over(self, query: Select, name: str = "") -> tuple[str, tuple[Column, ...]]:
+        """A query in FROM, or its name: plain, under a window, or under a stream operator."""
         alias = self.alias()
         columns = tuple(Column(f"{alias}.{c.text}", c.type) for c in query.columns)
         names = [column.text for column in query.columns]
         operator = self.choose(("", "", "", "ISTREAM", "DSTREAM", "RSTREAM"))
-        text = query.text if query.text == "q" and not operator else f"{operator}({query.text})"
-        return self.windowed(text, alias, names, windows=self.choose("012") != "0"), columns
+        text = name if name and not operator else f"{operator}({name or query.text})"
+        # What reads relations only is a relation, and takes no window.
+        streams = bool(operator) or _STREAMS.search(query.text) is not None
+        return self.windowed(text, alias, names, streams and self.choose("012") != "0"), columns
 
     def windowed(self, text: str, alias: str, names: Sequence[str], windows: bool) -> str:  # noqa: FBT001
         if not windows:
             return f"{text} {self.choose(('', 'AS '))}{alias}"
-        frame = self.choose((*TIME_WINDOWS, *ROW_WINDOWS))
+        frame = self.choose((*TIME_WINDOWS, *ROW_WINDOWS, ""))
+        if not frame:
+            return f"{text} {alias}"
         if frame.startswith("ROWS") and self.choose("01") == "0":
             frame = f"PARTITION BY {self.choose(names)} {frame}"
         window = self.choose((f"[{frame}]", f"WINDOW({frame})"))
@@ -367,7 +384,7 @@ class Queries:
         return f"{expr} AS {name}", Column(name, type_)
 
     def listed(self, write: Expressions, count: int) -> str:
-        return ", ".join(write.scalar(type_, 1) for type_ in self.some(TYPES, count))
+        return ", ".join(write.scalar(type_, 1) for type_ in self.some(write.types(), count))
 
 
 def _is_constant(expr: str) -> bool:

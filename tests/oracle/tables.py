@@ -106,9 +106,7 @@ def rows(stream: Stream, elements: Iterable[Element]) -> exp.Query:
     numbers = [exp.Literal.number(element.id) for element in elements]
     chosen = exp.In(this=number, expressions=numbers) if numbers else exp.false()
     table = exp.Table(this=exp.Identifier(this=stream.table))
-    return exp.Select(
-        expressions=columns, from_=exp.From(this=table), where=exp.Where(this=chosen)
-    )
+    return exp.Select(expressions=columns, from_=exp.From(this=table), where=exp.Where(this=chosen))
 
 
 def valid(relation: CreateRelation, row: tuple[Value, ...], time: int) -> bool:

@@ -48,8 +48,7 @@ APPROXIMATE = frozenset(
 """The functions whose last bits differ from one library to the next."""
 
 MACROS = (
-    "CREATE MACRO sum_of(x INTEGER) AS sum(x)::BIGINT, (x BIGINT) AS sum(x)::BIGINT, "
-    "(x) AS sum(x)",
+    "CREATE MACRO sum_of(x INTEGER) AS sum(x)::BIGINT, (x BIGINT) AS sum(x)::BIGINT, (x) AS sum(x)",
     "CREATE MACRO sum_of_distinct(x INTEGER) AS sum(DISTINCT x)::BIGINT, "
     "(x BIGINT) AS sum(DISTINCT x)::BIGINT, (x) AS sum(DISTINCT x)",
     "CREATE MACRO whole_ceil(x INTEGER) AS x, (x BIGINT) AS x, (x) AS ceil(x)",
@@ -159,7 +158,7 @@ def _function(name: str, arguments: list[exp.Expr]) -> exp.Expr:
         case "epoch_ms", [x]:
             thousandth = exp.Div(this=_call("epoch_us", x), expression=_number(1000))
             return _cast(_call("floor", thousandth), "BIGINT")
-        case ("date_diff" | "datediff"), [exp.Literal(this="week"), start, end]:
+        case (("date_diff" | "datediff"), [exp.Literal(this="week"), start, end]):
             return _call("mondays", start, end)
         case "make_date", _:
             return _call("in_years", _call("try", _call(name, *arguments)))

@@ -142,9 +142,7 @@ def inputs(draw: DrawFn) -> Inputs:
     """Contents for everything: duplicates, ties, NULLs, and nothing at all in one of them."""
     empty = draw(_EMPTY)
     streams = {
-        name: [
-            Element(time, number, (time, *row)) for number, (time, row) in enumerate(draw(rows))
-        ]
+        name: [Element(time, number, (time, *row)) for number, (time, row) in enumerate(draw(rows))]
         for name, rows in _STREAMS.items()
         if name != empty
     }

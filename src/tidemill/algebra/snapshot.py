@@ -8,9 +8,9 @@ never used in production. ``Reference(streams, relations).snapshot(plan, time)``
   for NULL.
 - A window adds up the snapshots of its input at all instants it covers (K37). What is valid for
   several instants is counted several times.
-- The elements of a stream are in the order (time, id). Filter and Project keep that order. In every
-  other derived stream, rows of one instant are ordered by their values, column by column, NULLs
-  first; ROWS windows count in this order.
+- The elements of a stream are in the order (time, id), and stay in it through Filter and Project.
+  In every other derived stream, rows of one instant are ordered by their values, column by column,
+  NULLs first, so that the order is a function of the snapshots alone. ROWS windows count in it.
 - Istream at t is the snapshot at t minus the one at t - 1, as bags; Dstream at t the reverse.
 """
 
@@ -202,7 +202,7 @@ class Reference:
         match plan:
             case Source(name):
                 return [e for e in self._streams[name] if e.time <= time]
-            case Filter() | Project():
+            case Filter() | Project() if _reads_one_stream(plan):
                 return [
                     Element(element.time, element.id, row)
                     for element in self._sequence(plan.input, time)
@@ -214,6 +214,13 @@ class Reference:
                     for instant in self._instants(plan, 0, time)
                     for row in sorted(self.snapshot(plan, instant).elements(), key=value_order)
                 ]
+
+
+def _reads_one_stream(plan: Plan) -> bool:
+    """Whether the plan only filters and projects a stream, so that its elements keep their ids."""
+    while isinstance(plan, Filter | Project):
+        plan = plan.input
+    return isinstance(plan, Source)
 
 
 def value_order(row: Row) -> tuple[tuple[bool, bool, Value], ...]:

@@ -48,10 +48,17 @@ _SUFFIXES = {"is_null": "IS NULL", "is_true": "IS TRUE", "is_false": "IS FALSE"}
 _CHAINS = frozenset({"and", "or"})
 
 
+# The column an aggregate makes is called like the aggregate, as count(*), and reads best so.
+_PLAIN = re.compile(
+    r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)?"
+    r"|[a-z_]+\([^()]*\)( FILTER\(WHERE [^()]*\))?(_\d+)?"
+)
+_CONSTANTS = frozenset({"NULL", "TRUE", "FALSE"})
+
+
 def name_text(name: str) -> str:
     """A column or stream name, quoted only where it could not be read otherwise."""
-    # The column an aggregate makes is called like the aggregate, as count(*), and reads best so.
-    if re.fullmatch(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)?|[a-z_]+\(.*\).*", name, re.DOTALL):
+    if name.upper() not in _CONSTANTS and _PLAIN.fullmatch(name):
         return name
     return '"' + name.replace('"', '""') + '"'
 

@@ -49,14 +49,14 @@ _QUERY_STARTS: Final = (
     *((operator, "(") for operator in sorted(STREAM_OPERATORS)),
 )
 
-_LATER: Final = (
-    ("ALTER", "QUERY"),
-    ("START", "QUERY"),
-    ("STOP", "QUERY"),
-    ("PAUSE", "QUERY"),
-    ("RESUME", "QUERY"),
-    ("WHY",),
-)
+_LATER: Final = {
+    ("ALTER", "QUERY"): "DROP QUERY, then CREATE QUERY again",
+    ("START", "QUERY"): "CREATE QUERY starts a query",
+    ("STOP", "QUERY"): "DROP QUERY ends a query",
+    ("PAUSE", "QUERY"): "DROP QUERY ends a query",
+    ("RESUME", "QUERY"): "CREATE QUERY starts a query",
+    ("WHY",): "EXPLAIN shows how a query is answered",
+}
 
 _FOREIGN: Final = frozenset(
     {
@@ -164,10 +164,10 @@ def _read_explain(cursor: Cursor) -> Explain:
 
 
 def _refuse(cursor: Cursor) -> Statement:
-    for words in _LATER:
-        if cursor.at(*words):
-            cursor.index += len(words)
-            cursor.fail(f"{' '.join(words)} is not supported yet", span=cursor.span_from(0))
+    for words, hint in _LATER.items():
+        if cursor.accept(*words):
+            what = " ".join(words)
+            cursor.fail(f"{what} is not supported yet", span=cursor.span_from(0), hint=hint)
     word = cursor.tokens[0].text.upper()
     known = ("SELECT", "WITH", *_STATEMENTS)
     if word in _FOREIGN:

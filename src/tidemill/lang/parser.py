@@ -1,7 +1,7 @@
 """The parser: sqlglot's, narrowed to this language.
 
 sqlglot's productions accept the union of thirty dialects and pass over what they do not need. Those
-that are exact are inherited: OR, AND, the arithmetic levels, ORDER BY. All others are replaced by
+that are exact are inherited: OR, AND and the arithmetic levels. All others are replaced by
 functions in the modules beside this one, which accept this language and nothing else. Each takes
 the parser and answers with a node, or raises a ParseError at the token that does not fit; none
 answers with None. From loose to tight, expressions are
@@ -21,7 +21,7 @@ from tidemill.lang.cursor import Cursor, is_name, reserved_hint
 from tidemill.lang.depth import too_deep
 from tidemill.lang.predicates import read_comparison, read_negation, read_range
 from tidemill.lang.primaries import read_unary
-from tidemill.lang.queries import read_query
+from tidemill.lang.queries import read_order, read_query
 from tidemill.lang.spans import record, span_of
 from tidemill.lang.tokens import token_span
 from tidemill.lang.unexpected import rest_hint
@@ -131,9 +131,9 @@ class Parser(sqlglot_parser.Parser):
             this = exp.DPipe(this=this, expression=_present(self._parse_term()), safe=False)
         return this
 
-    def order(self) -> exp.Expr | None:
+    def order(self) -> exp.Order | None:
         """ORDER BY, if it comes next."""
-        return self._parse_order()
+        return read_order(self)
 
     def fail(self, message: str, *, span: Span | None = None, hint: str | None = None) -> NoReturn:
         """Raise a ParseError, at the current token unless told otherwise."""

@@ -17,7 +17,7 @@ from tidemill.lang.words import STREAM_OPERATORS
 if TYPE_CHECKING:
     from tidemill.lang.parser import Parser
 
-__all__ = ["at_query", "read_query", "read_set_operations"]
+__all__ = ["at_query", "read_order", "read_query", "read_set_operations"]
 
 _SET_OPERATIONS: Final[dict[TokenType, type[exp.SetOperation]]] = {
     TokenType.UNION: exp.Union,
@@ -77,14 +77,35 @@ def _read_order_and_limit(parser: Parser, start: Token, query: exp.Expr) -> exp.
     if not isinstance(query, exp.Query):
         return query
     first = parser.current
-    if order := parser.order():
-        query.set("order", parser.mark(order, first))
+    if order := read_order(parser):
+        query.set("order", order)
     if limit := parser.accept(TokenType.LIMIT):
         query.set("limit", parser.mark(exp.Limit(expression=parser.scalar()), limit))
     if reads_as(parser.current, "OFFSET"):
         offset = parser.expect(TokenType.VAR, "OFFSET")
         query.set("offset", parser.mark(exp.Offset(expression=parser.scalar()), offset))
     return query if parser.current is first else parser.mark(query, start)
+
+
+def read_order(parser: Parser) -> exp.Order | None:
+    """Read ORDER BY, if it comes next."""
+    start = parser.accept(TokenType.ORDER_BY)
+    if start is None:
+        return None
+    keys = parser.separated(lambda: _read_ordered(parser))
+    return parser.mark(exp.Order(expressions=keys), start)
+
+
+def _read_ordered(parser: Parser) -> exp.Ordered:
+    """Read a key of ORDER BY; as in sqlglot, NULL counts as the smallest value."""
+    start = parser.current
+    key = parser.scalar()
+    word = parser.accept(TokenType.ASC, TokenType.DESC)
+    descending = word.token_type is TokenType.DESC if word else None
+    first = parser.read(lambda cursor: cursor.accept("NULLS", "FIRST"))
+    last = not first and parser.read(lambda cursor: cursor.accept("NULLS", "LAST"))
+    nulls_first = first or not (last or descending)
+    return parser.mark(exp.Ordered(this=key, desc=descending, nulls_first=nulls_first), start)
 
 
 def _read_operand(parser: Parser) -> exp.Expr:
