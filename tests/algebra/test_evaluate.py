@@ -83,6 +83,8 @@ def test_division_by_zero_has_no_value() -> None:
 def test_integer_division_cuts_towards_zero() -> None:
     assert [result("//", a, b) for a, b in ((7, 2), (-7, 2), (7, -2))] == [3, -3, -3]
     assert [result("%", a, b) for a, b in ((7, 2), (-7, 2), (7, -2))] == [1, -1, 1]
+    assert result("//", Literal(-(2**31), INTEGER), -1) is None
+    assert result("%", Literal(-(2**31), INTEGER), -1) == 0
 
 
 def test_functions_of_doubles_are_total() -> None:

@@ -46,6 +46,7 @@ def text_of(text: str, kind: type[exp.Expression]) -> str:
         ("a NOT IN (1, 2)", exp.Not),
         ("a NOT IN (1, 2)", exp.In),
         ("a BETWEEN 1 AND (2)", exp.Between),
+        ("(a, b) IN (SELECT 1, 2)", exp.In),
         ("a LIKE 'x' ESCAPE '!'", exp.Escape),
         ("a IS NOT NULL", exp.Is),
         ("(SELECT 1)", exp.Subquery),

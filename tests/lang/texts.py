@@ -63,6 +63,7 @@ GRAMMAR: Final[dict[str, tuple[str, ...]]] = {
         "<operand> <comparison> <operand><not> IN (<scalar>, <operand>) <comparison> <operand>",
         *("<operand><not> IN (<query>)", "<operand><not> IN (<operand>)<not> IN (<operand>)"),
         "<operand><not> BETWEEN <operand> AND <operand>",
+        "(<scalar>, <scalar>)<not> IN (<query>)",
         *("<operand><not> LIKE <operand> ESCAPE '!'", "<operand><not> ILIKE <operand>"),
     ),
     "scalar": (

@@ -112,8 +112,9 @@ def operators() -> Iterator[Case]:
             yield Case(name, pair, f"try({{0}} {name} {{1}})")
         yield Case("*", pair, MANY_DIGITS if pair == (D10, D10) else "try({0} * {1})")
         yield Case("/", pair, "{0}::DOUBLE / nullif({1}::DOUBLE, 0)")
-        yield Case("%", pair, "{0} % nullif({1}, 0)")
-    yield Case("mod", (INTEGER, INTEGER), "mod({0}, nullif({1}, 0))")
+        whole = all(type_.is_integer for type_ in pair)
+        yield Case("%", pair, REST_OF_INTEGERS if whole else "{0} % nullif({1}, 0)")
+    yield Case("mod", (INTEGER, INTEGER), REST_OF_INTEGERS)
     for pair in ((INTEGER, INTEGER), (BIGINT, BIGINT), (INTEGER, BIGINT)):
         yield Case("//", pair, "try({0} // nullif({1}, 0))")
     yield Case("+", (DATE, INTEGER), in_years("({0} + {1})"), small=True)
@@ -257,6 +258,9 @@ def dates() -> Iterator[Case]:
     )
     yield Case("make_timestamp", (BIGINT,), in_years("try(make_timestamp({0}))"))
 
+
+# In DuckDB the least integer % -1 is an overflow; the rest of that division is 0.
+REST_OF_INTEGERS = "if({1} = -1, {0} - {0}, {0} % nullif({1}, 0))"
 
 # DuckDB keeps to 18 digits as long as both factors do, and rather overflows.
 MANY_DIGITS = "try({0}::DECIMAL(20, 4) * {1})::DECIMAL(20, 8)"

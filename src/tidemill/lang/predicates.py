@@ -1,6 +1,7 @@
 """Predicates: NOT, IS, comparisons, BETWEEN, IN and LIKE.
 
-``x NOT IN (…)``, ``x IS NOT NULL`` and the like come out as a ``Not`` around the predicate.
+``x NOT IN (…)``, ``x IS NOT NULL`` and the like come out as a ``Not`` around the predicate. A row
+of values, ``(a, b)``, is a ``Tuple`` and stands only before IN with a query.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from sqlglot import TokenType, exp
 
 from tidemill.lang.primaries import is_query, read_constant, read_query_or_scalar
+from tidemill.lang.spans import span_of
 
 if TYPE_CHECKING:
     from sqlglot import Token
@@ -26,6 +28,9 @@ _COMPARISONS: Final[dict[TokenType, type[exp.Binary]]] = {
     TokenType.GT: exp.GT,
     TokenType.GTE: exp.GTE,
 }
+
+
+_QUERY_STARTS: Final = (TokenType.SELECT, TokenType.WITH)
 
 
 def read_negation(parser: Parser) -> exp.Expr:
@@ -54,7 +59,7 @@ def read_comparison(parser: Parser, this: exp.Expr | None = None) -> exp.Expr:
 def read_range(parser: Parser, this: exp.Expr | None = None) -> exp.Expr:
     """Read an operand with any number of BETWEEN, IN and LIKE behind it."""
     start = parser.current
-    this = this or parser.operand()
+    this = this or (_read_row(parser) if _at_row(parser) else parser.operand())
     while True:
         negated = parser.accept(TokenType.NOT)
         if parser.accept(TokenType.BETWEEN):
@@ -69,6 +74,27 @@ def read_range(parser: Parser, this: exp.Expr | None = None) -> exp.Expr:
         else:
             return this
         this = _mark_test(parser, test, start, negated)
+
+
+def _at_row(parser: Parser) -> bool:
+    """Whether ``(a, b) IN`` comes next, as opposed to an expression or a query in parentheses."""
+    if not parser.at(TokenType.L_PAREN) or parser.following.token_type in _QUERY_STARTS:
+        return False
+    cursor, depth, has_comma = parser.cursor, 0, False
+    while token := cursor.current:
+        depth += (token.token_type is TokenType.L_PAREN) - (token.token_type is TokenType.R_PAREN)
+        has_comma = has_comma or (depth == 1 and token.token_type is TokenType.COMMA)
+        cursor.index += 1
+        if not depth:
+            return has_comma and (cursor.at("IN") or cursor.at("NOT", "IN"))
+    return False
+
+
+def _read_row(parser: Parser) -> exp.Expr:
+    start = parser.expect(TokenType.L_PAREN, '"("')
+    values = parser.separated(parser.scalar)
+    parser.expect(TokenType.R_PAREN, '"," or ")"')
+    return parser.mark(exp.Tuple(expressions=values), start)
 
 
 def _mark_test(parser: Parser, test: exp.Expr, start: Token, negated: Token | None) -> exp.Expr:
@@ -108,6 +134,12 @@ def _read_in(parser: Parser, this: exp.Expr) -> exp.Expr:
     if is_query(first) and parser.at(TokenType.R_PAREN):
         parser.expect(TokenType.R_PAREN, '")"')
         return exp.In(this=this, query=parser.mark(exp.Subquery(this=first), start))
+    if isinstance(this, exp.Tuple):
+        parser.fail(
+            "a row of several values is looked up in a query only",
+            span=span_of(first),
+            hint="compare the values one by one, or write IN (SELECT …)",
+        )
     values = [first]
     while parser.accept(TokenType.COMMA):
         values.append(parser.scalar())

@@ -1,0 +1,1 @@
+"""State: what operators remember, as immutable segments of columns."""

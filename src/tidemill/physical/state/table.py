@@ -1,0 +1,211 @@
+"""A table of state: a list of immutable segments, log-structured.
+
+Inserting appends a segment. Each segment knows the least and the greatest value of every time
+column, so that reading, extracting and purging skip what lies outside. Purging drops whole
+segments; in a segment of which only a part is over, the rows are passed over until half of them
+are, then it is written anew. Small segments are merged when there are many.
+
+Law: a table behaves like the bag of its rows. ``rows`` and ``bytes`` count exactly the rows that
+are alive. Segments have names that are never used twice, so that whoever stores them need write
+each only once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from tidemill.model.batch import END
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tidemill.model.time import Time
+
+__all__ = ["Segment", "Table"]
+
+_MANY_SMALL = 16
+_SMALL_ROWS = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """Rows that never change.
+
+    Attributes:
+        name: Its name, unique in the table for ever.
+        frame: The rows.
+        low: The least value of each time column.
+        high: The greatest value of each time column.
+    """
+
+    name: int
+    frame: pl.DataFrame
+    low: dict[str, int]
+    high: dict[str, int]
+
+
+class Table:
+    """Rows with time columns.
+
+    Args:
+        schema: The columns and their types.
+        times: The columns of time, by which rows are found and purged.
+        expiry_width: If given, rows inserted together are laid out by their ``END``, one segment
+            for each stretch of this many microseconds (G-25), so that rows that expire together
+            stand together. Without it the layout is by arrival.
+    """
+
+    __slots__ = ("_floor", "_next_name", "_schema", "_segments", "_times", "_width")
+
+    def __init__(
+        self,
+        schema: dict[str, pl.DataType],
+        times: tuple[str, ...],
+        *,
+        expiry_width: int | None = None,
+    ) -> None:
+        assert all(time in schema for time in times), "time columns are columns"
+        assert expiry_width is None or END in times, "a layout by expiry needs an end"
+        self._schema = schema
+        self._times = times
+        self._width = expiry_width
+        self._segments: list[Segment] = []
+        self._next_name = 0
+        # Rows whose time is at most this are over, whether or not they have been removed yet.
+        self._floor: dict[str, int] = {}
+
+    @property
+    def schema(self) -> dict[str, pl.DataType]:
+        """The columns and their types."""
+        return self._schema
+
+    def rows(self) -> int:
+        """How many rows are alive."""
+        return sum(self._alive(segment).height for segment in self._segments)
+
+    def bytes(self) -> int:
+        """How many bytes the rows that are alive take."""
+        return sum(int(self._alive(segment).estimated_size()) for segment in self._segments)
+
+    def segments(self) -> tuple[Segment, ...]:
+        """The segments, oldest first."""
+        return tuple(self._segments)
+
+    def insert(self, frame: pl.DataFrame) -> None:
+        """Add rows."""
+        frame = frame.select(self._schema)
+        if frame.is_empty():
+            return
+        if self._width is None:
+            self._append(frame)
+        else:
+            bucket = (pl.col(END) // self._width).alias("@bucket")
+            parts = frame.with_columns(bucket).partition_by("@bucket", maintain_order=True)
+            for part in parts:
+                self._append(part.drop("@bucket"))
+        self._compact()
+
+    def all(self) -> pl.DataFrame:
+        """The rows that are alive, as one frame."""
+        return self._concat([self._alive(segment) for segment in self._segments])
+
+    def scan(
+        self, column: str, *, low: Time | None = None, high: Time | None = None
+    ) -> Iterator[pl.DataFrame]:
+        """The rows with ``low <= column < high``, by segment; segments outside are skipped."""
+        for segment in self._segments:
+            if low is not None and segment.high[column] < low:
+                continue
+            if high is not None and segment.low[column] >= high:
+                continue
+            frame = self._alive(segment)
+            if low is not None and segment.low[column] < low:
+                frame = frame.filter(pl.col(column) >= low)
+            if high is not None and segment.high[column] >= high:
+                frame = frame.filter(pl.col(column) < high)
+            if not frame.is_empty():
+                yield frame
+
+    def extract(self, column: str, before: Time) -> pl.DataFrame:
+        """Remove and return the rows with ``column < before``."""
+        taken: list[pl.DataFrame] = []
+        kept: list[Segment] = []
+        for segment in self._segments:
+            if segment.low[column] >= before:
+                kept.append(segment)
+                continue
+            frame = self._alive(segment)
+            due = frame.filter(pl.col(column) < before)
+            taken.append(due)
+            if due.height < frame.height:
+                kept.append(self._segment(frame.filter(pl.col(column) >= before)))
+        self._segments = kept
+        return self._concat(taken)
+
+    def purge(self, column: str, time: Time) -> None:
+        """Forget the rows with ``column <= time``."""
+        self._floor[column] = max(time, self._floor.get(column, time))
+        kept: list[Segment] = []
+        for segment in self._segments:
+            if segment.low[column] > time:
+                kept.append(segment)
+            elif segment.high[column] > time:
+                alive = self._alive(segment)
+                mostly_over = 2 * alive.height < segment.frame.height
+                if not alive.is_empty():
+                    kept.append(self._segment(alive) if mostly_over else segment)
+        self._segments = kept
+
+    def least(self, column: str) -> int | None:
+        """The least value of a time column among the rows that are alive."""
+        least: int | None = None
+        for segment in self._segments:
+            if least is None or segment.low[column] < least:
+                value = self._alive(segment)[column].min()
+                assert value is None or isinstance(value, int), "times are integers"
+                least = value if least is None else min(least, least if value is None else value)
+        return least
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self._segments = []
+
+    def _alive(self, segment: Segment) -> pl.DataFrame:
+        frame = segment.frame
+        for column, floor in self._floor.items():
+            if segment.low[column] <= floor:
+                frame = frame.filter(pl.col(column) > floor)
+        return frame
+
+    def _append(self, frame: pl.DataFrame) -> None:
+        self._segments.append(self._segment(frame))
+
+    def _segment(self, frame: pl.DataFrame) -> Segment:
+        self._next_name += 1
+        low = frame.select(pl.col(self._times).min()).row(0, named=True)
+        high = frame.select(pl.col(self._times).max()).row(0, named=True)
+        return Segment(self._next_name - 1, frame, low, high)
+
+    def _compact(self) -> None:
+        """Merge small neighbours; a layout by expiry keeps its stretches apart."""
+        small = [s for s in self._segments if s.frame.height < _SMALL_ROWS]
+        if len(small) < _MANY_SMALL:
+            return
+        rest = [s for s in self._segments if s.frame.height >= _SMALL_ROWS]
+        merged = self._concat([self._alive(segment) for segment in small])
+        if merged.is_empty():
+            self._segments = rest
+        elif self._width is None:
+            self._segments = [*rest, self._segment(merged)]
+        else:
+            bucket = (pl.col(END) // self._width).alias("@bucket")
+            parts = merged.with_columns(bucket).partition_by("@bucket", maintain_order=True)
+            self._segments = [*rest, *(self._segment(part.drop("@bucket")) for part in parts)]
+
+    def _concat(self, frames: list[pl.DataFrame]) -> pl.DataFrame:
+        if not frames:
+            return pl.DataFrame(schema=self._schema)
+        return frames[0] if len(frames) == 1 else pl.concat(frames)
