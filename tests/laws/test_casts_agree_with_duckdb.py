@@ -89,14 +89,14 @@ def _moment_texts() -> st.SearchStrategy[str]:
 @pytest.mark.parametrize("source", [t for t in TYPES if t != VARCHAR], ids=str)
 @given(data=st.data())
 def test_casts_mean_what_they_mean_in_duckdb(source: DataType, data: st.DataObject) -> None:
-    rows = data.draw(st.lists(st.tuples(values(source)), min_size=1, max_size=20))
+    rows = data.draw(st.lists(st.tuples(values(source)), min_size=1, max_size=12))
     check(source, targets(source), rows)
 
 
 @pytest.mark.parametrize("target", targets(VARCHAR), ids=str)
 @given(data=st.data())
 def test_text_is_read_as_in_duckdb(target: DataType, data: st.DataObject) -> None:
-    rows = data.draw(st.lists(st.tuples(texts(target)), min_size=1, max_size=20))
+    rows = data.draw(st.lists(st.tuples(texts(target)), min_size=1, max_size=12))
     check(VARCHAR, [target], rows)
 
 

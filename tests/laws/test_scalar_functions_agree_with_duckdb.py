@@ -304,7 +304,7 @@ def test_functions_mean_what_they_mean_in_duckdb(
 ) -> None:
     cases = TABLES[types, small]
     row = st.tuples(*(columns(type_, small=small) for type_ in types))
-    rows = data.draw(st.lists(row, min_size=1, max_size=20))
+    rows = data.draw(st.lists(row, min_size=1, max_size=12))
     query = f"SELECT {', '.join(case.text() for case in cases)} FROM t ORDER BY row"
     theirs, their_types = ask_duckdb(query, types, rows)
     for index, case in enumerate(cases):

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["FAMILIES", "Queries", "queries"]
 
 TIME_WINDOWS = (
-    "RANGE 3",
+    "RANGE 4",
     "RANGE 5",
     "RANGE 4 SLIDE 2",
     "RANGE 6 SLIDE 3",
@@ -102,6 +102,8 @@ class Queries:
 
     def windows_over_queries(self) -> str:
         """Windows over subqueries, views and names of WITH."""
+        if self.choose("012") == "0":
+            return self.in_order()
         query = self.query(2)
         if self.choose("012") == "0":
             item, columns = self.over(query, name="q")
@@ -109,6 +111,24 @@ class Queries:
             return f"WITH q AS ({query.text}) SELECT {items} FROM {item}"
         item, _ = self.item(self.choose("vw")) if self.choose("012") == "0" else self.over(query)
         return f"SELECT * FROM {item}"
+
+    def in_order(self) -> str:
+        """ROWS over a query that only filters and projects, and so keeps the order of elements."""
+        alias, outer = self.alias(), self.alias()
+        name = self.choose("abcv")
+        columns = tuple(Column(f"{alias}.{c}", type_) for c, type_ in SOURCES[name].columns.items())
+        write = Expressions(self.choose, columns)
+        now = self.choose(("", " [NOW]", " [RANGE 1]"))
+        where = f" WHERE {write.scalar('BOOLEAN', 2)}" if self.choose("01") == "1" else ""
+        query = (
+            f"SELECT {alias}.k AS k, {self.listed(write, 1)} AS c0 FROM {name} {alias}{now}{where}"
+        )
+        if self.choose("01") == "1":
+            query = f"SELECT c0 AS k, k AS c0 FROM ({query}) q"
+        frame = (
+            f"{self.choose(('', 'PARTITION BY k ', 'PARTITION BY c0 '))}{self.choose(ROW_WINDOWS)}"
+        )
+        return f"SELECT * FROM ({query}) [{frame}] {outer}"
 
     def everything(self) -> str:
         """All of it."""
@@ -165,26 +185,30 @@ class Queries:
         where = f" WHERE {write.scalar('BOOLEAN', 2)}" if self.choose("012") == "0" else ""
         group = f" GROUP BY {', '.join(by)}" if by else ""
         having = self.having(write) if self.choose("012") == "0" else ""
-        text = f"SELECT {', '.join(items)} FROM {text}{where}{group}{having}"
+        distinct = "DISTINCT " if not approximate and self.choose("0123") == "0" else ""
+        text = f"SELECT {distinct}{', '.join(items)} FROM {text}{where}{group}{having}"
         return Select(text, tuple(column for _, column in named))
 
     def having(self, write: Expressions) -> str:
         """HAVING, with a subquery by chance."""
         type_ = self.choose(("BIGINT", "DOUBLE", "VARCHAR"))
         left, sign = write.aggregate(type_, 1), self.choose(SIGNS)
-        match self.choose("0123"):
-            case "0":
-                return f" HAVING {left} {sign} ({self.inner(type_, 'scalar').text})"
-            case "1":
-                return f" HAVING {left} {sign} {self.choose(('ANY', 'ALL'))} ({self.inner(type_).text})"
-            case _:
-                return (
-                    f" HAVING {left} {sign} {Expressions(self.choose).leaf(type_)} OR COUNT(*) > 1"
-                )
+        rows, constant = self.inner(type_), Expressions(self.choose).leaf(type_)
+        condition = self.choose(
+            (
+                f"{left} {sign} ({self.inner(type_, 'scalar')})",
+                f"{left} {sign} {self.choose(('ANY', 'ALL'))} ({rows})",
+                f"{left} {self.choose(('IN', 'NOT IN'))} ({rows}) OR COUNT(*) > 1",
+                f"{self.choose(('', 'NOT '))}EXISTS ({rows})",
+                f"{left} {sign} {constant} OR COUNT(*) > 1",
+                f"{left} {sign} {constant}",
+            )
+        )
+        return f" HAVING {condition}"
 
-    def set_operation(self, operations: int) -> Select:
+    def set_operation(self, operations: int, wanted: Sequence[str] = ()) -> Select:
         """Blocks put together."""
-        types = list(self.some(TYPES, int(self.choose("12"))))
+        types = list(wanted or self.some(TYPES, int(self.choose("12"))))
         first = self.operand(types)
         text = first.text
         for _ in range(operations):
@@ -223,19 +247,19 @@ class Queries:
         """A condition of WHERE with a subquery in it."""
         write = Expressions(self.choose, tuple(columns))
         type_ = self.choose(write.types())
-        match self.choose(("exists", "in", "any", "scalar", "or", "case", "not")):
+        match self.choose(("exists", "in", "any", "scalar", "or", "case", "not", "row")):
             case "exists":
-                inner = self.inner(type_, outer=columns, depth=depth, free=True).text
+                inner = self.inner(type_, outer=columns, depth=depth, free=True)
                 return f"{self.choose(('', 'NOT '))}EXISTS ({inner})"
             case "in":
-                inner = self.inner(type_, outer=columns, depth=depth, free=True).text
+                inner = self.inner(type_, outer=columns, depth=depth, free=True)
                 return f"{write.scalar(type_, 1)} {self.choose(('IN', 'NOT IN'))} ({inner})"
             case "any":
-                inner = self.inner(type_, outer=columns, depth=depth, free=True).text
+                inner = self.inner(type_, outer=columns, depth=depth, free=True)
                 word = self.choose(("ANY", "ALL", "SOME"))
                 return f"{write.scalar(type_, 1)} {self.choose(SIGNS)} {word} ({inner})"
             case "scalar":
-                inner = self.inner(type_, "scalar", outer=columns, depth=depth).text
+                inner = self.inner(type_, "scalar", outer=columns, depth=depth)
                 sides = [write.scalar(type_, 1), f"({inner})"]
                 sides = sides[::-1] if self.choose("01") == "0" else sides
                 return f"{sides[0]} {self.choose(SIGNS)} {sides[1]}"
@@ -246,14 +270,25 @@ class Queries:
                 return (
                     f"CASE WHEN {self.truth(columns)} THEN {value} ELSE {self.truth(columns)} END"
                 )
+            case "row":
+                text, others = self.item(self.choose("abcrpvw"))
+                left, right = self.choose_pairs(columns, others)
+                word = self.choose(("IN", "NOT IN"))
+                return f"({left}) {word} (SELECT {right} FROM {text})"
             case _:
                 return f"NOT {self.truth(columns)}"
+
+    def choose_pairs(self, left: Sequence[Column], right: Sequence[Column]) -> tuple[str, str]:
+        """Two columns of each side with the same types, or constants where there are none."""
+        pairs = [f"{a.text} {b.text}" for a in left for b in right if a.type == b.type] or ["1 1"]
+        chosen = [self.choose(pairs).split() for _ in range(2)]
+        return ", ".join(pair[0] for pair in chosen), ", ".join(pair[1] for pair in chosen)
 
     def truth(self, columns: Sequence[Column]) -> str:
         """A subquery as a BOOLEAN value."""
         write = Expressions(self.choose, tuple(columns))
         type_ = self.choose(write.types())
-        left, inner = write.scalar(type_, 1), self.inner(type_, outer=columns).text
+        left, inner = write.scalar(type_, 1), self.inner(type_, outer=columns)
         match self.choose(("exists", "in", "any", "scalar")):
             case "exists":
                 return f"({self.choose(('', 'NOT '))}EXISTS ({inner}))"
@@ -262,7 +297,7 @@ class Queries:
             case "any":
                 return f"({left} {self.choose(SIGNS)} {self.choose(('ANY', 'ALL'))} ({inner}))"
             case _:
-                inner = self.inner(type_, "scalar", outer=columns).text
+                inner = self.inner(type_, "scalar", outer=columns)
                 return f"({left} {self.choose(SIGNS)} ({inner}))"
 
     def value(self, columns: Sequence[Column]) -> tuple[str, str]:
@@ -270,7 +305,7 @@ class Queries:
         if self.choose("01") == "0":
             return "BOOLEAN", self.truth(columns)
         type_ = self.choose(TYPES)
-        inner = f"({self.inner(type_, 'scalar', outer=columns).text})"
+        inner = f"({self.inner(type_, 'scalar', outer=columns)})"
         other = Expressions(self.choose, tuple(columns)).scalar(type_, 1)
         return type_, self.choose((inner, f"COALESCE({inner}, {other})"))
 
@@ -282,25 +317,31 @@ class Queries:
         outer: Sequence[Column] = (),
         depth: int = 0,
         free: bool = False,
-    ) -> Select:
+    ) -> str:
         """A subquery of one column, correlated by chance; by inequalities too if it is ``free``."""
+        if kind == "rows" and self.choose("01234") == "0":
+            return self.set_operation(1, [type_]).text
         text, columns = self.item(self.choose("abcrpvw"))
         write = Expressions(self.choose, columns)
-        item = write.aggregate(type_, 1) if kind == "scalar" else write.scalar(type_, 1)
+        grouped = kind == "scalar" or self.choose("012345") == "0"
+        item = write.aggregate(type_, 1) if grouped else write.scalar(type_, 1)
         parts = []
         if outer and self.choose("01") == "0":
-            pairs = [(o.text, c.text) for o in outer for c in columns if o.type == c.type]
-            if pairs:
-                left, right = pairs[int(self.choose([str(n) for n in range(len(pairs))]))]
-                sign = self.choose(("=", *SIGNS)) if free else "="
-                parts.append(f"{left} {sign} {right}")
+            sign = self.choose(("=", *SIGNS)) if free and not grouped else "="
+            parts += self.compared(outer, columns, sign)
         if self.choose("01") == "0":
             parts.append(write.scalar("BOOLEAN", 1))
         if depth and self.choose("01") == "0":
             parts.append(self.condition(columns, depth - 1))
         where = f" WHERE {' AND '.join(parts)}" if parts else ""
-        distinct = self.choose(("", "", "DISTINCT ")) if kind == "rows" else ""
-        return Select(f"SELECT {distinct}{item} FROM {text}{where}", ())
+        group = f" GROUP BY {columns[1].text}" if grouped and kind == "rows" else ""
+        distinct = self.choose(("", "", "DISTINCT ")) if not grouped else ""
+        return f"SELECT {distinct}{item} FROM {text}{where}{group}"
+
+    def compared(self, left: Sequence[Column], right: Sequence[Column], sign: str) -> list[str]:
+        """Two columns of the same type compared, if there are any."""
+        pairs = [f"{a.text} {sign} {b.text}" for a in left for b in right if a.type == b.type]
+        return [self.choose(pairs)] if pairs else []
 
     # FROM
 
@@ -315,6 +356,9 @@ class Queries:
                     text, near = f"{text}, {joined}", others
                 case "CROSS JOIN":
                     text, near = f"{text} CROSS JOIN {joined}", (*near, *others)
+                case join if self.usable(near, others) and self.choose("01") == "0":
+                    text = f"{text} {join} {joined} USING (k)"
+                    near = (*near, *others)
                 case join:
                     text = f"{text} {join} {joined} ON {self.on(near, others)}"
                     near = (*near, *others)
@@ -322,15 +366,17 @@ class Queries:
         return text, columns
 
     def on(self, left: Sequence[Column], right: Sequence[Column]) -> str:
-        pairs = [(a.text, b.text) for a in left for b in right if a.type == b.type]
-        if not pairs:
-            return "TRUE"
-        a, b = pairs[int(self.choose([str(n) for n in range(len(pairs))]))]
-        condition = f"{a} {self.choose(('=', '=', *SIGNS))} {b}"
+        sign = self.choose(("=", "=", *SIGNS))
+        condition = " AND ".join(self.compared(left, right, sign)) or "TRUE"
         if self.choose("012") == "0":
             write = Expressions(self.choose, (*left, *right))
             condition = f"{condition} {self.choose(('AND', 'OR'))} {write.scalar('BOOLEAN', 1)}"
         return condition
+
+    def usable(self, left: Sequence[Column], right: Sequence[Column]) -> bool:
+        """Whether both sides have one k that can be merged."""
+        keys = [[c.type for c in side if c.text.endswith(".k")] for side in (left, right)]
+        return all(len(types) == 1 for types in keys)
 
     def source(self, depth: int) -> tuple[str, tuple[Column, ...]]:
         """A stream, a relation or, if it may be deep, a subquery."""
@@ -346,7 +392,10 @@ class Queries:
             Column(f"{alias}.{column}", type_, exact=type_ == "DOUBLE")
             for column, type_ in source.columns.items()
         )
-        return self.windowed(name, alias, list(source.columns), source.windows), columns
+        operator = self.choose((*[""] * 12, "ISTREAM", "DSTREAM", "RSTREAM"))
+        text = f"{operator}({name})" if operator else name
+        windows = source.windows or bool(operator)
+        return self.windowed(text, alias, list(source.columns), windows), columns
 
     def over(self, query: Select, name: str = "") -> tuple[str, tuple[Column, ...]]:
         """A query in FROM, or its name: plain, under a window, or under a stream operator."""

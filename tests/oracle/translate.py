@@ -124,6 +124,9 @@ def translate(node: exp.Expr, inner: Callable[[exp.Expr], exp.Expr]) -> exp.Expr
             return exp.DPipe(this=left, expression=right)
         case exp.Cast() | exp.TryCast():
             return exp.TryCast(this=inner(node.this), to=duckdb_type(node.args["to"]))
+        case exp.Interval():
+            # In DuckDB, INTERVAL '1.5' HOUR drops the fraction, and the text '1.5 HOUR' does not.
+            return _cast(_text(f"{node.this.name} {node.text('unit')}"), "INTERVAL")
         case exp.Extract():
             return _call("date_part", _text(node.this.name.lower()), inner(node.expression))
         case exp.Filter(this=exp.Anonymous() as call) if call.name.lower() == "sum":

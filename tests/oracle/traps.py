@@ -203,6 +203,40 @@ TRAPS = {
         SELECT t.k, u.x FROM q t JOIN q [ROWS 2] u ON t.k = u.k""",
     "a name of WITH that hides a stream": """
         WITH a AS (SELECT k FROM a [RANGE 3]) SELECT * FROM a [RANGE 2]""",
+    "a window that moves every third instant": """
+        SELECT k, i FROM a [RANGE 5 SLIDE 3]""",
+    "a window that moves every third row of a group": """
+        SELECT k, i FROM b [PARTITION BY k ROWS 3 SLIDE 2]""",
+    "a window over a union counts in the order of the values": """
+        SELECT * FROM (SELECT k, i FROM a UNION ALL SELECT k, i FROM b) [ROWS 3] q""",
+    "a window over changes of a relation": """
+        SELECT * FROM ISTREAM(p) [RANGE 3] q""",
+    "a window over a join of the same names": """
+        SELECT * FROM (SELECT * FROM b [RANGE 9] JOIN r ON b.k = r.k) [ROWS 2] q""",
+    "rows in a set of rows with NULL": """
+        SELECT k, s FROM a [RANGE 9] WHERE (k, s) IN (SELECT k, s FROM r)""",
+    "rows not in a set of rows with NULL": """
+        SELECT k, s FROM a [RANGE 9] WHERE (k, s) NOT IN (SELECT k, s FROM r)""",
+    "a scalar subquery that has one row by its key": """
+        SELECT k, (SELECT t.x FROM a [PARTITION BY k ROWS 1] t WHERE t.k = b.k) AS q
+        FROM b [RANGE 9]""",
+    "a scalar subquery that has one row by its groups": """
+        SELECT b.k FROM b [RANGE 9] WHERE b.i >= (
+            SELECT t.n FROM (SELECT k, COUNT(*) AS n FROM a [RANGE 5] GROUP BY k) t
+            WHERE t.k = b.k)""",
+    "groups in a correlated subquery": """
+        SELECT k FROM a [RANGE 9] WHERE x IN (
+            SELECT MAX(x) FROM b [RANGE 9] WHERE b.k = a.k GROUP BY i HAVING COUNT(*) > 0)""",
+    "a set operation in a subquery": """
+        SELECT k, k IN (SELECT k FROM b [RANGE 5] EXCEPT SELECT k FROM r) AS q FROM a [RANGE 9]""",
+    "CASE of NULL": """
+        SELECT CASE k WHEN NULL THEN 1 WHEN 1 THEN 2 ELSE 3 END FROM a [RANGE 9]""",
+    "WHERE NULL": """
+        SELECT k FROM a [RANGE 9] WHERE NULL""",
+    "names in any case": """
+        SELECT K, T.I FROM A [RANGE 9] t""",
+    "intervals with a fraction": """
+        SELECT z + INTERVAL '1.5' HOURS, d - INTERVAL '0.5' DAYS FROM a [RANGE 9]""",
     "DSTREAM of a temporal relation": """
         DSTREAM(SELECT k, x FROM p)""",
     "functions of people": """

@@ -1,0 +1,1 @@
+"""The engine: one partition's part of the operator graph of all running queries."""

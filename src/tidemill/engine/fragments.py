@@ -1,0 +1,154 @@
+"""Fragments: a physical plan cut at its exchanges.
+
+Stage 0 is what can be done where the rows come in; each exchange leads into a later stage. An edge
+that crosses stages without an exchange is handed on within the partition. Rows travel on channels,
+named by the fingerprint of the part that makes them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import TYPE_CHECKING
+
+from tidemill.physical.plan import (
+    Apply,
+    Exchange,
+    Input,
+    PhysicalPlan,
+    fingerprint,
+    inputs,
+    walk_physical,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from tidemill.algebra.expr import Expr
+    from tidemill.model.schema import Schema
+
+__all__ = ["Channel", "Fragment", "Graph", "Node", "Route", "build_graph", "rows_name"]
+
+
+class Route(Enum):
+    """Where the rows of a channel go."""
+
+    STAY = auto()  # the same partition of a later stage
+    HASH = auto()  # the partition their keys say
+    QUERY = auto()  # the answer of a query
+
+
+@dataclass(frozen=True, slots=True)
+class Channel:
+    """Rows on their way from one fragment to another, or out.
+
+    Attributes:
+        name: What a reader calls them.
+        source: The input, channel or node of the fragment that they come from.
+        route: Where they go.
+        schema: Their columns.
+        keys: What decides on the partition, if they are hashed; none means all go to one.
+    """
+
+    name: str
+    source: str
+    route: Route
+    schema: Schema
+    keys: tuple[Expr, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """An operator of a fragment: its name, and the nodes or channels it reads, port by port."""
+
+    name: str
+    apply: Apply
+    reads: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Fragment:
+    """The operators of one stage, inputs before what stands above them.
+
+    Attributes:
+        stage: Its number, from 0.
+        nodes: The operators.
+        reads: The channels and inputs it takes from outside.
+        writes: The channels it fills.
+    """
+
+    stage: int
+    nodes: tuple[Node, ...]
+    reads: frozenset[str]
+    writes: tuple[Channel, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """The whole plan of all queries: fragments by stage, and which channel answers which query."""
+
+    fragments: tuple[Fragment, ...]
+    inputs: tuple[Input, ...]
+    answers: Mapping[str, str]
+
+
+def build_graph(queries: Mapping[str, PhysicalPlan]) -> Graph:
+    """The shared graph of all queries, cut into fragments."""
+    parts = list(walk_physical(queries.values()))
+    stages = _stages(parts)
+    answers = {query: f"answer {rows_name(plan)}" for query, plan in queries.items()}
+    channels: dict[int, dict[str, Channel]] = {}
+    for stage, channel in [*_crossings(parts, stages), *_answers(queries, stages)]:
+        channels.setdefault(stage, {})[channel.name] = channel
+    fragments = [
+        _fragment(stage, parts, stages, tuple(channels.get(stage, {}).values()))
+        for stage in range(max((*stages.values(), *channels), default=0) + 1)
+    ]
+    return Graph(tuple(fragments), tuple(p for p in parts if isinstance(p, Input)), answers)
+
+
+def rows_name(part: PhysicalPlan) -> str:
+    """What a reader of the part calls its rows: an input by its name, others by fingerprint."""
+    return part.name if isinstance(part, Input) else fingerprint(part)
+
+
+def _stages(parts: list[PhysicalPlan]) -> dict[str, int]:
+    """The stage in which each part's rows can be read; those of an exchange one stage later."""
+    stages: dict[str, int] = {}
+    for part in parts:
+        below = max((stages[rows_name(child)] for child in inputs(part)), default=0)
+        stages[rows_name(part)] = below + isinstance(part, Exchange)
+    return stages
+
+
+def _crossings(parts: list[PhysicalPlan], stages: dict[str, int]) -> Iterator[tuple[int, Channel]]:
+    """The channels between fragments, each with the stage that fills it."""
+    for part in parts:
+        for child in inputs(part):
+            source = rows_name(child)
+            if isinstance(part, Exchange):
+                name = rows_name(part)
+                yield stages[source], Channel(name, source, Route.HASH, part.schema, part.keys)
+            elif stages[source] < stages[rows_name(part)]:
+                yield stages[source], Channel(source, source, Route.STAY, child.schema)
+
+
+def _answers(
+    queries: Mapping[str, PhysicalPlan], stages: dict[str, int]
+) -> Iterator[tuple[int, Channel]]:
+    for plan in queries.values():
+        source = rows_name(plan)
+        yield stages[source], Channel(f"answer {source}", source, Route.QUERY, plan.schema)
+
+
+def _fragment(
+    stage: int, parts: list[PhysicalPlan], stages: dict[str, int], writes: tuple[Channel, ...]
+) -> Fragment:
+    nodes = tuple(
+        Node(rows_name(part), part, tuple(map(rows_name, part.inputs)))
+        for part in parts
+        if isinstance(part, Apply) and stages[rows_name(part)] == stage
+    )
+    made = {node.name for node in nodes}
+    used = {read for node in nodes for read in node.reads} | {c.source for c in writes}
+    return Fragment(stage, nodes, frozenset(used - made), writes)

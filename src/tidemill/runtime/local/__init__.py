@@ -1,0 +1,1 @@
+"""The engine in this process: for tests, notebooks and small jobs."""

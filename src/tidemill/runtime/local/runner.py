@@ -1,0 +1,75 @@
+"""The local runner: all partitions of all stages, one after another, in this process.
+
+It does what a cluster does: rows come in anywhere, pass the fragments stage by stage, and change
+partition at exchanges; a channel has passed a time when all partitions that fill it have.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tidemill.engine.engine import Engine, Flow
+from tidemill.engine.fragments import Channel, Graph, Route
+from tidemill.engine.routing import route
+from tidemill.model.time import END_OF_TIME
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tidemill.model.batch import Batch
+
+__all__ = ["LocalRunner"]
+
+
+class LocalRunner:
+    """A graph of queries in progress.
+
+    Args:
+        graph: What to run.
+        partitions: How many partitions to keep state in.
+    """
+
+    def __init__(self, graph: Graph, *, partitions: int = 1) -> None:
+        self.graph = graph
+        self.partitions = partitions
+        self.engines = [
+            [Engine(fragment) for _ in range(partitions)] for fragment in graph.fragments
+        ]
+
+    def step(self, inputs: Mapping[str, Flow]) -> dict[str, list[Batch]]:
+        """Pass what arrived on each input through all stages; the new elements of each answer."""
+        flows = {name: self._spread(flow) for name, flow in inputs.items()}
+        answers: dict[str, list[Batch]] = {}
+        for engines in self.engines:
+            reads = engines[0].fragment.reads
+            outputs = [
+                engine.step({name: flows[name][partition] for name in reads})
+                for partition, engine in enumerate(engines)
+            ]
+            for channel in engines[0].fragment.writes:
+                filled = [output[channel.name] for output in outputs]
+                if channel.route is Route.QUERY:
+                    answers[channel.name] = [b for flow in filled for b in flow.batches]
+                else:
+                    flows[channel.name] = self._routed(channel, filled)
+        return {query: answers[name] for query, name in self.graph.answers.items()}
+
+    def _spread(self, flow: Flow) -> list[Flow]:
+        """The rows of an input, dealt out to the partitions as they come."""
+        count = self.partitions
+        return [
+            Flow([batch.gather_every(count, partition) for batch in flow.batches], flow.watermark)
+            for partition in range(count)
+        ]
+
+    def _routed(self, channel: Channel, filled: list[Flow]) -> list[Flow]:
+        if channel.route is Route.STAY:
+            return filled
+        watermark = min((flow.watermark for flow in filled), default=END_OF_TIME)
+        parts = [
+            route(batch, channel.keys, self.partitions) for flow in filled for batch in flow.batches
+        ]
+        return [
+            Flow([part[partition] for part in parts], watermark)
+            for partition in range(self.partitions)
+        ]
