@@ -127,11 +127,14 @@ class Session:
         except TidemillError as error:
             raise error.located(text) from None
         result: Result = None
-        for number, (statement, _) in enumerate(script, start=1):
+        for number, (statement, span) in enumerate(script, start=1):
             try:
                 result = self._execute(statement)
             except TidemillError as error:
                 raise error.located(text, statement=_which(number, len(script))) from None
+            except RecursionError:
+                deep = PlanError("the statement is nested too deeply", span=span, hint="split it")
+                raise deep.located(text, statement=_which(number, len(script))) from None
         return result
 
     def _execute(self, statement: Statement) -> Result:

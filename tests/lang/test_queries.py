@@ -41,6 +41,7 @@ def test_an_aggregate_may_have_a_filter() -> None:
         ("SUBSTRING(a FROM 1 FOR 2)", "SUBSTRING(a, 1, 2)"),
         ("SUBSTRING(a FROM 1)", "SUBSTRING(a, 1)"),
         ("POSITION('x' IN (a || b))", "POSITION('x', (a || b))"),
+        ("POSITION(a IN (1, 2), NOT b)", '"POSITION"(a IN (1, 2), NOT b)'),
         ("TRIM(LEADING 'x' FROM a)", "LTRIM(a, 'x')"),
         ("TRIM(TRAILING FROM a)", "RTRIM(a)"),
         ("TRIM(BOTH 'x' FROM a)", "TRIM(a, 'x')"),

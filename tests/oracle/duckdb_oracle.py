@@ -15,14 +15,14 @@ Rules of Tidemill that the SQL has to say:
 
 from __future__ import annotations
 
-from collections import Counter
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, TypeAlias
 
 from sqlglot import exp
 
 from oracle.contents import Inputs, Row, content, is_now
+from oracle.places import Place, alias_of, inside, resolved, with_tables
 from oracle.tables import Stream, at_every_instant, base, connection, duckdb_text, rows, valid
 from oracle.translate import has_aggregate, has_query, rebuilt, translate
 from tidemill.lang.parse import parse_query, parse_script
@@ -36,7 +36,7 @@ from tidemill.lang.statements import (
 from tidemill.lang.windows import StreamOperator, Windowed
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
 __all__ = ["Answer", "Oracle"]
 
@@ -49,32 +49,6 @@ class Answer:
 
     rows: list[Row]
     types: list[str]
-
-
-@dataclass(frozen=True, slots=True)
-class _Place:
-    """Where a query is evaluated.
-
-    Attributes:
-        time: The instant.
-        tables: The queries that WITH has named, and where they are evaluated.
-        aliases: The aliases in sight.
-        renamed: The aliases of streams that may be called by their own names.
-        only: The one element of a base stream that is looked at, if it is one.
-    """
-
-    time: int
-    tables: Mapping[str, tuple[exp.Expr, _Place]] = field(default_factory=dict)
-    aliases: frozenset[str] = frozenset()
-    renamed: Mapping[str, str] = field(default_factory=dict)
-    only: int | None = None
-
-    def at(self, time: int, only: int | None = None) -> _Place:
-        return replace(self, time=time, only=only)
-
-    def of_item(self) -> _Place:
-        """A FROM item sees the names of WITH, but no columns."""
-        return replace(self, aliases=frozenset(), renamed={})
 
 
 class Oracle:
@@ -107,12 +81,12 @@ class Oracle:
         """What DuckDB is asked."""
         if sql not in self._queries:
             self._queries[sql] = parse_query(sql)
-        return duckdb_text(self._query(self._queries[sql], _Place(time)))
+        return duckdb_text(self._query(self._queries[sql], Place(time)))
 
     # Queries
 
-    def _query(self, node: exp.Expr, place: _Place) -> exp.Expr:
-        place = _with_tables(node, place)
+    def _query(self, node: exp.Expr, place: Place) -> exp.Expr:
+        place = with_tables(node, place)
         match node:
             case exp.Select():
                 return self._select(node, place)
@@ -126,7 +100,7 @@ class Oracle:
             case _:
                 raise AssertionError(f"{type(node).__name__} is not a query")
 
-    def _stream_operator(self, node: StreamOperator, place: _Place) -> exp.Expr:
+    def _stream_operator(self, node: StreamOperator, place: Place) -> exp.Expr:
         now = self._source(node.this, place)
         if node.kind == "RSTREAM" or (node.kind == "ISTREAM" and place.time == 0):
             return now
@@ -136,19 +110,19 @@ class Oracle:
         sides = (now, before) if node.kind == "ISTREAM" else (before, now)
         return _both(exp.Except, *sides, distinct=False)
 
-    def _select(self, node: exp.Select, place: _Place) -> exp.Select:
+    def _select(self, node: exp.Select, place: Place) -> exp.Select:
         joins: list[exp.Join] = node.args.get("joins") or []
         items = [node.args["from_"].this, *(join.this for join in joins)]
-        inside = _inside(place, items)
+        within = inside(place, items)
 
         def inner(each: exp.Expr) -> exp.Expr:
-            return self._expression(each, inside)
+            return self._expression(each, within)
 
         select = exp.Select(
             distinct=exp.Distinct() if node.args.get("distinct") else None,
             expressions=[inner(each) for each in node.expressions],
             from_=exp.From(this=self._item(items[0], place)),
-            joins=[self._join(join, place, inside) for join in joins],
+            joins=[self._join(join, place, within) for join in joins],
         )
         for key in ("where", "group", "having"):
             if node.args.get(key) is not None:
@@ -161,23 +135,23 @@ class Oracle:
 
     # FROM
 
-    def _join(self, node: exp.Join, place: _Place, inside: _Place) -> exp.Join:
+    def _join(self, node: exp.Join, place: Place, within: Place) -> exp.Join:
         join = exp.Join(this=self._item(node.this, place))
         for key in ("side", "kind"):
             join.set(key, node.args.get(key))
         if node.args.get("on") is not None:
-            join.set("on", self._expression(node.args["on"], inside))
+            join.set("on", self._expression(node.args["on"], within))
         if node.args.get("using"):
             join.set("using", [identifier.copy() for identifier in node.args["using"]])
         return join
 
-    def _item(self, node: exp.Expr, place: _Place) -> exp.Subquery:
+    def _item(self, node: exp.Expr, place: Place) -> exp.Subquery:
         query = self._source(node, place.of_item())
-        alias = _alias(node)
+        alias = alias_of(node)
         named = exp.TableAlias(this=exp.to_identifier(alias)) if alias else None
         return exp.Subquery(this=query, alias=named)
 
-    def _source(self, node: exp.Expr, place: _Place) -> exp.Expr:
+    def _source(self, node: exp.Expr, place: Place) -> exp.Expr:
         """The rows of a FROM item at an instant."""
         match node:
             case Windowed() if is_now(node.window):
@@ -191,13 +165,13 @@ class Oracle:
             case _:
                 return self._query(node, place)
 
-    def _table(self, name: str, place: _Place) -> exp.Expr:
+    def _table(self, name: str, place: Place) -> exp.Expr:
         if name in place.tables:
             query, around = place.tables[name]
             return self._query(query, around.at(place.time, place.only))
         definition = self._definitions[name]
         if isinstance(definition, CreateDerivedStream):
-            return self._query(definition.query, _Place(place.time, only=place.only))
+            return self._query(definition.query, Place(place.time, only=place.only))
         stream = self._base(definition)
         if isinstance(definition, CreateRelation):
             there = [e for e in stream.elements if valid(definition, e.row, place.time)]
@@ -214,7 +188,7 @@ class Oracle:
             self._streams[name] = base(definition, self._inputs)
         return self._streams[name]
 
-    def _stream(self, node: exp.Expr, place: _Place) -> Stream:
+    def _stream(self, node: exp.Expr, place: Place) -> Stream:
         """All elements up to the last instant of what a window stands behind."""
         if isinstance(node, exp.Table) and node.name.lower() not in place.tables:
             definition = self._definitions[node.name.lower()]
@@ -225,7 +199,7 @@ class Oracle:
             self._streams[id(node)] = self._computed(node, place)
         return self._streams[id(node)]
 
-    def _computed(self, node: exp.Expr, place: _Place) -> Stream:
+    def _computed(self, node: exp.Expr, place: Place) -> Stream:
         filtered = self._only_filtered(node, place)
         places = (
             [place.at(time) for time in range(self._last + 1)]
@@ -236,9 +210,9 @@ class Oracle:
         nothing = duckdb_text(self._source(node, place.at(0)))
         return at_every_instant(f"#{len(self._windowed)}", parts, nothing)
 
-    def _only_filtered(self, node: exp.Expr, place: _Place) -> Stream | None:
+    def _only_filtered(self, node: exp.Expr, place: Place) -> Stream | None:
         """The base stream that a query only filters and projects, and so keeps in its order."""
-        place = _with_tables(node, place)
+        place = with_tables(node, place)
         match node:
             case Windowed() if is_now(node.window):
                 return self._only_filtered(node.this, place)
@@ -251,14 +225,14 @@ class Oracle:
             case exp.Table():
                 definition = self._definitions[node.name.lower()]
                 if isinstance(definition, CreateDerivedStream):
-                    return self._only_filtered(definition.query, _Place(0))
+                    return self._only_filtered(definition.query, Place(0))
                 return self._base(definition) if isinstance(definition, CreateStream) else None
             case _:
                 return None
 
     # Expressions
 
-    def _expression(self, node: exp.Expr, place: _Place) -> exp.Expr:
+    def _expression(self, node: exp.Expr, place: Place) -> exp.Expr:
         match node:
             case exp.Subquery():
                 return exp.Subquery(this=self._query(node, place))
@@ -267,7 +241,7 @@ class Oracle:
             case exp.Any() | exp.All():
                 return type(node)(this=exp.Subquery(this=self._query(node.this, place)))
             case exp.Column():
-                return _column(node, place)
+                return resolved(node, place)
             case exp.Anonymous() if node.name.lower() in self._functions:
                 function = self._functions[node.name.lower()]
                 return self._expression(_body(function, node.expressions), place)
@@ -278,35 +252,6 @@ class Oracle:
 @cache
 def _statements(text: str) -> list[Statement]:
     return [statement for statement, _ in parse_script(text)]
-
-
-def _with_tables(node: exp.Expr, place: _Place) -> _Place:
-    """The place inside of WITH; each of its queries sees the names before it."""
-    with_ = node.args.get("with_")
-    for table in with_.expressions if with_ is not None else ():
-        tables = {**place.tables, table.alias.lower(): (table.this, place.of_item())}
-        place = replace(place, tables=tables)
-    return place
-
-
-def _inside(place: _Place, items: Sequence[exp.Expr]) -> _Place:
-    """The place where the columns of these FROM items are in sight."""
-    aliases = {alias.lower() for item in items if (alias := _alias(item))}
-    often = Counter(item.name.lower() for item in items)
-    renamed = {item.name.lower(): _alias(item) for item in items if often[item.name.lower()] == 1}
-    return replace(place, aliases=place.aliases | aliases, renamed={**place.renamed, **renamed})
-
-
-def _alias(node: exp.Expr) -> str:
-    alias = node.args.get("alias")
-    return alias.name if alias is not None else node.name
-
-
-def _column(node: exp.Column, place: _Place) -> exp.Column:
-    qualifier = node.table.lower()
-    if not qualifier or qualifier in place.aliases:
-        return node.copy()
-    return exp.Column(this=node.this.copy(), table=exp.to_identifier(place.renamed[qualifier]))
 
 
 def _body(function: CreateFunction, arguments: Sequence[exp.Expr]) -> exp.Expr:

@@ -13,7 +13,10 @@ from typing import TYPE_CHECKING
 
 from hypothesis import strategies as st
 
-from oracle.expressions import APPROXIMATE, TYPES, Column, Expressions
+from oracle.expressions import Column, Expressions
+from oracle.sources import ROW_WINDOWS, Select, Sources
+from oracle.subqueries import SIGNS, Subqueries
+from oracle.templates import APPROXIMATE, TYPES
 from oracle.world import SOURCES
 
 if TYPE_CHECKING:
@@ -21,17 +24,10 @@ if TYPE_CHECKING:
 
     from hypothesis.strategies import DrawFn, SearchStrategy
 
+    from oracle.sources import Item
+
 __all__ = ["FAMILIES", "Queries", "queries"]
 
-TIME_WINDOWS = (
-    "RANGE 4",
-    "RANGE 5",
-    "RANGE 4 SLIDE 2",
-    "RANGE 6 SLIDE 3",
-    "RANGE UNBOUNDED",
-    "NOW",
-)
-ROW_WINDOWS = ("ROWS 2", "ROWS 4", "ROWS 3 SLIDE 2", "ROWS UNBOUNDED", "ROWS 1")
 COMPATIBLE = {
     "BIGINT": ("BIGINT", "INTEGER", "DOUBLE", "DECIMAL"),
     "INTEGER": ("INTEGER", "BIGINT", "DECIMAL"),
@@ -42,18 +38,8 @@ COMPATIBLE = {
     "VARCHAR": ("VARCHAR",),
     "BOOLEAN": ("BOOLEAN",),
 }
+_COLUMN = re.compile(r"\bt\d+\.")
 WIDER = ("INTEGER", "BIGINT", "DECIMAL", "DOUBLE", "DATE", "TIMESTAMP")
-JOINS = ("JOIN", "INNER JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL OUTER JOIN", ",", "CROSS JOIN")
-_STREAMS = re.compile(r"\b(RANGE|ROWS|NOW|[IDR]STREAM)\b")
-SIGNS = ("=", "<>", "<", "<=", ">", ">=")
-
-
-@dataclass(frozen=True, slots=True)
-class Select:
-    """The text of a query, and what its columns are called."""
-
-    text: str
-    columns: tuple[Column, ...]
 
 
 @dataclass(slots=True)
@@ -61,22 +47,29 @@ class Queries:
     """Writes queries; ``choose`` makes every choice."""
 
     choose: Callable[[Sequence[str]], str]
-    _aliases: int = field(default=0)
+    sources: Sources = field(init=False)
+    inside: Subqueries = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.sources = Sources(self.choose)
+        self.inside = Subqueries(
+            self.choose, self.sources, lambda type_: self.set_operation(1, [type_]).text
+        )
 
     # Families
 
     def projections(self) -> str:
         """Every function, over rows."""
-        text, columns = self.item(self.choose("aabc"))
+        text, columns = self.sources.item(self.choose("aabc"))
         write = Expressions(self.choose, columns)
         items = [write.scalar(type_, 3) for type_ in self.some(TYPES, 3)]
         items += [write.filled(self.choose(APPROXIMATE), 1) for _ in self.choose(("", ".", ".."))]
-        distinct = self.choose(("", "", "DISTINCT ")) if len(items) == 3 else ""  # noqa: PLR2004
+        distinct = self.choose(("", "", "DISTINCT ")) if len(items) == 3 else ""
         return f"SELECT {distinct}{', '.join(items)} FROM {text}"
 
     def filters(self) -> str:
         """WHERE with three-valued logic."""
-        text, columns = self.item(self.choose("abcrpvw"))
+        text, columns = self.sources.item(self.choose("abcrpvw"))
         condition = Expressions(self.choose, columns).scalar("BOOLEAN", 4)
         return f"SELECT {self.choose(('*', 'DISTINCT k', 'k'))} FROM {text} WHERE {condition}"
 
@@ -106,15 +99,19 @@ class Queries:
             return self.in_order()
         query = self.query(2)
         if self.choose("012") == "0":
-            item, columns = self.over(query, name="q")
+            item, columns = self.sources.over(query, name="q")
             items = self.listed(Expressions(self.choose, columns), 2)
             return f"WITH q AS ({query.text}) SELECT {items} FROM {item}"
-        item, _ = self.item(self.choose("vw")) if self.choose("012") == "0" else self.over(query)
+        item, _ = (
+            self.sources.item(self.choose("vw"))
+            if self.choose("012") == "0"
+            else self.sources.over(query)
+        )
         return f"SELECT * FROM {item}"
 
     def in_order(self) -> str:
         """ROWS over a query that only filters and projects, and so keeps the order of elements."""
-        alias, outer = self.alias(), self.alias()
+        alias, outer = self.sources.alias(), self.sources.alias()
         name = self.choose("abcv")
         columns = tuple(Column(f"{alias}.{c}", type_) for c, type_ in SOURCES[name].columns.items())
         write = Expressions(self.choose, columns)
@@ -170,10 +167,9 @@ class Queries:
         grouped = [write.leaf(t) if self.choose("01") == "0" else write.scalar(t, 2) for t in keys]
         named = [self.named(e, t, n) for n, (e, t) in enumerate(zip(grouped, keys, strict=True))]
         by = [
-            self.choose((str(n + 1), column.text, e, e))
-            for n, (e, (_, column)) in enumerate(zip(grouped, named, strict=True))
+            self.choose((str(number), column.text, e, e) if _COLUMN.search(e) else (str(number),))
+            for number, (e, (_, column)) in enumerate(zip(grouped, named, strict=True), start=1)
         ]
-        by = [str(n + 1) if _is_constant(e) else e for n, e in enumerate(by)]
         for number, type_ in enumerate(types or self.some(write.types(), 2), start=len(keys)):
             aggregate = write.aggregate(type_, 1)
             if type_ in ("BIGINT", "INTEGER", "DECIMAL") and self.choose("012") == "0":
@@ -193,10 +189,10 @@ class Queries:
         """HAVING, with a subquery by chance."""
         type_ = self.choose(("BIGINT", "DOUBLE", "VARCHAR"))
         left, sign = write.aggregate(type_, 1), self.choose(SIGNS)
-        rows, constant = self.inner(type_), Expressions(self.choose).leaf(type_)
+        rows, constant = self.inside.inner(type_), Expressions(self.choose).leaf(type_)
         condition = self.choose(
             (
-                f"{left} {sign} ({self.inner(type_, 'scalar')})",
+                f"{left} {sign} ({self.inside.inner(type_, 'scalar')})",
                 f"{left} {sign} {self.choose(('ANY', 'ALL'))} ({rows})",
                 f"{left} {self.choose(('IN', 'NOT IN'))} ({rows}) OR COUNT(*) > 1",
                 f"{self.choose(('', 'NOT '))}EXISTS ({rows})",
@@ -232,198 +228,22 @@ class Queries:
         types = self.some(write.types(), 2)
         named = [self.named(write.scalar(t, 1), t, n) for n, t in enumerate(types)]
         if self.choose("01") == "0":
-            type_, value = self.value(columns)
+            type_, value = self.inside.value(columns)
             named.append(self.named(value, type_, len(named)))
-        parts = [self.condition(columns, depth) for _ in self.choose((".", ".", ".."))]
+        parts = [self.inside.condition(columns, depth) for _ in self.choose((".", ".", ".."))]
         if self.choose("012") == "0":
             parts.append(write.scalar("BOOLEAN", 2))
         items = ", ".join(item for item, _ in named)
         text = f"SELECT {items} FROM {text} WHERE {' AND '.join(parts)}"
         return Select(text, tuple(column for _, column in named))
 
-    # Subqueries in expressions
-
-    def condition(self, columns: Sequence[Column], depth: int) -> str:
-        """A condition of WHERE with a subquery in it."""
-        write = Expressions(self.choose, tuple(columns))
-        type_ = self.choose(write.types())
-        match self.choose(("exists", "in", "any", "scalar", "or", "case", "not", "row")):
-            case "exists":
-                inner = self.inner(type_, outer=columns, depth=depth, free=True)
-                return f"{self.choose(('', 'NOT '))}EXISTS ({inner})"
-            case "in":
-                inner = self.inner(type_, outer=columns, depth=depth, free=True)
-                return f"{write.scalar(type_, 1)} {self.choose(('IN', 'NOT IN'))} ({inner})"
-            case "any":
-                inner = self.inner(type_, outer=columns, depth=depth, free=True)
-                word = self.choose(("ANY", "ALL", "SOME"))
-                return f"{write.scalar(type_, 1)} {self.choose(SIGNS)} {word} ({inner})"
-            case "scalar":
-                inner = self.inner(type_, "scalar", outer=columns, depth=depth)
-                sides = [write.scalar(type_, 1), f"({inner})"]
-                sides = sides[::-1] if self.choose("01") == "0" else sides
-                return f"{sides[0]} {self.choose(SIGNS)} {sides[1]}"
-            case "or":
-                return f"({self.truth(columns)} OR {write.scalar('BOOLEAN', 1)})"
-            case "case":
-                value = write.scalar("BOOLEAN", 1)
-                return (
-                    f"CASE WHEN {self.truth(columns)} THEN {value} ELSE {self.truth(columns)} END"
-                )
-            case "row":
-                text, others = self.item(self.choose("abcrpvw"))
-                left, right = self.choose_pairs(columns, others)
-                word = self.choose(("IN", "NOT IN"))
-                return f"({left}) {word} (SELECT {right} FROM {text})"
-            case _:
-                return f"NOT {self.truth(columns)}"
-
-    def choose_pairs(self, left: Sequence[Column], right: Sequence[Column]) -> tuple[str, str]:
-        """Two columns of each side with the same types, or constants where there are none."""
-        pairs = [f"{a.text} {b.text}" for a in left for b in right if a.type == b.type] or ["1 1"]
-        chosen = [self.choose(pairs).split() for _ in range(2)]
-        return ", ".join(pair[0] for pair in chosen), ", ".join(pair[1] for pair in chosen)
-
-    def truth(self, columns: Sequence[Column]) -> str:
-        """A subquery as a BOOLEAN value."""
-        write = Expressions(self.choose, tuple(columns))
-        type_ = self.choose(write.types())
-        left, inner = write.scalar(type_, 1), self.inner(type_, outer=columns)
-        match self.choose(("exists", "in", "any", "scalar")):
-            case "exists":
-                return f"({self.choose(('', 'NOT '))}EXISTS ({inner}))"
-            case "in":
-                return f"({left} {self.choose(('IN', 'NOT IN'))} ({inner}))"
-            case "any":
-                return f"({left} {self.choose(SIGNS)} {self.choose(('ANY', 'ALL'))} ({inner}))"
-            case _:
-                inner = self.inner(type_, "scalar", outer=columns)
-                return f"({left} {self.choose(SIGNS)} ({inner}))"
-
-    def value(self, columns: Sequence[Column]) -> tuple[str, str]:
-        """A subquery in the SELECT list, with its type."""
-        if self.choose("01") == "0":
-            return "BOOLEAN", self.truth(columns)
-        type_ = self.choose(TYPES)
-        inner = f"({self.inner(type_, 'scalar', outer=columns)})"
-        other = Expressions(self.choose, tuple(columns)).scalar(type_, 1)
-        return type_, self.choose((inner, f"COALESCE({inner}, {other})"))
-
-    def inner(
-        self,
-        type_: str,
-        kind: str = "rows",
-        *,
-        outer: Sequence[Column] = (),
-        depth: int = 0,
-        free: bool = False,
-    ) -> str:
-        """A subquery of one column, correlated by chance; by inequalities too if it is ``free``."""
-        if kind == "rows" and self.choose("01234") == "0":
-            return self.set_operation(1, [type_]).text
-        text, columns = self.item(self.choose("abcrpvw"))
-        write = Expressions(self.choose, columns)
-        grouped = kind == "scalar" or self.choose("012345") == "0"
-        item = write.aggregate(type_, 1) if grouped else write.scalar(type_, 1)
-        parts = []
-        if outer and self.choose("01") == "0":
-            sign = self.choose(("=", *SIGNS)) if free and not grouped else "="
-            parts += self.compared(outer, columns, sign)
-        if self.choose("01") == "0":
-            parts.append(write.scalar("BOOLEAN", 1))
+    def from_(self, count: int, depth: int = 0) -> Item:
+        """FROM items joined in every way; the first is a subquery by chance if it may be deep."""
         if depth and self.choose("01") == "0":
-            parts.append(self.condition(columns, depth - 1))
-        where = f" WHERE {' AND '.join(parts)}" if parts else ""
-        group = f" GROUP BY {columns[1].text}" if grouped and kind == "rows" else ""
-        distinct = self.choose(("", "", "DISTINCT ")) if not grouped else ""
-        return f"SELECT {distinct}{item} FROM {text}{where}{group}"
-
-    def compared(self, left: Sequence[Column], right: Sequence[Column], sign: str) -> list[str]:
-        """Two columns of the same type compared, if there are any."""
-        pairs = [f"{a.text} {sign} {b.text}" for a in left for b in right if a.type == b.type]
-        return [self.choose(pairs)] if pairs else []
-
-    # FROM
-
-    def from_(self, count: int, depth: int = 0) -> tuple[str, tuple[Column, ...]]:
-        """FROM items joined in every way."""
-        text, columns = self.source(depth)
-        near = columns  # what ON can see: JOIN binds tighter than a comma
-        for _ in range(count - 1):
-            joined, others = self.source(0)
-            match self.choose(JOINS):
-                case ",":
-                    text, near = f"{text}, {joined}", others
-                case "CROSS JOIN":
-                    text, near = f"{text} CROSS JOIN {joined}", (*near, *others)
-                case join if self.usable(near, others) and self.choose("01") == "0":
-                    text = f"{text} {join} {joined} USING (k)"
-                    near = (*near, *others)
-                case join:
-                    text = f"{text} {join} {joined} ON {self.on(near, others)}"
-                    near = (*near, *others)
-            columns = (*columns, *others)
-        return text, columns
-
-    def on(self, left: Sequence[Column], right: Sequence[Column]) -> str:
-        sign = self.choose(("=", "=", *SIGNS))
-        condition = " AND ".join(self.compared(left, right, sign)) or "TRUE"
-        if self.choose("012") == "0":
-            write = Expressions(self.choose, (*left, *right))
-            condition = f"{condition} {self.choose(('AND', 'OR'))} {write.scalar('BOOLEAN', 1)}"
-        return condition
-
-    def usable(self, left: Sequence[Column], right: Sequence[Column]) -> bool:
-        """Whether both sides have one k that can be merged."""
-        keys = [[c.type for c in side if c.text.endswith(".k")] for side in (left, right)]
-        return all(len(types) == 1 for types in keys)
-
-    def source(self, depth: int) -> tuple[str, tuple[Column, ...]]:
-        """A stream, a relation or, if it may be deep, a subquery."""
-        if depth and self.choose("01") == "0":
-            return self.over(self.query(depth - 1))
-        return self.item(self.choose("aabbcrpvw"))
-
-    def item(self, name: str, alias: str | None = None) -> tuple[str, tuple[Column, ...]]:
-        """A stream with a window, or a relation; under an alias."""
-        source = SOURCES[name]
-        alias = alias or self.alias()
-        columns = tuple(
-            Column(f"{alias}.{column}", type_, exact=type_ == "DOUBLE")
-            for column, type_ in source.columns.items()
-        )
-        operator = self.choose((*[""] * 12, "ISTREAM", "DSTREAM", "RSTREAM"))
-        text = f"{operator}({name})" if operator else name
-        windows = source.windows or bool(operator)
-        return self.windowed(text, alias, list(source.columns), windows), columns
-
-    def over(self, query: Select, name: str = "") -> tuple[str, tuple[Column, ...]]:
-        """A query in FROM, or its name: plain, under a window, or under a stream operator."""
-        alias = self.alias()
-        columns = tuple(Column(f"{alias}.{c.text}", c.type) for c in query.columns)
-        names = [column.text for column in query.columns]
-        operator = self.choose(("", "", "", "ISTREAM", "DSTREAM", "RSTREAM"))
-        text = name if name and not operator else f"{operator}({name or query.text})"
-        # What reads relations only is a relation, and takes no window.
-        streams = bool(operator) or _STREAMS.search(query.text) is not None
-        return self.windowed(text, alias, names, streams and self.choose("012") != "0"), columns
-
-    def windowed(self, text: str, alias: str, names: Sequence[str], windows: bool) -> str:  # noqa: FBT001
-        if not windows:
-            return f"{text} {self.choose(('', 'AS '))}{alias}"
-        frame = self.choose((*TIME_WINDOWS, *ROW_WINDOWS, ""))
-        if not frame:
-            return f"{text} {alias}"
-        if frame.startswith("ROWS") and self.choose("01") == "0":
-            frame = f"PARTITION BY {self.choose(names)} {frame}"
-        window = self.choose((f"[{frame}]", f"WINDOW({frame})"))
-        return self.choose((f"{text} {window} AS {alias}", f"{text} {alias} {window}"))
+            return self.sources.joined(count, self.sources.over(self.query(depth - 1)))
+        return self.sources.joined(count, self.sources.any())
 
     # Small parts
-
-    def alias(self) -> str:
-        self._aliases += 1
-        return f"t{self._aliases}"
 
     def some(self, options: Sequence[str], count: int) -> list[str]:
         return [self.choose(options) for _ in range(count)]
@@ -434,10 +254,6 @@ class Queries:
 
     def listed(self, write: Expressions, count: int) -> str:
         return ", ".join(write.scalar(type_, 1) for type_ in self.some(write.types(), count))
-
-
-def _is_constant(expr: str) -> bool:
-    return "." not in expr.replace("0.", "").replace("1.", "").replace("2.", "") and expr[0] != "c"
 
 
 def _width(type_: str) -> int:

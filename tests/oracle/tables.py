@@ -85,15 +85,15 @@ def at_every_instant(table: str, parts: Iterable[tuple[int, str]], nothing: str)
         nothing: The text of the query anywhere, for the names and types of its columns.
     """
     texts = [
-        f'SELECT {time} AS "#time", {number} AS "#part", q.* FROM ({text}) AS q'  # noqa: S608
+        f'SELECT {time} AS "#time", {number} AS "#part", q.* FROM ({text}) AS q'
         for number, (time, text) in enumerate(parts)
     ]
-    texts.append(f'SELECT 0 AS "#time", 0 AS "#part", q.* FROM ({nothing}) AS q WHERE FALSE')  # noqa: S608
+    texts.append(f'SELECT 0 AS "#time", 0 AS "#part", q.* FROM ({nothing}) AS q WHERE FALSE')
     connection().execute(
-        f'CREATE OR REPLACE TEMP TABLE "{table}" AS '  # noqa: S608
+        f'CREATE OR REPLACE TEMP TABLE "{table}" AS '
         f'SELECT row_number() OVER () AS "#id", * FROM ({" UNION ALL ".join(texts)})'
     )
-    result = connection().execute(f'SELECT * FROM "{table}"')  # noqa: S608
+    result = connection().execute(f'SELECT * FROM "{table}"')
     columns = tuple(str(column[0]) for column in result.description or ())[3:]
     found = sorted(result.fetchall(), key=lambda row: (row[2], value_order(row[3:])))
     return Stream(table, columns, [Element(row[1], row[0], row[3:]) for row in found])

@@ -54,8 +54,8 @@ MACROS = (
     "CREATE MACRO whole_ceil(x INTEGER) AS x, (x BIGINT) AS x, (x) AS ceil(x)",
     "CREATE MACRO whole_floor(x INTEGER) AS x, (x BIGINT) AS x, (x) AS floor(x)",
     "CREATE MACRO whole_trunc(x INTEGER) AS x, (x BIGINT) AS x, (x) AS trunc(x)",
-    "CREATE MACRO mondays(a, b) AS "
-    "((epoch(date_trunc('week', b)) - epoch(date_trunc('week', a))) / 604800)::BIGINT",
+    """CREATE MACRO mondays(a, b) AS
+         ((epoch(date_trunc('week', b)) - epoch(date_trunc('week', a))) / 604800)::BIGINT""",
     "CREATE MACRO in_years(x) AS CASE WHEN year(x) BETWEEN 1 AND 9999 THEN x END",
 )
 """What is asked of DuckDB by type, and what is longer than a call."""

@@ -147,9 +147,11 @@ TRAPS = {
     "an inner alias hides an outer one": """
         SELECT k FROM a [RANGE 9] t WHERE i = (SELECT MAX(t.i) FROM b [RANGE 9] t)""",
     "an inner column hides an outer one": """
-        SELECT k FROM a [RANGE 9] WHERE EXISTS (SELECT * FROM b [RANGE 9] WHERE k = a.k AND i = 1)""",
+        SELECT k FROM a [RANGE 9] WHERE EXISTS (
+            SELECT * FROM b [RANGE 9] WHERE k = a.k AND i = 1)""",
     "a stream's own name beside its alias": """
-        SELECT a.k, t.i FROM a [RANGE 9] AS t WHERE EXISTS (SELECT 1 FROM r AS u WHERE r.k = a.k)""",
+        SELECT a.k, t.i FROM a [RANGE 9] AS t WHERE EXISTS (
+            SELECT 1 FROM r AS u WHERE r.k = a.k)""",
     "three levels": """
         SELECT k FROM a [RANGE 9] WHERE k IN (
             SELECT k FROM b [RANGE 9] WHERE b.i = a.i AND EXISTS (
@@ -227,6 +229,42 @@ TRAPS = {
     "groups in a correlated subquery": """
         SELECT k FROM a [RANGE 9] WHERE x IN (
             SELECT MAX(x) FROM b [RANGE 9] WHERE b.k = a.k GROUP BY i HAVING COUNT(*) > 0)""",
+    "NOT IN of a value that an outer join leaves open": """
+        SELECT r.k, b.k FROM r LEFT JOIN b [RANGE 9] ON r.k = b.k
+        WHERE b.k NOT IN (SELECT i FROM b [RANGE 9])""",
+    "NOT IN of a division by zero": """
+        SELECT k FROM b [RANGE 9] WHERE k // i NOT IN (SELECT k + 5 FROM b [RANGE 9])""",
+    "<> ALL of a cast that fails": """
+        SELECT k FROM b [RANGE 9] WHERE CAST(s AS INTEGER) <> ALL (SELECT k FROM b [RANGE 9])""",
+    "an outer column in the SELECT list of a subquery": """
+        SELECT k, x FROM a [RANGE 9] WHERE x IN (
+            SELECT b.x + a.i - 1 FROM b [RANGE 9] WHERE b.k = a.k)""",
+    "an outer column in the SELECT list of ALL": """
+        SELECT k, i FROM a [RANGE 9] WHERE i > ALL (SELECT a.k + b.i FROM b [RANGE 9])""",
+    "HAVING in a correlated subquery": """
+        SELECT k FROM a [RANGE 9] WHERE EXISTS (
+            SELECT 1 FROM b [RANGE 9] WHERE b.k = a.k HAVING COUNT(*) > 1)""",
+    "a correlation under OR": """
+        SELECT k FROM a [RANGE 9] WHERE NOT EXISTS (
+            SELECT 1 FROM b [RANGE 9] WHERE b.k = a.k OR b.i = a.i)""",
+    "a correlation by an expression of both": """
+        SELECT k FROM a [RANGE 9] WHERE k NOT IN (
+            SELECT b.k FROM b [RANGE 9] WHERE b.k + a.k = 2)""",
+    "a correlation that names no inner column": """
+        SELECT k, EXISTS (SELECT b.k FROM b [RANGE 9] WHERE a.k = 1) AS q FROM a [RANGE 9]""",
+    "two scalar subqueries in one condition": """
+        SELECT k FROM a [RANGE 9]
+        WHERE k BETWEEN (SELECT MIN(k) FROM b [RANGE 9]) AND (SELECT MAX(i) FROM b [RANGE 9])""",
+    "IS NULL of a subquery that is unknown": """
+        SELECT k FROM a [RANGE 9] WHERE (k IN (SELECT k FROM r)) IS NULL""",
+    "conditions over several items of FROM": """
+        SELECT t.k, u.i FROM a [RANGE 9] t, b [RANGE 9] u LEFT JOIN c [RANGE 9] w ON u.k = w.k
+        WHERE t.k = w.k OR w.k IS NULL""",
+    "an outer join under an inner one": """
+        SELECT t.k, u.i FROM a [RANGE 5] t LEFT JOIN b [RANGE 5] u ON t.k = u.k
+        JOIN c [RANGE 9] w ON u.i = w.k OR u.k IS NULL""",
+    "an alias that hides the column it is made of": """
+        SELECT UPPER(s) AS s, COUNT(*) FROM a [RANGE 9] GROUP BY s""",
     "a set operation in a subquery": """
         SELECT k, k IN (SELECT k FROM b [RANGE 5] EXCEPT SELECT k FROM r) AS q FROM a [RANGE 9]""",
     "CASE of NULL": """

@@ -74,8 +74,15 @@ class Source:
 
 
 _A = {
-    **{"at": "BIGINT", "k": "BIGINT", "i": "INTEGER", "x": "DOUBLE", "s": "VARCHAR"},
-    **{"f": "BOOLEAN", "m": "DECIMAL", "d": "DATE", "z": "TIMESTAMP"},
+    "at": "BIGINT",
+    "k": "BIGINT",
+    "i": "INTEGER",
+    "x": "DOUBLE",
+    "s": "VARCHAR",
+    "f": "BOOLEAN",
+    "m": "DECIMAL",
+    "d": "DATE",
+    "z": "TIMESTAMP",
 }
 SOURCES = {
     source.name: source

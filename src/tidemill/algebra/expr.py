@@ -8,6 +8,7 @@ made explicit: the arguments of a call have exactly the types the function wants
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import reduce
 from typing import TYPE_CHECKING, TypeAlias, assert_never
 
 from tidemill.model.types import BOOLEAN, DataType, Value
@@ -108,6 +109,8 @@ class Named:
     expr: Expr
 
 
+_LONG_CHAIN = 32
+
 TRUE = Literal(True, BOOLEAN)
 FALSE = Literal(False, BOOLEAN)
 
@@ -181,7 +184,8 @@ def conjunction(*predicates: Expr) -> Expr:
     parts = [part for predicate in predicates for part in conjuncts(predicate)]
     if not parts:
         return TRUE
-    result = parts[0]
-    for part in parts[1:]:
-        result = Call("and", (result, part), BOOLEAN)
-    return result
+    if len(parts) > _LONG_CHAIN:
+        # AND associates: a long chain as a tree of little depth.
+        half = len(parts) // 2
+        return Call("and", (conjunction(*parts[:half]), conjunction(*parts[half:])), BOOLEAN)
+    return reduce(lambda left, right: Call("and", (left, right), BOOLEAN), parts)

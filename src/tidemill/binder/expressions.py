@@ -66,6 +66,7 @@ _BINARY: dict[type[exp.Expr], str] = {
     exp.And: "and",
     exp.Or: "or",
 }
+_LONG_CHAIN = 32
 _MONTHS = {"MONTH": 1, "QUARTER": 3, "YEAR": 12}
 
 
@@ -164,7 +165,19 @@ class ExpressionBinder:
                 return self._shift(node, left, right, sign)
             if isinstance(left, exp.Interval) and sign == 1:
                 return self._shift(node, right, left, sign)
+        operands = _chain(node)
+        if isinstance(node, exp.And | exp.Or) and len(operands) > _LONG_CHAIN:
+            return self._balanced(_BINARY[type(node)], operands)
         return self._call(node, _BINARY[type(node)], left, right)
+
+    def _balanced(self, name: str, operands: list[exp.Expr]) -> Expr:
+        """A long chain of AND or OR, which associate, as a tree of little depth."""
+        if len(operands) == 1:
+            return self.bind(operands[0])
+        half = len(operands) // 2
+        parts = operands[:half], operands[half:]
+        bound = tuple(self._balanced(name, part) for part in parts)
+        return scalar_call(name, bound, spans=tuple(span_of(part[0]) for part in parts))
 
     def _shift(self, node: exp.Expr, moment: exp.Expr, interval: exp.Interval, sign: int) -> Expr:
         unit = interval.text("unit").upper()
@@ -311,6 +324,15 @@ class ExpressionBinder:
             raise BindError(
                 f"in {function.name}: {error.message}", span=span_of(node), hint=error.hint
             ) from None
+
+
+def _chain(node: exp.Expr) -> list[exp.Expr]:
+    """The operands of a chain of one operator, from left to right."""
+    kind, operands = type(node), []
+    while type(node) is kind:
+        operands.append(node.expression)
+        node = node.this
+    return [node, *reversed(operands)]
 
 
 def aggregate_calls(node: exp.Expr) -> list[exp.Expr]:

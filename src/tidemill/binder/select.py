@@ -257,11 +257,17 @@ class _Block:
 
 def _conditions(node: exp.Expr) -> list[exp.Expr]:
     """The conditions that must all hold."""
-    if isinstance(node, exp.And):
-        return [*_conditions(node.this), *_conditions(node.expression)]
-    if isinstance(node, exp.Paren) and isinstance(node.this, exp.And | exp.Paren):
-        return _conditions(node.this)
-    return [node]
+    conditions: list[exp.Expr] = []
+    pending = [node]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, exp.And):
+            pending += [node.expression, node.this]
+        elif isinstance(node, exp.Paren) and isinstance(node.this, exp.And | exp.Paren):
+            pending.append(node.this)
+        else:
+            conditions.append(node)
+    return conditions
 
 
 def _is_identity(plan: Plan, columns: tuple[Named, ...]) -> bool:

@@ -92,7 +92,8 @@ def _read_substring(parser: Parser, name: Token) -> exp.Expr:
 def _read_position(parser: Parser, name: Token) -> exp.Expr:
     """``POSITION(a IN b)``: a is read as an operand, so that IN is left for us."""
     start = parser.position
-    if not parser.at(TokenType.R_PAREN, TokenType.STAR, TokenType.DISTINCT, TokenType.NOT):
+    plain = (TokenType.R_PAREN, TokenType.STAR, TokenType.DISTINCT, TokenType.NOT)
+    if not parser.at(*plain) and not parser.cursor.leave_parentheses():
         part = parser.operand()
         if parser.accept(TokenType.IN):
             return exp.Anonymous(this=name.text, expressions=[part, parser.operand()])

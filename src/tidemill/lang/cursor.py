@@ -129,6 +129,16 @@ class Cursor:
             items.append(item(self))
         return tuple(items)
 
+    def leave_parentheses(self) -> bool:
+        """Move past the ")" that closes around the cursor; answers whether a comma stood inside."""
+        depth, has_comma = 1, False
+        while depth and (token := self.current):
+            kind = token.token_type
+            depth += (kind is TokenType.L_PAREN) - (kind is TokenType.R_PAREN)
+            has_comma = has_comma or (depth == 1 and kind is TokenType.COMMA)
+            self.index += 1
+        return has_comma
+
     def span_from(self, start: int) -> Span:
         """The text from the token at index ``start`` up to the cursor."""
         return Span(self.tokens[start].start, self.tokens[max(start, self.index - 1)].end + 1)

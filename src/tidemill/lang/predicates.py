@@ -80,14 +80,9 @@ def _at_row(parser: Parser) -> bool:
     """Whether ``(a, b) IN`` comes next, as opposed to an expression or a query in parentheses."""
     if not parser.at(TokenType.L_PAREN) or parser.following.token_type in _QUERY_STARTS:
         return False
-    cursor, depth, has_comma = parser.cursor, 0, False
-    while token := cursor.current:
-        depth += (token.token_type is TokenType.L_PAREN) - (token.token_type is TokenType.R_PAREN)
-        has_comma = has_comma or (depth == 1 and token.token_type is TokenType.COMMA)
-        cursor.index += 1
-        if not depth:
-            return has_comma and (cursor.at("IN") or cursor.at("NOT", "IN"))
-    return False
+    cursor = parser.cursor
+    cursor.index += 1
+    return cursor.leave_parentheses() and (cursor.at("IN") or cursor.at("NOT", "IN"))
 
 
 def _read_row(parser: Parser) -> exp.Expr:

@@ -1,0 +1,201 @@
+"""Join of two interval streams: pairs of rows that match, valid where both are valid.
+
+Law:    snapshot(out, t) == snapshot(left, t) ⋈ snapshot(right, t), for every t.
+State:  both inputs, until the watermark has reached an element's end. An element with a NULL that
+        an equality forbids is never remembered.
+Order:  none promised; chronon if one of the inputs is. A pair leaves when its later element comes
+        and starts no earlier than that, so nothing is held back.
+
+A relation is an input that comes before every stream: rows valid in ``[0, END_OF_TIME)`` or in
+their periods. They stay because their end has not come (KB37); nothing here is special to them.
+
+Equalities of the two sides are looked up: NULL never equals NULL, except for IS NOT DISTINCT
+FROM; NaN = NaN and 0.0 = -0.0. Without equalities all pairs are tried. Pairs are made a bounded
+number at a time, so that a key that many rows share does not fill the memory.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from tidemill.algebra.expr import TRUE, Column, Expr
+from tidemill.model.batch import END, START, TIME_TYPE, interval_columns, polars_type
+from tidemill.model.schema import Field, Schema
+from tidemill.model.time import END_OF_TIME
+from tidemill.physical.conditions import split_condition
+from tidemill.physical.eval import compile_expr, compile_predicate
+from tidemill.physical.operator import LEFT, State
+from tidemill.physical.state.table import Table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from tidemill.model.batch import Batch
+    from tidemill.model.time import Time
+
+__all__ = ["Join"]
+
+_MANY_PAIRS = 1 << 21
+"""About how many pairs are made at once."""
+
+_OTHER = "@other"
+_PAIRS = "@pairs"
+
+
+@dataclass(frozen=True, slots=True)
+class Join:
+    """Pairs of a left and a right row for which the condition is true.
+
+    Attributes:
+        left: The columns of the left input.
+        right: The columns of the right input.
+        names: Names for the columns of both, left first.
+        condition: What must be true, in these names.
+        schema: The columns of the output: those of both under ``names``.
+    """
+
+    left: Schema
+    right: Schema
+    names: tuple[str, ...]
+    condition: Expr
+    schema: Schema = field(init=False, repr=False, compare=False)
+    _sides: tuple[_Side, _Side] = field(init=False, repr=False, compare=False)
+    _nulls_equal: bool = field(init=False, repr=False, compare=False)
+    _residual: pl.Expr | None = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        both = zip(self.names, (*self.left, *self.right), strict=True)
+        fields = tuple(Field(name, f.type, f.nullable) for name, f in both)
+        width = len(self.left)
+        names = self.names[:width], self.names[width:]
+        equalities, rest = split_condition(self.condition, *names)
+        required = [not equality.null_safe for equality in equalities]
+        left = _Side(self.left, fields[:width], [e.left for e in equalities], required)
+        right = _Side(self.right, fields[width:], [e.right for e in equalities], required)
+        object.__setattr__(self, "schema", Schema(fields))
+        object.__setattr__(self, "_sides", (left, right))
+        object.__setattr__(self, "_nulls_equal", not all(required))
+        residual = None if rest == TRUE else compile_predicate(rest)
+        object.__setattr__(self, "_residual", residual)
+
+    def new_state(self) -> State:
+        """No element of either input."""
+        left, right = (Table(side.columns, (START, END)) for side in self._sides)
+        return State({"left": left, "right": right})
+
+    def on_batch(self, state: State, port: int, batch: Batch) -> Iterator[Batch]:
+        """Emit the pairs with the elements that the other input has brought; remember the batch."""
+        tables = state.tables["left"], state.tables["right"]
+        own, other = (0, 1) if port == LEFT else (1, 0)
+        elements = self._sides[own].entry(batch)
+        if elements.is_empty():
+            return
+        tables[own].insert(elements)
+        partners = tables[other].all()
+        for pairs in self._pairs(own, elements, partners):
+            valid = pairs.with_columns(
+                pl.max_horizontal(START, START + _OTHER).alias(START),
+                pl.min_horizontal(END, END + _OTHER).alias(END),
+            ).filter(pl.col(START) < pl.col(END))
+            matched = valid if self._residual is None else valid.filter(self._residual)
+            if not matched.is_empty():
+                yield matched.select(interval_columns(self.schema))
+
+    def on_watermark(self, state: State, time: Time) -> Iterator[Batch]:
+        """Forget what no later element can meet."""
+        # Ends are exclusive: an element ending at the watermark does not meet one starting there.
+        state.tables["left"].purge(END, time)
+        state.tables["right"].purge(END, time)
+        yield from ()
+
+    def held(self, state: State) -> Time:  # noqa: ARG002
+        """A pair starts no earlier than its later element, which has not come."""
+        return END_OF_TIME
+
+    def _pairs(
+        self, own: int, elements: pl.DataFrame, partners: pl.DataFrame
+    ) -> Iterator[pl.DataFrame]:
+        """All pairs that meet the equalities, a bounded number at a time."""
+        if partners.is_empty():
+            return
+        keys, other_keys = self._sides[own].keys, self._sides[1 - own].keys
+        if not keys:
+            for some in elements.iter_slices(max(_MANY_PAIRS // partners.height, 1)):
+                yield some.join(partners, how="cross", suffix=_OTHER)
+            return
+        for some in self._bounded(elements, keys, partners, other_keys):
+            yield elements.join(
+                some,
+                left_on=keys,
+                right_on=other_keys,
+                nulls_equal=self._nulls_equal,
+                coalesce=False,
+                suffix=_OTHER,
+            )
+
+    def _bounded(
+        self,
+        elements: pl.DataFrame,
+        keys: Sequence[str],
+        partners: pl.DataFrame,
+        other_keys: Sequence[str],
+    ) -> Iterator[pl.DataFrame]:
+        """The partners in parts that make a bounded number of pairs each."""
+        if elements.height * partners.height <= _MANY_PAIRS:
+            yield partners
+            return
+        counts = elements.group_by(keys).agg(pl.len().cast(pl.Int64).alias(_PAIRS))
+        matching = partners.join(
+            counts, left_on=other_keys, right_on=keys, nulls_equal=self._nulls_equal
+        )
+        part = pl.col(_PAIRS).cum_sum() // _MANY_PAIRS
+        for some in matching.with_columns(part.alias(_PAIRS)).partition_by(_PAIRS):
+            yield some.drop(_PAIRS)
+
+
+class _Side:
+    """One input of a join: its columns under their new names, and what its rows are found by.
+
+    Attributes:
+        columns: What is remembered of an element.
+        keys: The columns that must equal those of the other side.
+    """
+
+    __slots__ = ("_computed", "_inputs", "_names", "_required", "columns", "keys")
+
+    def __init__(
+        self,
+        schema: Schema,
+        fields: tuple[Field, ...],
+        keys: Sequence[Expr],
+        required: Sequence[bool],
+    ) -> None:
+        self._inputs = schema.names
+        self._names = [f.name for f in fields]
+        self.keys: list[str] = []
+        computed: dict[str, Expr] = {}
+        for i, key in enumerate(keys):
+            # Polars wants each key once; a column that occurs twice gets a second name.
+            if isinstance(key, Column) and key.name not in self.keys:
+                self.keys.append(key.name)
+            else:
+                self.keys.append(f"@key{i}")
+                computed[f"@key{i}"] = key
+        self._computed = [compile_expr(key).alias(name) for name, key in computed.items()]
+        self._required = [name for name, needed in zip(self.keys, required, strict=True) if needed]
+        self.columns = {
+            **{f.name: polars_type(f.type) for f in fields},
+            START: TIME_TYPE,
+            END: TIME_TYPE,
+            **{name: polars_type(key.type) for name, key in computed.items()},
+        }
+
+    def entry(self, batch: Batch) -> pl.DataFrame:
+        """The elements of a batch that can have a partner."""
+        elements = batch.select(*self._inputs, START, END)
+        elements.columns = [*self._names, START, END]
+        elements = elements.with_columns(self._computed)
+        return elements.drop_nulls(self._required) if self._required else elements
