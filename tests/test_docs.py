@@ -14,6 +14,8 @@ from __future__ import annotations
 import doctest
 import importlib
 import re
+import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src"
 MODULES = sorted((SOURCE / "tidemill").rglob("*.py"))
+EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
@@ -81,10 +84,10 @@ def _run_python(block: Block, path: Path, names: dict[str, object]) -> None:
         exec(code, names)  # noqa: S102 — running the examples is what this file is for
         return
     test = doctest.DocTestParser().get_doctest(
-        block.text, names, f"{path.name}:{block.line}", str(path), block.line - 1
+        block.text, {}, f"{path.name}:{block.line}", str(path), block.line - 1
     )
+    test.globs = names  # the parser would take a copy, and later blocks not see what this one binds
     _run_doctest(test)
-    names.update(test.globs)
 
 
 def _run_doctest(test: doctest.DocTest) -> None:
@@ -114,6 +117,15 @@ def test_the_examples_of_a_page_run(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     run_page(page)
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda p: p.name)
+def test_an_example_program_runs(example: Path) -> None:
+    done = subprocess.run(  # noqa: S603 — our own program
+        [sys.executable, str(example)], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout, "an example shows something"
 
 
 @pytest.fixture

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
 
     from tidemill.algebra.plan import Plan
     from tidemill.catalog.listing import Listing
+    from tidemill.errors import Span
     from tidemill.model.schema import Schema
 
 __all__ = ["Query", "Session", "connect"]
@@ -129,7 +130,7 @@ class Session:
         result: Result = None
         for number, (statement, span) in enumerate(script, start=1):
             try:
-                result = self._execute(statement)
+                result = self._execute(statement, span)
             except TidemillError as error:
                 raise error.located(text, statement=_which(number, len(script))) from None
             except RecursionError:
@@ -137,7 +138,7 @@ class Session:
                 raise deep.located(text, statement=_which(number, len(script))) from None
         return result
 
-    def _execute(self, statement: Statement) -> Result:
+    def _execute(self, statement: Statement, span: Span) -> Result:
         match statement:
             case CreateStream() | CreateRelation() | CreateDerivedStream() | CreateFunction():
                 entry = define(statement, self._catalog, allow_unbounded=self._unbounded_state)
@@ -146,8 +147,8 @@ class Session:
             case CreateQuery() | Select():
                 entry = define(statement, self._catalog, allow_unbounded=self._unbounded_state)
                 assert isinstance(entry, QueryEntry), "these define queries"
-                span = statement.name.span if isinstance(statement, CreateQuery) else None
-                self._catalog = self._catalog.added(entry, span=span)
+                named = statement.name.span if isinstance(statement, CreateQuery) else None
+                self._catalog = self._catalog.added(entry, span=named)
                 return Query(entry.name, entry.plan)
             case Drop(kind, name, if_exists):
                 if not (if_exists and self._catalog.is_free(name.text, kind)):
@@ -161,6 +162,7 @@ class Session:
                 if mode is not ExplainMode.LOGICAL:
                     raise PlanError(
                         f"EXPLAIN {mode.value} needs an engine, and this version has none yet",
+                        span=span,
                         hint="EXPLAIN LOGICAL shows what the query means",
                     )
                 return explain(plan_query(query, self._catalog, allow_unbounded=True)[0])

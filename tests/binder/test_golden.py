@@ -35,6 +35,12 @@ def test_mistake_gives_this_text(case: golden.Case) -> None:
         assert session.catalog is catalog, "a failing statement changes nothing"
 
 
-def test_there_are_at_least_forty_mistakes_with_a_caret() -> None:
-    cases = case_files("errors")
-    assert sum("^" in case.expected for case in cases) >= 40
+@pytest.mark.parametrize("case", case_files("errors"), ids=str)
+def test_every_mistake_says_where_and_how_to_go_on(case: golden.Case) -> None:
+    lines = case.expected.splitlines()
+    assert any(set(line.strip()) == {"^"} for line in lines)
+    assert any(line.startswith("hint: ") for line in lines)
+
+
+def test_there_are_at_least_forty_mistakes() -> None:
+    assert len(case_files("errors")) >= 40

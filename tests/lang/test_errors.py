@@ -234,4 +234,5 @@ def test_the_error_shows_the_line_of_the_script() -> None:
         expected an expression, found "FROM"
            3 |        FROM bid;
                       ^^^^
-        hint: remove the comma, or write what should follow it""")
+        hint: remove the comma, or write what should follow it
+        in statement 2 of 3; nothing has been carried out""")

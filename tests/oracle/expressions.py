@@ -12,9 +12,24 @@ from oracle.templates import AGGREGATES, LITERALS, TEMPLATES, TYPES, WORDS
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-__all__ = ["Column", "Expressions"]
+__all__ = ["Choose", "Column", "Expressions"]
 
 _HOLE = re.compile(r"\{(\w+)\}")
+
+
+@dataclass(frozen=True, slots=True)
+class Choose:
+    """Makes the choices; ``number`` gives one below another. The first option is the simplest."""
+
+    number: Callable[[int], int]
+
+    def __call__(self, options: Sequence[str]) -> str:
+        """One of the options."""
+        return options[self.number(len(options))]
+
+    def one_in(self, count: int) -> bool:
+        """Whether to do what is done once in so many times."""
+        return self.number(count) == count - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +45,7 @@ class Column:
 class Expressions:
     """Writes expressions over columns; ``choose`` makes every choice."""
 
-    choose: Callable[[Sequence[str]], str]
+    choose: Choose
     columns: tuple[Column, ...] = ()
 
     def leaf(self, type_: str) -> str:
@@ -48,7 +63,7 @@ class Expressions:
 
     def scalar(self, type_: str, depth: int) -> str:
         """An expression of the type."""
-        if depth == 0 or self.choose("012") == "0":
+        if depth == 0 or self.choose(("leaf", "template", "template")) == "leaf":
             return self.leaf(type_)
         return self.filled(self.choose(_templates(type_, frozenset(self.types()))), depth - 1)
 
@@ -64,7 +79,7 @@ class Expressions:
     def aggregate(self, type_: str, depth: int) -> str:
         """An aggregate of the type."""
         call = self.filled(self.choose(AGGREGATES[type_]), depth)
-        if self.choose("0123") == "1":
+        if self.choose.one_in(4):
             call += f" FILTER (WHERE {self.scalar('BOOLEAN', 1)})"
         return call
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from hypothesis import strategies as st
 
-from oracle.expressions import Column, Expressions
+from oracle.expressions import Choose, Column, Expressions
 from oracle.sources import ROW_WINDOWS, Select, Sources
 from oracle.subqueries import SIGNS, Subqueries
 from oracle.templates import APPROXIMATE, TYPES
@@ -46,7 +46,7 @@ WIDER = ("INTEGER", "BIGINT", "DECIMAL", "DOUBLE", "DATE", "TIMESTAMP")
 class Queries:
     """Writes queries; ``choose`` makes every choice."""
 
-    choose: Callable[[Sequence[str]], str]
+    choose: Choose
     sources: Sources = field(init=False)
     inside: Subqueries = field(init=False)
 
@@ -77,8 +77,8 @@ class Queries:
         """Joins of every kind, and mixes of them."""
         text, columns = self.from_(int(self.choose("2234")))
         write = Expressions(self.choose, columns)
-        where = f" WHERE {write.scalar('BOOLEAN', 2)}" if self.choose("01") == "1" else ""
-        items = "*" if self.choose("012") == "0" else self.listed(write, 3)
+        where = f" WHERE {write.scalar('BOOLEAN', 2)}" if self.choose.one_in(2) else ""
+        items = self.listed(write, 3) if self.choose.one_in(2) else "*"
         return f"SELECT {items} FROM {text}{where}"
 
     def aggregates(self) -> str:
@@ -95,16 +95,16 @@ class Queries:
 
     def windows_over_queries(self) -> str:
         """Windows over subqueries, views and names of WITH."""
-        if self.choose("012") == "0":
+        if self.choose.one_in(3):
             return self.in_order()
         query = self.query(2)
-        if self.choose("012") == "0":
+        if self.choose.one_in(3):
             item, columns = self.sources.over(query, name="q")
             items = self.listed(Expressions(self.choose, columns), 2)
             return f"WITH q AS ({query.text}) SELECT {items} FROM {item}"
         item, _ = (
             self.sources.item(self.choose("vw"))
-            if self.choose("012") == "0"
+            if self.choose.one_in(3)
             else self.sources.over(query)
         )
         return f"SELECT * FROM {item}"
@@ -116,11 +116,11 @@ class Queries:
         columns = tuple(Column(f"{alias}.{c}", type_) for c, type_ in SOURCES[name].columns.items())
         write = Expressions(self.choose, columns)
         now = self.choose(("", " [NOW]", " [RANGE 1]"))
-        where = f" WHERE {write.scalar('BOOLEAN', 2)}" if self.choose("01") == "1" else ""
+        where = f" WHERE {write.scalar('BOOLEAN', 2)}" if self.choose.one_in(2) else ""
         query = (
             f"SELECT {alias}.k AS k, {self.listed(write, 1)} AS c0 FROM {name} {alias}{now}{where}"
         )
-        if self.choose("01") == "1":
+        if self.choose.one_in(2):
             query = f"SELECT c0 AS k, k AS c0 FROM ({query}) q"
         frame = (
             f"{self.choose(('', 'PARTITION BY k ', 'PARTITION BY c0 '))}{self.choose(ROW_WINDOWS)}"
@@ -154,7 +154,7 @@ class Queries:
         write = Expressions(self.choose, columns)
         wanted = types or self.some(write.types(), int(self.choose("23")))
         named = [self.named(write.scalar(t, 1), t, n) for n, t in enumerate(wanted)]
-        where = f" WHERE {write.scalar('BOOLEAN', 2)}" if self.choose("01") == "1" else ""
+        where = f" WHERE {write.scalar('BOOLEAN', 2)}" if self.choose.one_in(2) else ""
         distinct = self.choose(("", "", "DISTINCT "))
         items = ", ".join(item for item, _ in named)
         return Select(f"SELECT {distinct}{items} FROM {text}{where}", tuple(c for _, c in named))
@@ -164,7 +164,7 @@ class Queries:
         text, columns = self.from_(int(self.choose("112")))
         write = Expressions(self.choose, columns)
         keys = [] if types else self.some(write.types(), int(self.choose("0112")))
-        grouped = [write.leaf(t) if self.choose("01") == "0" else write.scalar(t, 2) for t in keys]
+        grouped = [write.scalar(t, int(self.choose("02"))) for t in keys]
         named = [self.named(e, t, n) for n, (e, t) in enumerate(zip(grouped, keys, strict=True))]
         by = [
             self.choose((str(number), column.text, e, e) if _COLUMN.search(e) else (str(number),))
@@ -172,16 +172,16 @@ class Queries:
         ]
         for number, type_ in enumerate(types or self.some(write.types(), 2), start=len(keys)):
             aggregate = write.aggregate(type_, 1)
-            if type_ in ("BIGINT", "INTEGER", "DECIMAL") and self.choose("012") == "0":
+            if type_ in ("BIGINT", "INTEGER", "DECIMAL") and self.choose.one_in(3):
                 aggregate = f"{aggregate} + 1"
             named.append(self.named(aggregate, type_, number))
         items = [item for item, _ in named]
-        if approximate and self.choose("01") == "0":
+        if approximate and self.choose.one_in(2):
             items.append(write.aggregate("APPROXIMATE", 1))
-        where = f" WHERE {write.scalar('BOOLEAN', 2)}" if self.choose("012") == "0" else ""
+        where = f" WHERE {write.scalar('BOOLEAN', 2)}" if self.choose.one_in(3) else ""
         group = f" GROUP BY {', '.join(by)}" if by else ""
-        having = self.having(write) if self.choose("012") == "0" else ""
-        distinct = "DISTINCT " if not approximate and self.choose("0123") == "0" else ""
+        having = self.having(write) if self.choose.one_in(3) else ""
+        distinct = "DISTINCT " if not approximate and self.choose.one_in(4) else ""
         text = f"SELECT {distinct}{', '.join(items)} FROM {text}{where}{group}{having}"
         return Select(text, tuple(column for _, column in named))
 
@@ -189,17 +189,21 @@ class Queries:
         """HAVING, with a subquery by chance."""
         type_ = self.choose(("BIGINT", "DOUBLE", "VARCHAR"))
         left, sign = write.aggregate(type_, 1), self.choose(SIGNS)
-        rows, constant = self.inside.inner(type_), Expressions(self.choose).leaf(type_)
-        condition = self.choose(
-            (
-                f"{left} {sign} ({self.inside.inner(type_, 'scalar')})",
-                f"{left} {sign} {self.choose(('ANY', 'ALL'))} ({rows})",
-                f"{left} {self.choose(('IN', 'NOT IN'))} ({rows}) OR COUNT(*) > 1",
-                f"{self.choose(('', 'NOT '))}EXISTS ({rows})",
-                f"{left} {sign} {constant} OR COUNT(*) > 1",
-                f"{left} {sign} {constant}",
-            )
-        )
+        match self.choose(("constant", "or", "scalar", "any", "in", "exists")):
+            case "scalar":
+                condition = f"{left} {sign} ({self.inside.inner(type_, 'scalar')})"
+            case "any":
+                word = self.choose(("ANY", "ALL"))
+                condition = f"{left} {sign} {word} ({self.inside.inner(type_)})"
+            case "in":
+                word = self.choose(("IN", "NOT IN"))
+                condition = f"{left} {word} ({self.inside.inner(type_)}) OR COUNT(*) > 1"
+            case "exists":
+                condition = f"{self.choose(('', 'NOT '))}EXISTS ({self.inside.inner(type_)})"
+            case "or":
+                condition = f"{left} {sign} {Expressions(self.choose).leaf(type_)} OR COUNT(*) > 1"
+            case _:
+                condition = f"{left} {sign} {Expressions(self.choose).leaf(type_)}"
         return f" HAVING {condition}"
 
     def set_operation(self, operations: int, wanted: Sequence[str] = ()) -> Select:
@@ -212,14 +216,14 @@ class Queries:
             word = self.choose(("UNION", "EXCEPT", "INTERSECT"))
             every = self.choose(("", " ALL"))
             right = self.operand(others).text
-            right = f"({right})" if self.choose("01") == "0" else right
+            right = f"({right})" if self.choose.one_in(2) else right
             text = f"({text}) {word}{every} {right}"
             types = [max(a, b, key=_width) for a, b in zip(types, others, strict=True)]
         columns = [Column(c.text, t) for c, t in zip(first.columns, types, strict=True)]
         return Select(text, tuple(columns))
 
     def operand(self, types: Sequence[str]) -> Select:
-        return self.plain(0, types) if self.choose("012") != "0" else self.grouped(types)
+        return self.grouped(types) if self.choose.one_in(3) else self.plain(0, types)
 
     def with_subqueries(self, depth: int) -> Select:
         """A block with subqueries in WHERE and SELECT."""
@@ -227,11 +231,11 @@ class Queries:
         write = Expressions(self.choose, columns)
         types = self.some(write.types(), 2)
         named = [self.named(write.scalar(t, 1), t, n) for n, t in enumerate(types)]
-        if self.choose("01") == "0":
+        if self.choose.one_in(2):
             type_, value = self.inside.value(columns)
             named.append(self.named(value, type_, len(named)))
         parts = [self.inside.condition(columns, depth) for _ in self.choose((".", ".", ".."))]
-        if self.choose("012") == "0":
+        if self.choose.one_in(3):
             parts.append(write.scalar("BOOLEAN", 2))
         items = ", ".join(item for item, _ in named)
         text = f"SELECT {items} FROM {text} WHERE {' AND '.join(parts)}"
@@ -239,7 +243,7 @@ class Queries:
 
     def from_(self, count: int, depth: int = 0) -> Item:
         """FROM items joined in every way; the first is a subquery by chance if it may be deep."""
-        if depth and self.choose("01") == "0":
+        if depth and self.choose.one_in(2):
             return self.sources.joined(count, self.sources.over(self.query(depth - 1)))
         return self.sources.joined(count, self.sources.any())
 
@@ -279,7 +283,4 @@ def queries(family: str) -> SearchStrategy[str]:
 
 @st.composite
 def _queries(draw: DrawFn, write: Callable[[Queries], str]) -> str:
-    def choose(options: Sequence[str]) -> str:
-        return options[draw(st.integers(0, len(options) - 1))]
-
-    return write(Queries(choose))
+    return write(Queries(Choose(lambda count: draw(st.integers(0, count - 1)))))

@@ -6,11 +6,11 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
-from oracle.expressions import Column, Expressions
+from oracle.expressions import Choose, Column, Expressions
 from oracle.world import SOURCES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
 __all__ = ["ROW_WINDOWS", "SIGNS", "Item", "Select", "Sources"]
 
@@ -43,7 +43,7 @@ class Select:
 class Sources:
     """Writes FROM items; ``choose`` makes every choice."""
 
-    choose: Callable[[Sequence[str]], str]
+    choose: Choose
     _aliases: int = field(default=0)
 
     def alias(self) -> str:
@@ -76,7 +76,7 @@ class Sources:
         text = name if name and not operator else f"{operator}({name or query.text})"
         # What reads relations only is a relation, and takes no window.
         streams = bool(operator) or _STREAMS.search(query.text) is not None
-        return self.windowed(text, alias, names, streams and self.choose("012") != "0"), columns
+        return self.windowed(text, alias, names, streams and not self.choose.one_in(3)), columns
 
     def windowed(self, text: str, alias: str, names: Sequence[str], windows: bool) -> str:  # noqa: FBT001
         if not windows:
@@ -84,7 +84,7 @@ class Sources:
         frame = self.choose((*TIME_WINDOWS, *ROW_WINDOWS, ""))
         if not frame:
             return f"{text} {alias}"
-        if frame.startswith("ROWS") and self.choose("01") == "0":
+        if frame.startswith("ROWS") and self.choose.one_in(2):
             frame = f"PARTITION BY {self.choose(names)} {frame}"
         window = self.choose((f"[{frame}]", f"WINDOW({frame})"))
         return self.choose((f"{text} {window} AS {alias}", f"{text} {alias} {window}"))
@@ -100,7 +100,7 @@ class Sources:
                     text, near = f"{text}, {joined}", others
                 case "CROSS JOIN":
                     text, near = f"{text} CROSS JOIN {joined}", (*near, *others)
-                case join if self.usable(near, others) and self.choose("01") == "0":
+                case join if self.usable(near, others) and self.choose.one_in(2):
                     text = f"{text} {join} {joined} USING (k)"
                     near = (*near, *others)
                 case join:
@@ -112,7 +112,7 @@ class Sources:
     def on(self, left: Sequence[Column], right: Sequence[Column]) -> str:
         sign = self.choose(("=", "=", *SIGNS))
         condition = " AND ".join(self.compared(left, right, sign)) or "TRUE"
-        if self.choose("012") == "0":
+        if self.choose.one_in(3):
             write = Expressions(self.choose, (*left, *right))
             condition = f"{condition} {self.choose(('AND', 'OR'))} {write.scalar('BOOLEAN', 1)}"
         return condition

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from oracle.expressions import Column, Expressions
+from oracle.expressions import Choose, Column, Expressions
 from oracle.sources import SIGNS, Sources
 from oracle.templates import TYPES
 
@@ -19,7 +19,7 @@ __all__ = ["SIGNS", "Subqueries"]
 class Subqueries:
     """Writes subqueries; ``choose`` makes every choice, ``union`` writes one of a type."""
 
-    choose: Callable[[Sequence[str]], str]
+    choose: Choose
     sources: Sources
     union: Callable[[str], str]
 
@@ -41,7 +41,7 @@ class Subqueries:
             case "scalar":
                 inner = self.inner(type_, "scalar", outer=columns, depth=depth)
                 sides = [write.scalar(type_, 1), f"({inner})"]
-                sides = sides[::-1] if self.choose("01") == "0" else sides
+                sides = sides[::-1] if self.choose.one_in(2) else sides
                 return f"{sides[0]} {self.choose(SIGNS)} {sides[1]}"
             case "or":
                 return f"({self.truth(columns)} OR {write.scalar('BOOLEAN', 1)})"
@@ -76,7 +76,7 @@ class Subqueries:
 
     def value(self, columns: Sequence[Column]) -> tuple[str, str]:
         """A subquery in the SELECT list, with its type."""
-        if self.choose("01") == "0":
+        if self.choose.one_in(2):
             return "BOOLEAN", self.truth(columns)
         type_ = self.choose(TYPES)
         inner = f"({self.inner(type_, 'scalar', outer=columns)})"
@@ -93,19 +93,19 @@ class Subqueries:
         free: bool = False,
     ) -> str:
         """A subquery of one column, correlated by chance; by inequalities too if it is ``free``."""
-        if kind == "rows" and self.choose("01234") == "0":
+        if kind == "rows" and self.choose.one_in(5):
             return self.union(type_)
         text, columns = self.sources.item(self.choose("abcrpvw"))
         write = Expressions(self.choose, columns)
-        grouped = kind == "scalar" or self.choose("012345") == "0"
+        grouped = kind == "scalar" or self.choose.one_in(6)
         item = write.aggregate(type_, 1) if grouped else write.scalar(type_, 1)
         parts = []
-        if outer and self.choose("01") == "0":
+        if outer and self.choose.one_in(2):
             sign = self.choose(("=", *SIGNS)) if free and not grouped else "="
             parts += self.sources.compared(outer, columns, sign)
-        if self.choose("01") == "0":
+        if self.choose.one_in(2):
             parts.append(write.scalar("BOOLEAN", 1))
-        if depth and self.choose("01") == "0":
+        if depth and self.choose.one_in(2):
             parts.append(self.condition(columns, depth - 1))
         where = f" WHERE {' AND '.join(parts)}" if parts else ""
         group = f" GROUP BY {columns[1].text}" if grouped and kind == "rows" else ""

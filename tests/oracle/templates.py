@@ -35,7 +35,6 @@ WORDS = {
     "span": ("INTERVAL '1' DAY", "INTERVAL 3 MONTHS", "INTERVAL '90 minutes'", "INTERVAL 1 YEAR"),
     "sign": ("=", "<>", "<", "<=", ">", ">="),
 }
-
 _CHOICES = (
     "CASE WHEN {BOOLEAN} THEN {T} ELSE {T} END",
     "CASE WHEN {BOOLEAN} THEN {T} WHEN {BOOLEAN} THEN {T} END",

@@ -48,9 +48,12 @@ APPROXIMATE = frozenset(
 """The functions whose last bits differ from one library to the next."""
 
 MACROS = (
-    "CREATE MACRO sum_of(x INTEGER) AS sum(x)::BIGINT, (x BIGINT) AS sum(x)::BIGINT, (x) AS sum(x)",
-    "CREATE MACRO sum_of_distinct(x INTEGER) AS sum(DISTINCT x)::BIGINT, "
-    "(x BIGINT) AS sum(DISTINCT x)::BIGINT, (x) AS sum(DISTINCT x)",
+    """CREATE MACRO sum_of(x INTEGER) AS sum(x)::BIGINT,
+                     (x BIGINT) AS sum(x)::BIGINT,
+                     (x) AS sum(x)""",
+    """CREATE MACRO sum_of_distinct(x INTEGER) AS sum(DISTINCT x)::BIGINT,
+                              (x BIGINT) AS sum(DISTINCT x)::BIGINT,
+                              (x) AS sum(DISTINCT x)""",
     "CREATE MACRO whole_ceil(x INTEGER) AS x, (x BIGINT) AS x, (x) AS ceil(x)",
     "CREATE MACRO whole_floor(x INTEGER) AS x, (x BIGINT) AS x, (x) AS floor(x)",
     "CREATE MACRO whole_trunc(x INTEGER) AS x, (x BIGINT) AS x, (x) AS trunc(x)",

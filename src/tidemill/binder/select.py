@@ -42,7 +42,6 @@ _REFUSED = {
     "limit": ("LIMIT", "an answer is a bag of rows at every instant; use a window, or MIN and MAX"),
     "offset": ("OFFSET", "an answer is a bag of rows at every instant"),
     "qualify": ("QUALIFY", "put a window behind the stream in FROM, aggregate, and use HAVING"),
-    "windows": ("WINDOW", "put the window behind the stream in FROM"),
 }
 
 
@@ -179,13 +178,6 @@ class _Block:
         group = self.select.args.get("group")
         if group is None:
             return []
-        for key, value in group.args.items():
-            if key != "expressions" and value:
-                raise BindError(
-                    f"GROUP BY {key.replace('_', ' ').upper()} is not supported",
-                    span=span_of(group),
-                    hint="list the columns to group by",
-                )
         return [self._group_node(node) for node in group.expressions]
 
     def _group_node(self, node: exp.Expr) -> exp.Expr:
@@ -221,13 +213,6 @@ class _Block:
         if not isinstance(star, exp.Star):
             expr = binder.bind(item.unalias())
             return [(self._name(item), expr)]
-        for key, value in star.args.items():
-            if value:
-                raise BindError(
-                    f"* {key.replace('_', ' ').upper().strip()} is not supported",
-                    span=span_of(item),
-                    hint="list the columns",
-                )
         qualifier = item.text("table") or None
         found = self.scope.star(qualifier)
         if not found:
@@ -277,17 +262,8 @@ def _is_identity(plan: Plan, columns: tuple[Named, ...]) -> bool:
 
 
 def _refuse_clauses(select: exp.Select) -> None:
-    distinct = select.args.get("distinct")
-    if distinct is not None and distinct.args.get("on"):
-        raise BindError(
-            "DISTINCT ON is not supported",
-            span=span_of(distinct.args["on"]),
-            hint="for the last row of each key, write [PARTITION BY key ROWS 1]",
-        )
     for key, value in select.args.items():
         if not value or key in _SUPPORTED:
             continue
-        word, hint = _REFUSED.get(key, (key.strip("_").replace("_", " ").upper(), None))
-        node = value[0] if isinstance(value, list) else value
-        span = span_of(node) if isinstance(node, exp.Expr) else span_of(select)
-        raise BindError(f"{word} is not supported", span=span or span_of(select), hint=hint)
+        word, hint = _REFUSED[key]
+        raise BindError(f"{word} is not supported", span=span_of(value), hint=hint)

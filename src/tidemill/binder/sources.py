@@ -146,12 +146,6 @@ def _bind_item(node: exp.Expr, context: Context, bind_query: BindQuery) -> _Item
     table = node.name or None
     alias_node = node.args.get("alias")
     alias = (alias_node.name if alias_node else None) or table
-    if alias_node is not None and alias_node.args.get("columns"):
-        raise BindError(
-            "an alias cannot rename columns",
-            span=span_of(alias_node),
-            hint="name them in the subquery, as in SELECT x AS y",
-        )
     return _Item(plan, alias, table, node)
 
 
@@ -249,7 +243,7 @@ def _named(items: list[_Item]) -> list[_Item]:
 
 
 def _is_comma(join: exp.Join) -> bool:
-    return not any(join.args.get(key) for key in ("side", "kind", "on", "using", "method"))
+    return not any(join.args.get(key) for key in ("side", "kind", "on", "using"))
 
 
 def _comma(
@@ -261,33 +255,15 @@ def _comma(
 def _join(
     left: tuple[_Tree, tuple[ScopeColumn, ...]], item: _Item, join: exp.Join, context: Context
 ) -> tuple[_Tree, tuple[ScopeColumn, ...]]:
-    kind = _join_kind(join, item)
+    kind = _SIDES[join.side]
     columns = left[1] + item.columns()
     if join.args.get("using"):
         condition, columns = _using(left[1], item, join, kind)
         return _Joined(left[0], item, kind, condition), columns
     on = join.args.get("on")
-    if on is None and kind is not JoinKind.INNER:
-        raise BindError(
-            f"{kind.name} JOIN needs a condition",
-            span=span_of(item.node),
-            hint="add ON … or USING (…)",
-        )
     binder = ExpressionBinder(Scope(columns), context)
     condition = TRUE if on is None else binder.predicate(on, "ON")
     return _Joined(left[0], item, kind, condition), columns
-
-
-def _join_kind(join: exp.Join, item: _Item) -> JoinKind:
-    method, kind = join.args.get("method"), (join.args.get("kind") or "").upper()
-    if method or kind not in ("", "INNER", "OUTER", "CROSS"):
-        raise BindError(
-            f"{str(method or kind).upper()} JOIN is not supported",
-            span=span_of(item.node),
-            hint="the joins are INNER, LEFT, RIGHT, FULL and CROSS JOIN; for semi-joins write "
-            "EXISTS or IN",
-        )
-    return _SIDES[(join.args.get("side") or "").upper()]
 
 
 def _using(

@@ -22,20 +22,15 @@ from tidemill.model.types import (
 __all__ = ["bind_type"]
 
 _TYPES = {
-    "BOOLEAN": BOOLEAN,
-    "TINYINT": INTEGER,
-    "SMALLINT": INTEGER,
-    "INT": INTEGER,
-    "BIGINT": BIGINT,
-    "FLOAT": DOUBLE,
-    "DOUBLE": DOUBLE,
-    "CHAR": VARCHAR,
-    "VARCHAR": VARCHAR,
-    "TEXT": VARCHAR,
-    "DATE": DATE,
-    "TIMESTAMP": TIMESTAMP,
-    "TIMESTAMPNTZ": TIMESTAMP,
-    "DATETIME": TIMESTAMP,
+    exp.DType.BOOLEAN: BOOLEAN,
+    exp.DType.INT: INTEGER,
+    exp.DType.BIGINT: BIGINT,
+    exp.DType.FLOAT: DOUBLE,
+    exp.DType.DOUBLE: DOUBLE,
+    exp.DType.VARCHAR: VARCHAR,
+    exp.DType.TEXT: VARCHAR,
+    exp.DType.DATE: DATE,
+    exp.DType.TIMESTAMP: TIMESTAMP,
 }
 _DEFAULT_PRECISION, _DEFAULT_SCALE = 18, 3
 
@@ -44,19 +39,11 @@ def bind_type(node: exp.DataType) -> DataType:
     """The type a name stands for.
 
     Raises:
-        BindError: It is not a type of the language.
+        BindError: It is a DECIMAL with more digits than there can be.
     """
-    name = node.this.name if isinstance(node.this, exp.DType) else str(node.this)
-    if name == "DECIMAL":
+    if node.this is exp.DType.DECIMAL:
         return _bind_decimal(node)
-    if name not in _TYPES:
-        raise BindError(
-            f"type {name} is not supported",
-            span=span_of(node),
-            hint="the types are BOOLEAN, INTEGER, BIGINT, DOUBLE, DECIMAL(p, s), VARCHAR, DATE "
-            "and TIMESTAMP",
-        )
-    return _TYPES[name]
+    return _TYPES[node.this]
 
 
 def _bind_decimal(node: exp.DataType) -> DataType:

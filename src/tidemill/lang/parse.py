@@ -79,13 +79,19 @@ def parse(text: str) -> tuple[Statement, ...]:
 def parse_script(text: str) -> tuple[tuple[Statement, Span], ...]:
     """The statements of a script, each with its place in the text."""
     try:
-        return tuple(
-            (_read_statement(tokens), Span(tokens[0].start, tokens[-1].end + 1))
-            for tokens in _statements(tokenize(text))
-        )
+        chunks = list(_statements(tokenize(text)))
     except ParseError as error:
-        error.located(text)
-        raise
+        raise error.located(text) from None
+    script: list[tuple[Statement, Span]] = []
+    for tokens in chunks:
+        try:
+            check_brackets(tokens)
+            script.append((_read_statement(tokens), Span(tokens[0].start, tokens[-1].end + 1)))
+        except ParseError as error:
+            number = f"{len(script) + 1} of {len(chunks)}"
+            which = f"{number}; nothing has been carried out" if len(chunks) > 1 else None
+            raise error.located(text, statement=which) from None
+    return tuple(script)
 
 
 def parse_one(text: str) -> Statement:
@@ -115,7 +121,6 @@ def _statements(tokens: list[Token]) -> Iterator[list[Token]]:
         if token.token_type is not TokenType.SEMICOLON:
             statement.append(token)
         elif statement:
-            check_brackets(statement)
             yield statement
             statement = []
 

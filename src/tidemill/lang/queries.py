@@ -126,7 +126,10 @@ def _read_operand(parser: Parser) -> exp.Expr:
 def _read_with(parser: Parser) -> exp.With:
     start = parser.expect(TokenType.WITH, "WITH")
     if reads_as(parser.current, "RECURSIVE"):
-        parser.fail("recursive queries are not supported")
+        parser.fail(
+            "recursive queries are not supported",
+            hint="a query cannot refer to its own answer",
+        )
     return parser.mark(exp.With(expressions=parser.separated(lambda: _read_cte(parser))), start)
 
 
@@ -147,6 +150,11 @@ def _read_select(parser: Parser) -> exp.Select:
     start = parser.expect(TokenType.SELECT, "SELECT")
     _refuse_stream_operator(parser)
     word = parser.accept(TokenType.DISTINCT)
+    if word is not None and reads_as(parser.current, "ON"):
+        parser.fail(
+            "DISTINCT ON is not supported",
+            hint="for the last row of each key, write [PARTITION BY key ROWS 1]",
+        )
     distinct = parser.mark(exp.Distinct(), word) if word else None
     select = exp.Select(distinct=distinct, expressions=parser.separated(lambda: _read_item(parser)))
     if parser.at(TokenType.FROM):

@@ -33,11 +33,25 @@ _CLAUSES: Final = (
 _NEAR: Final = 0.7
 
 
+_JOINS = "the joins are INNER, LEFT, RIGHT, FULL and CROSS JOIN"
+_FOREIGN: Final = {
+    "NATURAL": f"name the columns with USING (…); {_JOINS}",
+    "SEMI": f"write EXISTS or IN; {_JOINS}",
+    "ANTI": f"write NOT EXISTS or NOT IN; {_JOINS}",
+    "ASOF": _JOINS,
+    "LATERAL": _JOINS,
+    "PIVOT": "write one aggregate with FILTER (WHERE …) for each column",
+    "TABLESAMPLE": "an answer is exact; filter by a function of a column",
+}
+
+
 def rest_hint(previous: Token, current: Token) -> str | None:
     """What was probably meant, if one of the two tokens looks like a clause.
 
     A misspelt clause reads as an alias, so that the token after it is the one that does not fit.
     """
+    if current and current.text.upper() in _FOREIGN:
+        return _FOREIGN[current.text.upper()]
     for token in (current, previous):
         if token and token.token_type is TokenType.VAR:
             word = token.text.upper()

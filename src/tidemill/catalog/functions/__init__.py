@@ -201,7 +201,7 @@ def _unknown(name: str, span: Span | None) -> BindError:
     return BindError(
         f'function "{name}" does not exist',
         span=span,
-        hint=closest(name, [*_SCALARS, *_AGGREGATES]),
+        hint=closest(name, [*_SCALARS, *_AGGREGATES]) or "SHOW FUNCTIONS lists them",
     )
 
 

@@ -6,14 +6,12 @@ result of a DOUBLE call still has -0.0, which the caller turns into 0.0.
 
 from __future__ import annotations
 
-import math
 from functools import cache
 from typing import TYPE_CHECKING
 
 import polars as pl
 
-from tidemill.algebra.expr import Literal
-from tidemill.model.types import BIGINT, INTEGER, Kind
+from tidemill.model.types import Kind
 from tidemill.physical.eval.binding import constant, int128, let, whole
 from tidemill.physical.eval.decimals import (
     divided,
@@ -22,6 +20,8 @@ from tidemill.physical.eval.decimals import (
     rounded,
     to_digits,
 )
+from tidemill.physical.eval.doubles import DIGITS_OF_A_DOUBLE, gather, powers_of_ten, rest
+from tidemill.physical.eval.doubles import COMPILERS as DOUBLES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 
 __all__ = ["COMPILERS", "half_away"]
 
-_WIDER = {Kind.INTEGER: pl.Int64(), Kind.BIGINT: pl.Int128()}
-_DIGITS_OF_A_DOUBLE = 308
 _DIGITS_OF_AN_INTEGER = 20
+
+_WIDER = {Kind.INTEGER: pl.Int64(), Kind.BIGINT: pl.Int128()}
 
 
 def _wide(x: pl.Expr, type_: DataType) -> pl.Expr:
@@ -86,69 +86,13 @@ def _rest(a: pl.Expr, b: pl.Expr) -> pl.Expr:
 
 def _modulo(call: Call, arguments: tuple[pl.Expr, ...]) -> pl.Expr:
     if call.type.kind is Kind.DOUBLE:
-        return let(*arguments, body=_rest_of_doubles)
+        return let(*arguments, body=rest)
     return _arithmetic(lambda a, b: let(a, b, body=_rest))(call, arguments)
-
-
-def _rest_of_doubles(x: pl.Expr, y: pl.Expr) -> pl.Expr:
-    """As C's fmod, exact; Polars' % divides and rounds."""
-    exact = let(_mantissa(x), _exponent(x), _mantissa(y), _exponent(y), body=_rest_of_scaled)
-    size = pl.when(x.abs() < y.abs()).then(x.abs()).otherwise(exact)
-    finite = pl.when(x < 0).then(-size).otherwise(size)
-    no_number = x.is_nan() | x.is_infinite() | y.is_nan()
-    rest = pl.when(no_number).then(pl.lit(math.nan)).otherwise(finite)
-    return pl.when(y != pl.lit(0.0)).then(rest)
-
-
-def _rest_of_scaled(m: pl.Expr, e: pl.Expr, n: pl.Expr, f: pl.Expr) -> pl.Expr:
-    """``m * 2**e`` modulo ``n * 2**f`` where e is not less than f; the mantissas have 53 bits.
-
-    ``2**(e - f)`` modulo n is made by squaring: all products are less than 2**127.
-    """
-    bits = 5
-    shift = (e - f).clip(0)
-    power = _gather(_powers_of_two, shift // 2**bits) % n
-    for bit in reversed(range(bits)):
-        odd = (shift // 2**bit % 2).cast(pl.Int128)
-        power = let(power, odd, n, body=lambda p, o, n: p * p * (o + int128(1)) % n)
-    return (m * power % n).cast(pl.Float64) * _gather(_doubles_of_two, f + pl.lit(1074))
-
-
-def _biased(x: pl.Expr) -> pl.Expr:
-    return x.abs().reinterpret(dtype=pl.Int64) // 2**52
-
-
-def _mantissa(x: pl.Expr) -> pl.Expr:
-    hidden = pl.when(_biased(x) > 0).then(pl.lit(2**52)).otherwise(pl.lit(0, dtype=pl.Int64))
-    return (x.abs().reinterpret(dtype=pl.Int64) % 2**52 + hidden).cast(pl.Int128)
-
-
-def _exponent(x: pl.Expr) -> pl.Expr:
-    return _biased(x).clip(1, 2046) - 1075
-
-
-@cache
-def _powers_of_two() -> pl.Series:
-    return pl.Series([2**n for n in range(66)], dtype=pl.Int128)
-
-
-@cache
-def _doubles_of_two() -> pl.Series:
-    return pl.Series([math.ldexp(1.0, n) for n in range(-1074, 1024)], dtype=pl.Float64)
-
-
-@cache
-def _powers_of_ten() -> pl.Series:
-    return pl.Series([float(10**n) for n in range(_DIGITS_OF_A_DOUBLE + 1)], dtype=pl.Float64)
 
 
 @cache
 def _units() -> pl.Series:
     return pl.Series([10**n for n in range(_DIGITS_OF_AN_INTEGER + 1)], dtype=pl.Int128)
-
-
-def _gather(table: Callable[[], pl.Series], index: pl.Expr) -> pl.Expr:
-    return pl.lit(table()).gather(index)
 
 
 def _to_whole(how: Callable[[pl.Expr], pl.Expr], of_digits: Callable[..., pl.Expr]) -> Compiler:
@@ -163,6 +107,10 @@ def _to_whole(how: Callable[[pl.Expr], pl.Expr], of_digits: Callable[..., pl.Exp
                 return arguments[0]
 
     return compile_
+
+
+def _floor_digits(digits: pl.Expr, places: int) -> pl.Expr:
+    return divided(digits, places, pl.Expr.floordiv)
 
 
 def _ceil_digits(digits: pl.Expr, places: int) -> pl.Expr:
@@ -205,14 +153,14 @@ def _round_integer(call: Call, arguments: tuple[pl.Expr, ...]) -> pl.Expr:
     def to_unit(x: pl.Expr, unit: pl.Expr) -> pl.Expr:
         return (x + x.sign() * (unit // int128(2))).truncdiv(unit) * unit
 
-    unit = _gather(_units, (-arguments[1].clip(-_DIGITS_OF_AN_INTEGER, 0)))
+    unit = gather(_units(), (-arguments[1].clip(-_DIGITS_OF_AN_INTEGER, 0)))
     return whole(let(arguments[0].cast(pl.Int128), unit, body=to_unit), call.type)
 
 
 def _round_double(call: Call, arguments: tuple[pl.Expr, ...]) -> pl.Expr:
     if len(arguments) == 1:
         return half_away(arguments[0])
-    last = _DIGITS_OF_A_DOUBLE
+    last = DIGITS_OF_A_DOUBLE
 
     def to_digits_(x: pl.Expr, digits: pl.Expr, power: pl.Expr) -> pl.Expr:
         shifted = x * power
@@ -222,7 +170,7 @@ def _round_double(call: Call, arguments: tuple[pl.Expr, ...]) -> pl.Expr:
         small = pl.when(digits < -last).then(pl.lit(0.0)).otherwise(result)
         return pl.when(x.is_finite()).then(small).otherwise(x) + digits.cast(pl.Float64) * 0.0
 
-    power = _gather(_powers_of_ten, arguments[1].clip(-last, last).abs())
+    power = gather(powers_of_ten(), arguments[1].clip(-last, last).abs())
     return let(arguments[0], arguments[1], power, body=to_digits_)
 
 
@@ -234,3 +182,21 @@ def _sign(call: Call, arguments: tuple[pl.Expr, ...]) -> pl.Expr:
             return arguments[0].sign().fill_nan(0.0).cast(pl.Int32)
         case _:
             return arguments[0].sign().cast(pl.Int32)
+
+
+COMPILERS: dict[str, Compiler] = {
+    **DOUBLES,
+    "%": _modulo,
+    "*": _times,
+    "+": _arithmetic(pl.Expr.add),
+    "-": _arithmetic(pl.Expr.sub),
+    "/": _divide,
+    "//": _arithmetic(pl.Expr.truncdiv),
+    "abs": _arithmetic(pl.Expr.abs),
+    "ceil": _to_whole(pl.Expr.ceil, _ceil_digits),
+    "floor": _to_whole(pl.Expr.floor, _floor_digits),
+    "neg": _arithmetic(pl.Expr.neg),
+    "round": _round,
+    "sign": _sign,
+    "trunc": _to_whole(pl.Expr.truncate, divided),
+}

@@ -1,0 +1,1 @@
+"""From the plan a query means to a better plan with the same answers."""
