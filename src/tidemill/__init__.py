@@ -1,6 +1,6 @@
 """Tidemill: continuous SQL queries with sliding windows, exact at every instant."""
 
-from tidemill.errors import BindError, ParseError, PlanError, TidemillError
+from tidemill.errors import BindError, ParseError, PlanError, RunError, TidemillError
 from tidemill.session import Query, Session, connect
 
 __all__ = [
@@ -8,6 +8,7 @@ __all__ = [
     "ParseError",
     "PlanError",
     "Query",
+    "RunError",
     "Session",
     "TidemillError",
     "connect",

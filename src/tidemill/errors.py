@@ -25,6 +25,7 @@ __all__ = [
     "BindError",
     "ParseError",
     "PlanError",
+    "RunError",
     "Span",
     "TidemillError",
     "closest",
@@ -90,6 +91,10 @@ class BindError(TidemillError):
 
 class PlanError(TidemillError):
     """The query has a meaning but cannot be run as asked."""
+
+
+class RunError(TidemillError):
+    """Something went wrong while data flowed."""
 
 
 def closest(name: str, known: Iterable[str]) -> str | None:

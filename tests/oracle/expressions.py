@@ -54,8 +54,7 @@ class Expressions:
             found = [c.text for c in self.columns if c.exact]
             return self.choose(found or ["1e0", "2.5e0"])
         found = [c.text for c in self.columns if c.type == type_]
-        # Columns weigh as much as constants, and are chosen twice as often where there are both.
-        return self.choose([*found, *found, *LITERALS[type_]] if found else LITERALS[type_])
+        return self.choose(LITERALS[type_] if not found or self.choose.one_in(4) else found)
 
     def types(self) -> tuple[str, ...]:
         """The types of the columns, or all if there are none."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -11,7 +12,7 @@ from tidemill.algebra.plan import Aggregate, NamedAggregate
 from tidemill.algebra.text import aggregate_text, expr_text
 from tidemill.binder.expressions import aggregate_calls
 from tidemill.binder.rows import has_subquery
-from tidemill.binder.scope import correlation, fresh_name
+from tidemill.binder.scope import Scope, correlation, fresh_name
 from tidemill.catalog.functions import aggregate_call, cast, scalar_call
 from tidemill.errors import BindError
 from tidemill.lang.spans import span_of
@@ -69,6 +70,16 @@ class Groups:
     def plan(self, rows: Plan) -> Plan:
         """The aggregation of the rows."""
         return Aggregate(rows, tuple(self._keys.values()), tuple(self._aggregates.values()))
+
+    def scope(self, rows: Scope) -> Scope:
+        """What a subquery above the aggregation can see of the rows below: the grouped columns."""
+        return Scope(
+            tuple(
+                replace(column, expr=Column(key.name, key.expr.type))
+                for column in rows.columns
+                if (key := self._keys.get(column.expr)) is not None
+            )
+        )
 
     def answer(self, node: exp.Expr) -> Expr | None:
         """What an aggregate or a grouped expression is above the aggregation.

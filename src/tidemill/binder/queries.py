@@ -28,7 +28,7 @@ from tidemill.catalog.functions import cast
 from tidemill.errors import BindError
 from tidemill.lang.spans import span_of
 from tidemill.lang.windows import StreamOperator
-from tidemill.model.types import common_type
+from tidemill.model.types import INTEGER, Kind, common_type
 
 if TYPE_CHECKING:
     from tidemill.binder.context import Context
@@ -43,14 +43,23 @@ def bind_query(node: exp.Expr, context: Context) -> Plan:
     Raises:
         BindError: A name, a type or a clause does not fit.
     """
-    return share(_bind(node, context))
+    return share(_bind_typed(node, context))
+
+
+def _bind_typed(node: exp.Expr, context: Context) -> Plan:
+    """The plan of a query; a column that is NULL in every row, and nothing else, is INTEGER."""
+    return _without_untyped(_bind(node, context))
+
+
+def _without_untyped(plan: Plan) -> Plan:
+    return _converted(plan, [INTEGER if t.kind is Kind.NULL else t for t in plan.schema.types])
 
 
 def _bind(node: exp.Expr, context: Context) -> Plan:
     context = _with_tables(node, context)
     match node:
         case exp.Select():
-            return _select(node, context).finished()
+            return _finished(_select(node, context))
         case exp.SetOperation():
             return _set_operation(node, context)
         case exp.Subquery() | exp.Paren():
@@ -63,7 +72,12 @@ def _bind(node: exp.Expr, context: Context) -> Plan:
 
 
 def _select(node: exp.Select, context: Context) -> Selected:
-    return bind_select(node, context, _bind, _bind_inner)
+    return bind_select(node, context, _bind_typed, _bind_inner)
+
+
+def _finished(selected: Selected) -> Plan:
+    plan = selected.projected()
+    return Distinct(_without_untyped(plan)) if selected.distinct else plan
 
 
 def _bind_inner(node: exp.Expr, context: Context) -> Inner:
@@ -76,9 +90,9 @@ def _bind_inner(node: exp.Expr, context: Context) -> Inner:
         columns = tuple(column.expr for column in selected.columns)
         if selected.correlated or any(map(has_outer, columns)):
             return Inner(selected.plan, columns, selected.correlated)
-        plan = selected.finished()
+        plan = _without_untyped(_finished(selected))
     else:
-        plan = _bind(node, context.with_outer(None))
+        plan = _bind_typed(node, context.with_outer(None))
     return Inner(plan, tuple(Column(f.name, f.type) for f in plan.schema), ())
 
 
@@ -96,7 +110,8 @@ def _with_tables(node: exp.Expr, context: Context) -> Context:
                 hint="choose another name",
             )
         seen.add(table.alias.lower())
-        context = context.with_table(table.alias, _bind(table.this, context.with_outer(None)))
+        inner = _bind_typed(table.this, context.with_outer(None))
+        context = context.with_table(table.alias, inner)
     return context
 
 
@@ -137,13 +152,16 @@ def _aligned(node: exp.SetOperation, left: Plan, right: Plan) -> tuple[Plan, Pla
                 span=span_of(node.expression),
                 hint="convert one of them with CAST",
             )
-        types.append(common)
+        types.append(INTEGER if common.kind is Kind.NULL else common)
     return _converted(left, types), _converted(right, types)
 
 
 def _converted(plan: Plan, types: list[DataType]) -> Plan:
     if list(plan.schema.types) == types:
         return plan
+    if isinstance(plan, Project):
+        columns = zip(plan.columns, types, strict=True)
+        return Project(plan.input, tuple(Named(c.name, cast(c.expr, t)) for c, t in columns))
     return Project(
         plan,
         tuple(

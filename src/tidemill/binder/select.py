@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from tidemill.algebra.expr import Column, Expr, Named, conjunction
-from tidemill.algebra.plan import Distinct, Filter, Plan, Project
+from tidemill.algebra.plan import Filter, Plan, Project
 from tidemill.binder.conditions import keep_condition
 from tidemill.binder.expressions import ExpressionBinder, aggregate_calls
 from tidemill.binder.grouping import Groups
@@ -20,11 +20,10 @@ from tidemill.binder.rows import Inner, Rows, has_subquery
 from tidemill.binder.scope import Scope, fresh_name, has_outer
 from tidemill.binder.sources import bind_from
 from tidemill.binder.values import subquery_value
-from tidemill.catalog.functions import cast, is_aggregate, is_scalar
+from tidemill.catalog.functions import is_aggregate, is_scalar
 from tidemill.errors import BindError, suggestion
 from tidemill.lang.spans import span_of
 from tidemill.lang.unparse import unparse
-from tidemill.model.types import INTEGER, Kind
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -61,13 +60,12 @@ class Selected:
     correlated: tuple[Expr, ...]
     distinct: bool
 
-    def finished(self) -> Plan:
-        """The plan of the whole block."""
+    def projected(self) -> Plan:
+        """The rows with the SELECT list applied."""
         assert not self.correlated, "only the enclosing query can finish a correlated block"
-        plan = self.plan
-        if not _is_identity(plan, self.columns):
-            plan = Project(plan, self.columns)
-        return Distinct(plan) if self.distinct else plan
+        if _is_identity(self.plan, self.columns):
+            return self.plan
+        return Project(self.plan, self.columns)
 
 
 def bind_select(
@@ -143,7 +141,7 @@ class _Block:
         correlated = tuple(groups.correlate(part, self.select) for part in self.correlated)
         for call in self.aggregate_nodes():
             groups.add_aggregate(call)
-        above = self._rows(groups.plan(self.rows.plan), None)
+        above = self._rows(groups.plan(self.rows.plan), groups.scope(self.scope))
         binder = self._binder(inner, above, groups)
         having = self.select.args.get("having")
         for node in _conditions(having.this) if having is not None else []:
@@ -202,8 +200,7 @@ class _Block:
         columns: list[Named] = []
         for item in self.items:
             for name, expr in self._item(item, binder, groups):
-                typed = cast(expr, INTEGER) if expr.type.kind is Kind.NULL else expr
-                columns.append(Named(fresh_name(name, (c.name for c in columns)), typed))
+                columns.append(Named(fresh_name(name, (c.name for c in columns)), expr))
         return tuple(columns)
 
     def _item(

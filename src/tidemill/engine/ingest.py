@@ -15,7 +15,7 @@ import polars as pl
 
 from tidemill.engine.engine import Flow
 from tidemill.lang.statements import LatePolicy
-from tidemill.model.batch import END, ID, START, TIME_TYPE, polars_schema
+from tidemill.model.batch import END, ID, START, TIME_TYPE
 from tidemill.model.time import END_OF_TIME, Time
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ def relation_flow(relation: RelationEntry, frame: pl.DataFrame) -> Flow:
         start = pl.max_horizontal(pl.col(validity.start).cast(TIME_TYPE).fill_null(0), start)
         if validity.end is not None:
             end = pl.col(validity.end).cast(TIME_TYPE).fill_null(END_OF_TIME)
-    timed = frame.select(polars_schema(relation.schema)).with_columns(
+    timed = frame.select(relation.schema.names).with_columns(
         start.alias(START), end.alias(END)
     )
     return Flow([timed.filter(pl.col(START) < pl.col(END))], END_OF_TIME)

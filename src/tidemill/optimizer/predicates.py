@@ -40,10 +40,11 @@ def renamed(parts: Iterable[Expr], old: tuple[str, ...], new: tuple[str, ...]) -
 
 
 def substituted(expr: Expr, meaning: Mapping[str, Expr], context: Context) -> Expr | None:
-    """The expression with what each column means in its place; ``None`` if that is too large."""
+    """The expression with what each column means in its place; ``None`` if it grows too large."""
+    parts = list(walk_expr(expr))
     sizes = {name: sum(1 for _ in walk_expr(part)) for name, part in meaning.items()}
-    size = sum(sizes[e.name] if isinstance(e, Column) else 1 for e in walk_expr(expr))
-    if size > context.largest_expression:
+    size = sum(sizes[part.name] if isinstance(part, Column) else 1 for part in parts)
+    if size > max(context.largest_expression, len(parts)):
         return None
     return replace_columns(expr, lambda column: meaning[column.name])
 

@@ -1,4 +1,4 @@
-"""Join conditions taken apart: equalities of the two sides, which can be looked up, and the rest."""
+"""Join conditions taken apart: equalities of the two sides, for looking up, and the rest."""
 
 from __future__ import annotations
 

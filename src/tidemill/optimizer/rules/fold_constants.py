@@ -20,13 +20,13 @@ NULL too, and the same type; expressions have no effects and raise no errors.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tidemill.algebra.evaluate import evaluate
 from tidemill.algebra.expr import (
     FALSE,
     TRUE,
-    AggregateCall,
     Call,
     Case,
     Cast,
@@ -78,11 +78,9 @@ def fold_constants(plan: Plan, _context: Context) -> Plan | None:
 
 def _folded_aggregate(aggregate: NamedAggregate) -> NamedAggregate:
     call = aggregate.call
-    argument = None if call.argument is None else _folded(call.argument)
-    condition = None if call.condition is None else _folded(call.condition)
-    return NamedAggregate(
-        aggregate.name, AggregateCall(call.function, argument, call.type, call.distinct, condition)
-    )
+    parts = (call.argument, call.condition)
+    argument, condition = (None if part is None else _folded(part) for part in parts)
+    return NamedAggregate(aggregate.name, replace(call, argument=argument, condition=condition))
 
 
 def _folded(expr: Expr) -> Expr:

@@ -21,7 +21,7 @@ from tidemill.algebra.expr import Call, Case, Cast, Column, Expr, Literal, trans
 from tidemill.algebra.functions import STRICT
 from tidemill.model.types import Kind
 from tidemill.physical.eval import dates, logic, numbers, text
-from tidemill.physical.eval.binding import Compiler, column_type, typed
+from tidemill.physical.eval.binding import Compiler, column_type, let, one_zero, typed
 from tidemill.physical.eval.casts import compile_cast
 
 __all__ = ["compile_expr", "compile_predicate"]
@@ -32,6 +32,11 @@ _COMPILERS: dict[str, Compiler] = {
     **text.COMPILERS,
     **dates.COMPILERS,
 }
+
+_WITHOUT_NEGATIVE_ZERO = frozenset(
+    {"+", "-", "abs", "coalesce", "exp", "greatest", "least", "sqrt"}
+)
+"""Calls of DOUBLE that do not make -0.0 if their arguments are not."""
 
 
 def compile_expr(expr: Expr) -> pl.Expr:
@@ -71,6 +76,8 @@ def _fold(expr: Expr) -> Expr | None:
             isinstance(argument, Literal) and argument.value is None for argument in arguments
         ):
             return Literal(None, type_)
+        case Call("concat_ws", (Literal(None), *_), type_):
+            return Literal(None, type_)
         case Call(_, arguments):
             parts: tuple[Expr, ...] = arguments
         case Cast(input_):
@@ -82,9 +89,7 @@ def _fold(expr: Expr) -> Expr | None:
     return _constant(expr) if all(isinstance(part, Literal) for part in parts) else None
 
 
-def _fold_case(
-    branches: tuple[tuple[Expr, Expr], ...], otherwise: Expr, expr: Case
-) -> Expr | None:
+def _fold_case(branches: tuple[tuple[Expr, Expr], ...], otherwise: Expr, expr: Case) -> Expr | None:
     open_: list[tuple[Expr, Expr]] = []
     for condition, result in branches:
         if isinstance(condition, Literal):
@@ -105,7 +110,8 @@ def _constant(expr: Expr) -> Literal:
 def _compile(expr: Expr) -> pl.Expr:
     match expr:
         case Column(name, type_):
-            return _normal(_column(name), type_.kind)
+            column = _column(name)
+            return one_zero(column) if type_.kind is Kind.DOUBLE else column
         case Literal(value, type_):
             return typed(value, type_)
         case Cast(input_):
@@ -119,7 +125,9 @@ def _compile(expr: Expr) -> pl.Expr:
             )
         case Call(function, arguments, type_):
             compiled = tuple(_compile(argument) for argument in arguments)
-            return _normal(_COMPILERS[function](expr, compiled), type_.kind)
+            result = _COMPILERS[function](expr, compiled)
+            signed = type_.kind is Kind.DOUBLE and function not in _WITHOUT_NEGATIVE_ZERO
+            return let(result, body=one_zero) if signed else result
         case _:
             assert_never(expr)
 
@@ -129,8 +137,3 @@ def _column(name: str) -> pl.Expr:
     if name == "*" or (name.startswith("^") and name.endswith("$")):
         return selectors.by_name(name).as_expr()
     return pl.col(name)
-
-
-def _normal(x: pl.Expr, kind: Kind) -> pl.Expr:
-    # Adding 0.0 turns -0.0 into 0.0 and changes nothing else.
-    return x + pl.lit(0.0) if kind is Kind.DOUBLE else x

@@ -20,7 +20,17 @@ if TYPE_CHECKING:
     from tidemill.algebra.expr import Call, Expr
     from tidemill.model.types import Value
 
-__all__ = ["Compiler", "column_type", "constant", "int128", "let", "typed", "whole"]
+__all__ = [
+    "Compiler",
+    "column_type",
+    "constant",
+    "int128",
+    "let",
+    "one_zero",
+    "quotient",
+    "typed",
+    "whole",
+]
 
 Compiler: TypeAlias = Callable[["Call", tuple[pl.Expr, ...]], pl.Expr]
 """Of a call and its compiled arguments makes the compiled call. A constant argument is not NULL."""
@@ -37,6 +47,20 @@ def let(*values: pl.Expr, body: Callable[..., pl.Expr]) -> pl.Expr:
     struct = pl.struct([value.alias(name) for value, name in zip(values, names, strict=True)])
     result = body(*(pl.field(name) for name in names))
     return struct.struct.with_fields(result.alias(_RESULT)).struct.field(_RESULT)
+
+
+def quotient(dividend: pl.Expr, divisor: pl.Expr) -> pl.Expr:
+    """The nearest DOUBLE to the quotient.
+
+    Polars multiplies by the reciprocal where the divisor is one value for all rows, and rounds
+    twice; a field of a struct is not seen as one.
+    """
+    return let(dividend, divisor, body=lambda a, b: a / b)
+
+
+def one_zero(x: pl.Expr) -> pl.Expr:
+    """A DOUBLE with 0.0 for -0.0; Polars leaves out the addition of a constant 0.0."""
+    return pl.when(x == pl.lit(0.0)).then(pl.lit(0.0)).otherwise(x)
 
 
 def column_type(type_: DataType) -> pl.DataType:

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from tidemill.model.types import DataType, Kind
-from tidemill.physical.eval.binding import int128, let, whole
+from tidemill.physical.eval.binding import int128, let, one_zero, quotient, whole
 from tidemill.physical.eval.dates import DAY, days_of, moment_of
-from tidemill.physical.eval.decimals import from_digits, rescaled, rounded, to_digits
+from tidemill.physical.eval.decimals import from_digits, rescaled, rounded
 
 if TYPE_CHECKING:
     from tidemill.algebra.expr import Cast
@@ -136,7 +136,7 @@ def _shifted(digits: pl.Expr, places: pl.Expr, sign: pl.Expr) -> pl.Expr:
         value = pl.when(count > 0).then(text).otherwise(pl.lit("0")).cast(pl.Int128, strict=False)
         size = value + up.cast(pl.Int128)
         fits = pl.when((length <= 38) | (digits == "")).then(size)  # noqa: PLR2004 — digits
-        return pl.when(sign == "-").then(-fits).otherwise(fits)
+        return pl.when(sign == "-").then(0 - fits).otherwise(fits)
 
     length = pl.when(digits == "").then(pl.lit(0)).otherwise(digits.str.len_chars() + places)
     return let(digits, sign, length, body=kept)
@@ -145,12 +145,12 @@ def _shifted(digits: pl.Expr, places: pl.Expr, sign: pl.Expr) -> pl.Expr:
 def _to_double(x: pl.Expr, source: DataType) -> pl.Expr:
     if source.kind is Kind.VARCHAR:
         read = _matching(x, f"{_NUMBER}|{_NOT_FINITE}").cast(pl.Float64, strict=False)
-        return read + 0.0
+        return let(read, body=one_zero)
     if source.kind is not Kind.DECIMAL:
         return x.cast(pl.Float64)
     if source.precision <= _EXACT_DIGITS and source.scale <= _EXACT_SCALE:
         # Both are exact, and one division rounds once.
-        return x.to_physical().cast(pl.Float64) / float(10**source.scale)
+        return quotient(x.to_physical().cast(pl.Float64), pl.lit(float(10**source.scale)))
     return x.cast(pl.String).cast(pl.Float64)  # reading a text rounds once
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from tidemill.model.time import UNITS
-from tidemill.physical.eval.binding import constant, let
+from tidemill.physical.eval.binding import constant, let, quotient
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,6 +29,7 @@ _FIRST = (date.min - _EPOCH).days
 _LAST = (date.max - _EPOCH).days
 _DAYS_BEFORE_1970 = 719_468  # since March 1 of the year 0
 _EXACT = 2**53
+_FEBRUARY, _MARCH, _JULY = 2, 3, 7
 
 
 def moment_of(microseconds: pl.Expr) -> pl.Expr:
@@ -52,7 +53,8 @@ def days_of(year: pl.Expr, month: pl.Expr, day: pl.Expr) -> pl.Expr:
 
     def valid(y: pl.Expr, m: pl.Expr, d: pl.Expr) -> pl.Expr:
         exists = y.is_between(1, 9999) & m.is_between(1, 12) & d.is_between(1, _month_length(y, m))
-        return pl.when(exists).then(_days_from_march(y - (m < 3).cast(pl.Int64), (m + 9) % 12, d))
+        early = (m < _MARCH).cast(pl.Int64)
+        return pl.when(exists).then(_days_from_march(y - early, (m + 9) % 12, d))
 
     return let(year, month, day, body=valid)
 
@@ -65,8 +67,8 @@ def _days_from_march(year: pl.Expr, month: pl.Expr, day: pl.Expr) -> pl.Expr:
 
 def _month_length(year: pl.Expr, month: pl.Expr) -> pl.Expr:
     leap = (year % 4 == 0) & ((year % 100 != 0) | (year % 400 == 0))
-    long = ((month + (month > 7).cast(pl.Int64)) % 2).cast(pl.Int64)
-    return pl.when(month == 2).then(leap.cast(pl.Int64) + 28).otherwise(long + 30)
+    long = ((month + (month > _JULY).cast(pl.Int64)) % 2).cast(pl.Int64)
+    return pl.when(month == _FEBRUARY).then(leap.cast(pl.Int64) + 28).otherwise(long + 30)
 
 
 def _us(moment: pl.Expr) -> pl.Expr:
@@ -85,8 +87,10 @@ def _epoch(moment: pl.Expr) -> pl.Expr:
     """
 
     def seconds(us: pl.Expr) -> pl.Expr:
-        parts = (us // 1_000_000).cast(pl.Float64) + (us % 1_000_000).cast(pl.Float64) / 1e6
-        return pl.when(us.abs() < _EXACT).then(us.cast(pl.Float64) / 1e6).otherwise(parts)
+        is_small = us.abs() < _EXACT
+        whole = pl.when(is_small).then(pl.lit(0, dtype=pl.Int64)).otherwise(us // 1_000_000)
+        rest = pl.when(is_small).then(us).otherwise(us % 1_000_000)
+        return whole.cast(pl.Float64) + quotient(rest.cast(pl.Float64), pl.lit(1e6))
 
     return let(_us(moment), body=seconds)
 

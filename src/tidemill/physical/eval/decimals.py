@@ -22,7 +22,6 @@ __all__ = [
     "product",
     "rescaled",
     "rounded",
-    "scaled_up",
     "three_way",
     "to_digits",
 ]
@@ -48,7 +47,7 @@ def product(left: pl.Expr, right: pl.Expr, *, precision: int) -> pl.Expr:
         return left * right
 
     def checked(a: pl.Expr, b: pl.Expr) -> pl.Expr:
-        # Division by zero is NULL, and so not less.
+        # Division by zero is NULL: a product with zero is not too large.
         too_large = a.abs() > int128(10**_MOST_DIGITS - 1) // b.abs()
         return pl.when(too_large.fill_null(value=False)).then(None).otherwise(a * b)
 
@@ -74,16 +73,6 @@ def rounded(digits: pl.Expr, places: int) -> pl.Expr:
     return let(digits, body=lambda d: divided(d + d.sign() * half, places))
 
 
-def scaled_up(digits: pl.Expr, places: int, *, room: int) -> pl.Expr:
-    """The integer with zeros behind; NULL where it had more than ``room`` digits."""
-    if places == 0:
-        return digits
-    if places > _MOST_DIGITS:
-        return let(digits, body=lambda d: pl.when(d == int128(0)).then(d))
-    fitting = digits.cast(pl.Decimal(max(room, 1), 0), strict=False).to_physical()
-    return (fitting if room > 0 else digits * int128(0)) * int128(10**places)
-
-
 def rescaled(x: pl.Expr, source: DataType, target: DataType) -> pl.Expr:
     """An exact number as a DECIMAL of another scale; NULL where it does not fit."""
     digits = to_digits(x, source)
@@ -106,7 +95,7 @@ def _fitting(digits: pl.Expr, precision: int) -> pl.Expr:
 def three_way(left: pl.Expr, right: pl.Expr, scales: tuple[int, int]) -> pl.Expr:
     """-1, 0 or 1: how two scaled integers of different scales compare, exactly."""
     if scales[0] > scales[1]:
-        return -three_way(right, left, (scales[1], scales[0]))
+        return pl.lit(0, dtype=pl.Int8) - three_way(right, left, (scales[1], scales[0]))
     unit = int128(10 ** (scales[1] - scales[0]))
 
     def compared(a: pl.Expr, b: pl.Expr) -> pl.Expr:

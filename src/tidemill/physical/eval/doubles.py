@@ -7,6 +7,7 @@ rest of a division is exact, as in C, and logarithms are exact at powers of thei
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from tidemill.algebra.expr import Call
     from tidemill.physical.eval.binding import Compiler
 
-__all__ = ["COMPILERS", "DIGITS_OF_A_DOUBLE", "gather", "powers_of_ten", "rest"]
+__all__ = ["COMPILERS", "DIGITS_OF_A_DOUBLE", "gather", "powers_of_ten", "remainder"]
 
 DIGITS_OF_A_DOUBLE = 308
 """The exponent of the greatest power of ten."""
@@ -28,14 +29,14 @@ DIGITS_OF_A_DOUBLE = 308
 _LEAST_EXPONENT = -1074
 
 
-def rest(x: pl.Expr, y: pl.Expr) -> pl.Expr:
+def remainder(x: pl.Expr, y: pl.Expr) -> pl.Expr:
     """As C's fmod, exact; Polars' % divides and rounds."""
     exact = let(_mantissa(x), _exponent(x), _mantissa(y), _exponent(y), body=_rest_of_scaled)
     size = pl.when(x.abs() < y.abs()).then(x.abs()).otherwise(exact)
     finite = pl.when(x < 0).then(-size).otherwise(size)
     no_number = x.is_nan() | x.is_infinite() | y.is_nan()
-    rest = pl.when(no_number).then(pl.lit(math.nan)).otherwise(finite)
-    return pl.when(y != pl.lit(0.0)).then(rest)
+    total = pl.when(no_number).then(pl.lit(math.nan)).otherwise(finite)
+    return pl.when(y != pl.lit(0.0)).then(total)
 
 
 def _rest_of_scaled(m: pl.Expr, e: pl.Expr, n: pl.Expr, f: pl.Expr) -> pl.Expr:
@@ -77,6 +78,7 @@ def _doubles_of_two() -> pl.Series:
 
 @cache
 def powers_of_ten() -> pl.Series:
+    """From 1.0 to 1e308, each the nearest DOUBLE."""
     return pl.Series([float(10**n) for n in range(DIGITS_OF_A_DOUBLE + 1)], dtype=pl.Float64)
 
 
@@ -90,15 +92,15 @@ def _function(function: Callable[[pl.Expr], pl.Expr]) -> Compiler:
 
 
 def _logarithm(function: Callable[[pl.Expr], pl.Expr], base: int) -> Compiler:
-    """Polars gives 2.9999999999999996 for log10(1000)."""
-    table = pl.Series([float(base) ** n for n in range(DIGITS_OF_A_DOUBLE + 1)], dtype=pl.Float64)
+    """Polars gives 2.9999999999999996 for log10(1000): the nearest power of the base is tried."""
+    last = DIGITS_OF_A_DOUBLE if base == 10 else 1022  # noqa: PLR2004
+    exact_powers = (float(Fraction(base) ** n) for n in range(-last + 1, last + 1))
+    powers = pl.Series(exact_powers, dtype=pl.Float64)
 
     def exact(x: pl.Expr, y: pl.Expr) -> pl.Expr:
         near = y.round(0)
-        power = gather(table, near.clip(0, DIGITS_OF_A_DOUBLE).fill_nan(0.0).cast(pl.Int64))
-        inverse = gather(table, (-near).clip(0, DIGITS_OF_A_DOUBLE).fill_nan(0.0).cast(pl.Int64))
-        is_power = (x == power) & (near >= 0) | (x == 1 / inverse) & (near < 0)
-        return pl.when(is_power).then(near).otherwise(y)
+        index = near.clip(-last + 1, last).fill_nan(0.0).cast(pl.Int64) + (last - 1)
+        return pl.when(x == gather(powers, index)).then(near).otherwise(y)
 
     return lambda _, arguments: let(arguments[0], body=lambda x: let(x, function(x), body=exact))
 

@@ -20,8 +20,8 @@ from tidemill.physical.eval.decimals import (
     rounded,
     to_digits,
 )
-from tidemill.physical.eval.doubles import DIGITS_OF_A_DOUBLE, gather, powers_of_ten, rest
 from tidemill.physical.eval.doubles import COMPILERS as DOUBLES
+from tidemill.physical.eval.doubles import DIGITS_OF_A_DOUBLE, gather, powers_of_ten, remainder
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -86,13 +86,17 @@ def _rest(a: pl.Expr, b: pl.Expr) -> pl.Expr:
 
 def _modulo(call: Call, arguments: tuple[pl.Expr, ...]) -> pl.Expr:
     if call.type.kind is Kind.DOUBLE:
-        return let(*arguments, body=rest)
+        return let(*arguments, body=remainder)
     return _arithmetic(lambda a, b: let(a, b, body=_rest))(call, arguments)
 
 
 @cache
 def _units() -> pl.Series:
     return pl.Series([10**n for n in range(_DIGITS_OF_AN_INTEGER + 1)], dtype=pl.Int128)
+
+
+def _negated(x: pl.Expr) -> pl.Expr:
+    return pl.lit(0, dtype=pl.Int8) - x  # Polars does not negate integers of 128 bits
 
 
 def _to_whole(how: Callable[[pl.Expr], pl.Expr], of_digits: Callable[..., pl.Expr]) -> Compiler:
@@ -114,7 +118,7 @@ def _floor_digits(digits: pl.Expr, places: int) -> pl.Expr:
 
 
 def _ceil_digits(digits: pl.Expr, places: int) -> pl.Expr:
-    return -divided(-digits, places, pl.Expr.floordiv)
+    return _negated(divided(_negated(digits), places, pl.Expr.floordiv))
 
 
 def half_away(x: pl.Expr) -> pl.Expr:
@@ -127,7 +131,7 @@ def _round(call: Call, arguments: tuple[pl.Expr, ...]) -> pl.Expr:
         case Kind.DECIMAL:
             return _round_decimal(call, arguments[0])
         case Kind.DOUBLE:
-            return _round_double(call, arguments)
+            return _round_double(arguments)
         case _:
             return _round_integer(call, arguments)
 
@@ -157,7 +161,7 @@ def _round_integer(call: Call, arguments: tuple[pl.Expr, ...]) -> pl.Expr:
     return whole(let(arguments[0].cast(pl.Int128), unit, body=to_unit), call.type)
 
 
-def _round_double(call: Call, arguments: tuple[pl.Expr, ...]) -> pl.Expr:
+def _round_double(arguments: tuple[pl.Expr, ...]) -> pl.Expr:
     if len(arguments) == 1:
         return half_away(arguments[0])
     last = DIGITS_OF_A_DOUBLE
@@ -195,7 +199,7 @@ COMPILERS: dict[str, Compiler] = {
     "abs": _arithmetic(pl.Expr.abs),
     "ceil": _to_whole(pl.Expr.ceil, _ceil_digits),
     "floor": _to_whole(pl.Expr.floor, _floor_digits),
-    "neg": _arithmetic(pl.Expr.neg),
+    "neg": _arithmetic(_negated),
     "round": _round,
     "sign": _sign,
     "trunc": _to_whole(pl.Expr.truncate, divided),

@@ -25,8 +25,10 @@ from tidemill.algebra.expr import TRUE, Column, Expr
 from tidemill.model.batch import END, START, TIME_TYPE, interval_columns, polars_type
 from tidemill.model.schema import Field, Schema
 from tidemill.model.time import END_OF_TIME
+from tidemill.model.types import DOUBLE
 from tidemill.physical.conditions import split_condition
 from tidemill.physical.eval import compile_expr, compile_predicate
+from tidemill.physical.interval.pairs import OTHER, make_pairs
 from tidemill.physical.operator import LEFT, State
 from tidemill.physical.state.table import Table
 
@@ -35,14 +37,9 @@ if TYPE_CHECKING:
 
     from tidemill.model.batch import Batch
     from tidemill.model.time import Time
+    from tidemill.model.types import DataType
 
 __all__ = ["Join"]
-
-_MANY_PAIRS = 1 << 21
-"""About how many pairs are made at once."""
-
-_OTHER = "@other"
-_PAIRS = "@pairs"
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,17 +85,15 @@ class Join:
 
     def on_batch(self, state: State, port: int, batch: Batch) -> Iterator[Batch]:
         """Emit the pairs with the elements that the other input has brought; remember the batch."""
-        tables = state.tables["left"], state.tables["right"]
         own, other = (0, 1) if port == LEFT else (1, 0)
-        elements = self._sides[own].entry(batch)
-        if elements.is_empty():
-            return
+        tables = state.tables["left"], state.tables["right"]
+        elements, partners = self._sides[own].entry(batch), tables[other].all()
         tables[own].insert(elements)
-        partners = tables[other].all()
-        for pairs in self._pairs(own, elements, partners):
+        keys = self._sides[own].keys, self._sides[other].keys
+        for pairs in make_pairs(elements, partners, *keys, nulls_equal=self._nulls_equal):
             valid = pairs.with_columns(
-                pl.max_horizontal(START, START + _OTHER).alias(START),
-                pl.min_horizontal(END, END + _OTHER).alias(END),
+                pl.max_horizontal(START, START + OTHER).alias(START),
+                pl.min_horizontal(END, END + OTHER).alias(END),
             ).filter(pl.col(START) < pl.col(END))
             matched = valid if self._residual is None else valid.filter(self._residual)
             if not matched.is_empty():
@@ -114,46 +109,6 @@ class Join:
     def held(self, state: State) -> Time:  # noqa: ARG002
         """A pair starts no earlier than its later element, which has not come."""
         return END_OF_TIME
-
-    def _pairs(
-        self, own: int, elements: pl.DataFrame, partners: pl.DataFrame
-    ) -> Iterator[pl.DataFrame]:
-        """All pairs that meet the equalities, a bounded number at a time."""
-        if partners.is_empty():
-            return
-        keys, other_keys = self._sides[own].keys, self._sides[1 - own].keys
-        if not keys:
-            for some in elements.iter_slices(max(_MANY_PAIRS // partners.height, 1)):
-                yield some.join(partners, how="cross", suffix=_OTHER)
-            return
-        for some in self._bounded(elements, keys, partners, other_keys):
-            yield elements.join(
-                some,
-                left_on=keys,
-                right_on=other_keys,
-                nulls_equal=self._nulls_equal,
-                coalesce=False,
-                suffix=_OTHER,
-            )
-
-    def _bounded(
-        self,
-        elements: pl.DataFrame,
-        keys: Sequence[str],
-        partners: pl.DataFrame,
-        other_keys: Sequence[str],
-    ) -> Iterator[pl.DataFrame]:
-        """The partners in parts that make a bounded number of pairs each."""
-        if elements.height * partners.height <= _MANY_PAIRS:
-            yield partners
-            return
-        counts = elements.group_by(keys).agg(pl.len().cast(pl.Int64).alias(_PAIRS))
-        matching = partners.join(
-            counts, left_on=other_keys, right_on=keys, nulls_equal=self._nulls_equal
-        )
-        part = pl.col(_PAIRS).cum_sum() // _MANY_PAIRS
-        for some in matching.with_columns(part.alias(_PAIRS)).partition_by(_PAIRS):
-            yield some.drop(_PAIRS)
 
 
 class _Side:
@@ -179,18 +134,18 @@ class _Side:
         computed: dict[str, Expr] = {}
         for i, key in enumerate(keys):
             # Polars wants each key once; a column that occurs twice gets a second name.
-            if isinstance(key, Column) and key.name not in self.keys:
+            if isinstance(key, Column) and key.type != DOUBLE and key.name not in self.keys:
                 self.keys.append(key.name)
             else:
                 self.keys.append(f"@key{i}")
                 computed[f"@key{i}"] = key
-        self._computed = [compile_expr(key).alias(name) for name, key in computed.items()]
+        self._computed = [_key(key).alias(name) for name, key in computed.items()]
         self._required = [name for name, needed in zip(self.keys, required, strict=True) if needed]
         self.columns = {
             **{f.name: polars_type(f.type) for f in fields},
             START: TIME_TYPE,
             END: TIME_TYPE,
-            **{name: polars_type(key.type) for name, key in computed.items()},
+            **{name: _key_type(key.type) for name, key in computed.items()},
         }
 
     def entry(self, batch: Batch) -> pl.DataFrame:
@@ -199,3 +154,20 @@ class _Side:
         elements.columns = [*self._names, START, END]
         elements = elements.with_columns(self._computed)
         return elements.drop_nulls(self._required) if self._required else elements
+
+
+def _key(expr: Expr) -> pl.Expr:
+    """What an expression is looked up by; a number with a point by its bits.
+
+    Polars merges two sorted columns of floats (a column of one row is sorted) without finding NaN.
+    """
+    value = compile_expr(expr)
+    if expr.type != DOUBLE:
+        return value
+    nan, zero = pl.lit(float("nan"), pl.Float64), pl.lit(0.0, pl.Float64)
+    one_of_each = pl.when(value.is_nan()).then(nan).when(value == 0.0).then(zero).otherwise(value)
+    return one_of_each.reinterpret(dtype=pl.Int64)
+
+
+def _key_type(type_: DataType) -> pl.DataType:
+    return pl.Int64() if type_ == DOUBLE else polars_type(type_)

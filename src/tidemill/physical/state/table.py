@@ -96,7 +96,7 @@ class Table:
 
     def insert(self, frame: pl.DataFrame) -> None:
         """Add rows."""
-        frame = frame.select(self._schema)
+        frame = frame.select(list(self._schema))
         if frame.is_empty():
             return
         if self._width is None:

@@ -1,0 +1,179 @@
+r"""Regular expressions, in the dialect of Polars.
+
+In that dialect ``\d``, ``\w`` and ``\s`` are of Unicode: ours are written out. Three things differ
+in what they find, and are seen to here:
+
+- ``\B`` is in an empty text there and not here; the result for an empty text is a constant.
+- Where a pattern would rather match nothing than something (``a??``, ``|a``), the next of several
+  matches may begin at the same place here. Such a pattern is run by the reference, once for each
+  distinct text.
+- A group that is repeated and may be empty (``(a*)*``) has another last match. It is refused where
+  that shows.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from tidemill.algebra.functions import STRICT
+from tidemill.algebra.functions.patterns import PatternError, compile_pattern
+from tidemill.errors import PlanError
+from tidemill.physical.eval.binding import constant, let, typed
+from tidemill.physical.eval.distinct import per_distinct
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from tidemill.algebra.expr import Call
+    from tidemill.model.types import Value
+    from tidemill.physical.eval.binding import Compiler
+
+__all__ = ["COMPILERS", "checked"]
+
+_TOKEN = re.compile(
+    r"\\(?P<escape>.)|(?P<class>\[\^?\]?(?:\\.|[^\]\\])*\])|(?P<plain>.)", re.DOTALL
+)
+_WORD = "0-9A-Za-z_"
+_ESCAPES = {
+    "d": "[0-9]",
+    "D": "[^0-9]",
+    "w": f"[{_WORD}]",
+    "W": f"[^{_WORD}]",
+    "b": r"(?-u:\b)",
+    "B": r"(?-u:\B)",
+    "Z": r"\z",
+    "n": r"\n",
+    "t": r"\t",
+    "r": r"\r",
+    "f": r"\f",
+}
+_IN_CLASS = {**_ESCAPES, "d": "0-9", "w": _WORD}
+_REFERENCE = re.compile(r"\\(.)|\$", re.DOTALL)
+
+
+def checked(regex: str) -> str:
+    """The regular expression, if Polars takes it.
+
+    Raises:
+        PlanError: It is too large.
+    """
+    try:
+        pl.Series([""]).str.contains(regex)
+    except pl.exceptions.ComputeError as error:
+        raise PlanError(
+            f"the pattern cannot be run: {error}", hint="write a shorter or simpler pattern"
+        ) from error
+    return regex
+
+
+def _regex(pattern: str) -> str:
+    try:
+        python = compile_pattern(pattern).pattern
+    except PatternError as error:
+        raise PlanError(f"the pattern '{pattern}' is not valid: {error}") from error
+    return checked("".join(_translate(token) for token in _TOKEN.finditer(python)))
+
+
+def _translate(token: re.Match[str]) -> str:
+    if token["escape"] is not None:
+        return _ESCAPES.get(token["escape"]) or pl.escape_regex(token["escape"])
+    if token["class"] is not None:
+        return re.sub(
+            r"\\(.)",
+            lambda found: _IN_CLASS.get(found[1]) or pl.escape_regex(found[1]),
+            token[0],
+            flags=re.DOTALL,
+        )
+    return token[0]
+
+
+def _may_be_empty(pattern: str) -> bool:
+    """Whether there may be a match of no characters; what looks around itself always may."""
+    looks = any(t["plain"] in ("^", "$") or t["escape"] in ("b", "B") for t in _tokens(pattern))
+    return looks or compile_pattern(pattern).match("") is not None
+
+
+def _repeats_nothing(pattern: str) -> bool:
+    """Whether a group that may be empty is repeated."""
+    starts: list[int] = []
+    for token in _tokens(pattern):
+        if token["plain"] == "(":
+            starts.append(token.start())
+        elif token["plain"] == ")":
+            group = pattern[starts.pop() : token.end()]
+            if pattern[token.end() :].startswith(("*", "+", "{")) and _may_be_empty(group):
+                return True
+    return False
+
+
+def _tokens(pattern: str) -> Iterator[re.Match[str]]:
+    return _TOKEN.finditer(pattern)
+
+
+def _constants(call: Call) -> list[Value]:
+    return [constant(argument) for argument in call.arguments[1:]]
+
+
+def _with_empty_text(call: Call, text: pl.Expr, result: Callable[[pl.Expr], pl.Expr]) -> pl.Expr:
+    pattern, *rest = _constants(call)
+    if r"\B" not in str(pattern):
+        return result(text)
+    known = typed(STRICT[call.function]("", pattern, *rest), call.type)
+    return let(text, body=lambda t: pl.when(t == "").then(known).otherwise(result(t)))
+
+
+def _refuse_repeated_nothing(pattern: str) -> None:
+    if _repeats_nothing(pattern):
+        raise PlanError(
+            f"in the pattern '{pattern}' a group is repeated that may be empty: "
+            "what it matches is not defined",
+            hint="write the group so that it has at least one character, as (a+)* for (a*)*",
+        )
+
+
+def _matches(call: Call, arguments: tuple[pl.Expr, ...]) -> pl.Expr:
+    regex = _regex(str(constant(call.arguments[1])))
+    return _with_empty_text(call, arguments[0], lambda text: text.str.contains(regex))
+
+
+def _extract(call: Call, arguments: tuple[pl.Expr, ...]) -> pl.Expr:
+    pattern = str(constant(call.arguments[1]))
+    group = constant(call.arguments[2]) if len(arguments) > 2 else 0  # noqa: PLR2004
+    assert isinstance(group, int), "the number of a group"
+    regex = _regex(pattern)
+    _refuse_repeated_nothing(pattern)
+
+    def found(text: pl.Expr) -> pl.Expr:
+        return pl.when(text.is_not_null()).then(text.str.extract(regex, group).fill_null(""))
+
+    return _with_empty_text(call, arguments[0], lambda text: let(text, body=found))
+
+
+def _replace(call: Call, arguments: tuple[pl.Expr, ...]) -> pl.Expr:
+    pattern, replacement, *options = map(str, _constants(call))
+    regex = _regex(pattern)
+    _refuse_repeated_nothing(pattern)
+    value = _REFERENCE.sub(_reference, replacement)
+    if "g" not in options:
+        return _with_empty_text(call, arguments[0], lambda text: text.str.replace(regex, value))
+    if any(sign in pattern for sign in "|?") and _may_be_empty(pattern):
+        return per_distinct(
+            arguments[0], lambda text: STRICT[call.function](text, *_constants(call)), call.type
+        )
+    return _with_empty_text(call, arguments[0], lambda text: text.str.replace_all(regex, value))
+
+
+def _reference(found: re.Match[str]) -> str:
+    if found[0] == "$":
+        return "$$"
+    return "\\" if found[1] == "\\" else f"${{{found[1]}}}"
+
+
+COMPILERS: dict[str, Compiler] = {
+    "regexp_extract": _extract,
+    "regexp_matches": _matches,
+    "regexp_replace": _replace,
+}

@@ -1,0 +1,264 @@
+"""Aggregation: one row for each group of rows that agree on the keys, with aggregates over them.
+
+Law:    snapshot(out, t) has one row for each group of snapshot(in, t): its keys, and the value of
+        each aggregate over its rows (``algebra/aggregates.py``). Where there is no row there is no
+        group, without keys as well. Results are a function of the rows alone, to the last bit but
+        for variances (``kernels/variance.py``).
+State:  ``pending`` elements that start at or after the watermark; ``ends``, what leaves the
+        counters when an element ends; ``totals``, the counters of each group and since when its
+        output has been the same. What counters cannot say has tables of its own: ``min`` and
+        ``max`` (``extremes.py``), DISTINCT, ``median`` and wide numbers (``bags.py``). A group
+        without rows is forgotten.
+Order:  none promised; a segment leaves when it has ended, so ``held`` is the oldest open one.
+
+Elements that agree on keys, start and end, as behind a window that slides, become one before they
+are remembered (panes).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from tidemill.model.batch import END, START, TIME_TYPE, interval_columns, polars_type
+from tidemill.model.time import END_OF_TIME, Time
+from tidemill.physical.eval import compile_expr
+from tidemill.physical.interval.bags import Bag, Swept
+from tidemill.physical.interval.extremes import Extreme
+from tidemill.physical.kernels.aggregates import (
+    ROWS,
+    Argument,
+    argument_of,
+    arguments,
+    median_of,
+    result,
+)
+from tidemill.physical.kernels.cover import COUNT, ROW, VALUE, covering, located, middle
+from tidemill.physical.kernels.sweep import (
+    SINCE,
+    TIME,
+    cut,
+    encode,
+    least_since,
+    named,
+    timeline,
+    touched,
+)
+from tidemill.physical.operator import State
+from tidemill.physical.state.table import Table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from tidemill.algebra.expr import Named
+    from tidemill.algebra.plan import NamedAggregate
+    from tidemill.model.batch import Batch
+    from tidemill.model.schema import Schema
+    from tidemill.physical.kernels.exact import Wide
+
+__all__ = ["Aggregate"]
+
+_SHRINKS = 4
+"""Elements become panes if there are this many for each different start."""
+
+_BEGINNING = -(2**63)
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """An aggregation.
+
+    Attributes:
+        keys: What the rows of a group agree on; none for a single group.
+        aggregates: What is computed for each group.
+        input_schema: The columns of the input.
+        schema: The columns of the output: keys, then aggregates.
+        panes: Whether many elements are known to share keys, start and end. Otherwise it is found
+            out, batch by batch, at the price of counting the different starts.
+    """
+
+    keys: tuple[Named, ...]
+    aggregates: tuple[NamedAggregate, ...]
+    input_schema: Schema
+    schema: Schema
+    panes: bool = False
+    _arguments: tuple[Argument, ...] = field(init=False, repr=False, compare=False)
+    _bags: tuple[Bag, ...] = field(init=False, repr=False, compare=False)
+    _extremes: tuple[Extreme, ...] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        names = (*(k.name for k in self.keys), *(a.name for a in self.aggregates))
+        assert names == self.schema.names, f"the columns are {names}, not {self.schema.names}"
+        known = arguments(a.call for a in self.aggregates)
+        bags = tuple(Bag(a) for a in known if a.keeps_values or a.keeps_wide)
+        extremes = (
+            Extreme(argument, name == "max")
+            for argument in known
+            for name in ("min", "max")
+            if name in argument.functions
+        )
+        object.__setattr__(self, "_arguments", known)
+        object.__setattr__(self, "_bags", bags)
+        object.__setattr__(self, "_extremes", tuple(extremes))
+
+    def new_state(self) -> State:
+        """The state before any input."""
+        keys = {f"@key{i}": polars_type(key.expr.type) for i, key in enumerate(self.keys)}
+        counters = _counter_types(self._direct())
+        interval = {START: TIME_TYPE, END: TIME_TYPE}
+        every = _counter_types(self._arguments)
+        tables = {
+            "pending": Table({**keys, **interval, **counters}, (START, END)),
+            "ends": Table({**keys, END: TIME_TYPE, **counters}, (END,)),
+            "totals": Table({**keys, SINCE: TIME_TYPE, **every}, (SINCE,)),
+        }
+        for part in self._parts():
+            tables |= part.tables(keys)
+        return State(tables, {"held": END_OF_TIME, "watermark": _BEGINNING})
+
+    def on_batch(self, state: State, port: int, batch: Batch) -> Iterator[Batch]:
+        """Remember what the elements contribute until the watermark has passed their start."""
+        del port
+        elements = batch.select(
+            *(compile_expr(key.expr).alias(f"@key{i}") for i, key in enumerate(self.keys)),
+            *(argument.value() for argument in self._arguments),
+            START,
+            END,
+        )
+        panes = self.panes or elements[START].n_unique() * _SHRINKS <= elements.height
+        for part in self._parts():
+            part.insert(state, elements, panes=panes)
+        pending = state.tables["pending"]
+        added = elements.with_columns(
+            pl.lit(1, pl.Int64).alias(ROWS),
+            *(expr for argument in self._direct() for expr in argument.contributions()),
+        )
+        if panes:
+            row = [*self._key_columns(), START, END]
+            counters = [name for name in pending.schema if name not in row]
+            added = added.group_by(row).agg(pl.col(counters).sum())
+        pending.insert(added)
+        yield from ()
+
+    def on_watermark(self, state: State, time: Time) -> Iterator[Batch]:
+        """Emit the segments that have ended."""
+        since, final = state.numbers["watermark"], time == END_OF_TIME
+        state.numbers["watermark"] = time
+        deltas = _deltas(state, time)
+        if deltas.is_empty() and not final:
+            return
+        parts = self._parts()
+        frames = [state.tables["totals"].all(), deltas]
+        frames += (frame for part in parts for frame in part.extract(state, time))
+        names, (known, deltas, *rest) = encode(self._key_columns(), frames)
+        of_part = dict(zip(parts, zip(rest[::2], rest[1::2], strict=True), strict=True))
+
+        swept = {
+            bag.argument: bag.sweep(*of_part[bag], since=since, final=final) for bag in self._bags
+        }
+        for bag in self._bags:
+            bag.store(state, named(swept[bag.argument].totals, names))
+        distinct = [b.contributions(swept[b.argument]) for b in self._bags if b.argument.distinct]
+        deltas = pl.concat([deltas, *distinct], how="diagonal").fill_null(0)
+
+        counters = list(_counter_types(self._arguments))
+        moved, unmoved = touched(known, deltas, final=final)
+        rows = timeline(moved, deltas, counters).with_row_index(ROW)
+        values: dict[tuple[Argument, str], pl.Series] = {}
+        for extreme in self._extremes:
+            found, stairs = extreme.sweep(*of_part[extreme], rows, time)
+            extreme.store(state, named(stairs, names))
+            values[extreme.argument, "max" if extreme.greatest else "min"] = found
+        outputs = self._outputs(rows, swept, values)
+        closed, opened = cut(
+            rows.with_columns(outputs),
+            present=pl.col(ROWS) > 0,
+            outputs=[output.name for output in outputs],
+            counters=counters,
+            final=final,
+        )
+        totals = pl.concat([unmoved.select(opened.columns), opened])
+        state.tables["totals"].clear()
+        state.tables["totals"].insert(named(totals, names))
+        state.numbers["held"] = least_since(totals)
+        if not closed.is_empty():
+            emitted = named(closed, names).select(
+                *self._key_columns(), *(output.name for output in outputs), START, END
+            )
+            emitted.columns = interval_columns(self.schema)
+            yield emitted
+
+    def held(self, state: State) -> Time:
+        """The start of the oldest segment that is still open."""
+        starts = state.tables["pending"].least(START)
+        return Time(min(state.numbers["held"], END_OF_TIME if starts is None else starts))
+
+    def _parts(self) -> tuple[Bag | Extreme, ...]:
+        return (*self._bags, *self._extremes)
+
+    def _key_columns(self) -> list[str]:
+        return [f"@key{i}" for i in range(len(self.keys))]
+
+    def _direct(self) -> list[Argument]:
+        """The arguments whose counters change with elements, not with the values there are."""
+        return [argument for argument in self._arguments if not argument.distinct]
+
+    def _outputs(
+        self,
+        rows: pl.DataFrame,
+        swept: dict[Argument, Swept],
+        extremes: dict[tuple[Argument, str], pl.Series],
+    ) -> list[pl.Series]:
+        """The value of each aggregate in each row of the timeline."""
+        wide = {argument: _wide(argument, rows, swept) for argument in self._arguments}
+        outputs: list[pl.Series] = []
+        for i, aggregate in enumerate(self.aggregates):
+            call = aggregate.call
+            argument = argument_of(call, self._arguments)
+            if argument is None:
+                value = rows[ROWS]
+            elif call.function in ("min", "max"):
+                value = extremes[argument, call.function]
+            elif call.function == "median":
+                pieces = located(rows, swept[argument].pieces)
+                value = median_of(middle(pieces, rows.height), argument.type)
+            else:
+                value = result(call, argument, rows, wide[argument])
+            outputs.append(value.alias(f"@out{i}"))
+        return outputs
+
+
+def _counter_types(known: Sequence[Argument]) -> dict[str, pl.DataType]:
+    """The counters of a group: its rows, and those of arguments."""
+    types: dict[str, pl.DataType] = {ROWS: pl.Int64()}
+    for argument in known:
+        column = pl.DataFrame(schema={argument.column: polars_type(argument.type)})
+        types |= column.select(argument.contributions()).schema
+    return types
+
+
+def _deltas(state: State, time: Time) -> pl.DataFrame:
+    """The changes of the counters before ``time``: the starts and the ends of elements."""
+    ends = state.tables["ends"]
+    started = state.tables["pending"].extract(START, time)
+    # What never ends needs no end.
+    ends.insert(started.filter(pl.col(END) < END_OF_TIME))
+    counters = [name for name in ends.schema if name == ROWS or "." in name]
+    ended = ends.extract(END, time).with_columns(pl.col(counters) * -1).rename({END: TIME})
+    return pl.concat([started.drop(END).rename({START: TIME}).select(ended.columns), ended])
+
+
+def _wide(argument: Argument, rows: pl.DataFrame, swept: dict[Argument, Swept]) -> Wide:
+    """By row of the timeline, the wide values of an argument, and how often each."""
+    if not argument.keeps_wide:
+        return {}
+    column = argument.column
+    pieces = swept[argument].pieces.rename({VALUE: column}).filter(argument.is_wide())
+    found: dict[int, list[tuple[float, int]]] = {}
+    for pairs in covering(located(rows, pieces)):
+        # A loop over rows, of which there are few: wide numbers are added up in Python.
+        for row, value, count in pairs.select(ROW, column, COUNT).iter_rows():
+            found.setdefault(row, []).append((value, count))
+    return found

@@ -1,0 +1,87 @@
+"""Changes of a stream: the rows that have come (Istream) or gone (Dstream) since an instant ago.
+
+Law:    snapshot(out, t) = snapshot(in, t) - snapshot(in, t - 1) for Istream, as bags, and the
+        reverse for Dstream. A row that goes and comes at one instant has not changed.
+State:  ``pending`` elements that start at or after the watermark, and ``ends`` of those that have
+        started; what lasts for ever has no end.
+Order:  none promised; a change leaves when the watermark has passed its instant, nothing is held.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from tidemill.model.batch import END, START, TIME_TYPE, interval_columns, polars_schema
+from tidemill.model.time import END_OF_TIME, Time
+from tidemill.physical.kernels.sweep import TIME, repeat
+from tidemill.physical.operator import State
+from tidemill.physical.state.table import Table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tidemill.model.batch import Batch
+    from tidemill.model.schema import Schema
+
+__all__ = ["Change", "Changes"]
+
+_NET = "@net"
+
+
+class Change(Enum):
+    """What of a change is of interest."""
+
+    INSERTED = "inserted"
+    DELETED = "deleted"
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """The rows inserted, or deleted, at each instant; each is valid for that instant."""
+
+    change: Change
+    schema: Schema
+
+    def new_state(self) -> State:
+        """The state before any input."""
+        row = polars_schema(self.schema)
+        return State(
+            {
+                "pending": Table({**row, START: TIME_TYPE, END: TIME_TYPE}, (START, END)),
+                "ends": Table({**row, END: TIME_TYPE}, (END,)),
+            }
+        )
+
+    def on_batch(self, state: State, port: int, batch: Batch) -> Iterator[Batch]:
+        """Remember the elements until the watermark has passed their start."""
+        del port
+        state.tables["pending"].insert(batch)
+        yield from ()
+
+    def on_watermark(self, state: State, time: Time) -> Iterator[Batch]:
+        """Emit the changes before ``time``."""
+        ends = state.tables["ends"]
+        started = state.tables["pending"].extract(START, time)
+        ends.insert(started.filter(pl.col(END) < END_OF_TIME))
+        ended = ends.extract(END, time)
+        sign = 1 if self.change is Change.INSERTED else -1
+        names = self.schema.names
+        changes = pl.concat(
+            [
+                started.select(*names, pl.col(START).alias(TIME), pl.lit(sign).alias(_NET)),
+                ended.select(*names, pl.col(END).alias(TIME), pl.lit(-sign).alias(_NET)),
+            ]
+        )
+        net = changes.group_by(*names, TIME).agg(pl.col(_NET).sum()).filter(pl.col(_NET) > 0)
+        if not net.is_empty():
+            valid = net.with_columns(pl.col(TIME).alias(START), (pl.col(TIME) + 1).alias(END))
+            yield repeat(valid, _NET).select(interval_columns(self.schema))
+
+    def held(self, state: State) -> Time:
+        """The next instant at which something may change."""
+        starts, ends = state.tables["pending"].least(START), state.tables["ends"].least(END)
+        return Time(min((t for t in (starts, ends) if t is not None), default=END_OF_TIME))

@@ -1,0 +1,155 @@
+"""Set operations: each row as often as a function of how often it is on the left and the right.
+
+Law:    snapshot(out, t)[row] = multiplicity(snapshot(left, t)[row], snapshot(right, t)[row]).
+State:  ``pending`` elements that start at or after the watermark; ``ends`` of those that have
+        started; ``totals``, how often each row is there and since when the output has been the
+        same. A row that is nowhere any more is forgotten.
+Order:  none promised; a segment leaves when it has ended, so ``held`` is the oldest open one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, assert_never
+
+import polars as pl
+
+from tidemill.model.batch import END, START, TIME_TYPE, interval_columns, polars_schema
+from tidemill.model.time import END_OF_TIME, Time
+from tidemill.physical.kernels.sweep import (
+    SINCE,
+    TIME,
+    cut,
+    encode,
+    least_since,
+    named,
+    repeat,
+    timeline,
+    touched,
+)
+from tidemill.physical.operator import LEFT, State
+from tidemill.physical.state.table import Table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tidemill.model.batch import Batch
+    from tidemill.model.schema import Schema
+
+__all__ = ["Counting", "Multiplicity"]
+
+_LEFT, _RIGHT, _OUT = "@left", "@right", "@multiplicity"
+_COUNTERS = (_LEFT, _RIGHT)
+
+
+class Multiplicity(Enum):
+    """How often a row is in the output, from how often it is in the inputs."""
+
+    DISTINCT = "distinct"
+    DIFFERENCE = "difference"
+    STRICT_DIFFERENCE = "strict difference"
+    INTERSECT = "intersect"
+    MAX_UNION = "max union"
+
+
+@dataclass(frozen=True, slots=True)
+class Counting:
+    """A set operation.
+
+    Attributes:
+        multiplicity: Which.
+        inputs: The schemas of the inputs: one for DISTINCT, else two with the same types.
+        schema: The columns of the output.
+    """
+
+    multiplicity: Multiplicity
+    inputs: tuple[Schema, ...]
+    schema: Schema
+
+    def __post_init__(self) -> None:
+        ports = 1 if self.multiplicity is Multiplicity.DISTINCT else 2
+        assert len(self.inputs) == ports, f"{self.multiplicity.value} has {ports} inputs"
+        assert all(s.types == self.schema.types for s in self.inputs), "the binder aligns types"
+
+    def new_state(self) -> State:
+        """The state before any input."""
+        row = polars_schema(self.schema)
+        counters = dict.fromkeys(_COUNTERS, pl.Int64())
+        interval = {START: TIME_TYPE, END: TIME_TYPE}
+        return State(
+            {
+                "pending": Table({**row, **interval, **counters}, (START, END)),
+                "ends": Table({**row, END: TIME_TYPE, **counters}, (END,)),
+                "totals": Table({**row, SINCE: TIME_TYPE, **counters}, (SINCE,)),
+            },
+            {"held": END_OF_TIME},
+        )
+
+    def on_batch(self, state: State, port: int, batch: Batch) -> Iterator[Batch]:
+        """Remember the elements until the watermark has passed their start."""
+        rows = batch.select(interval_columns(self.inputs[port]))
+        rows.columns = interval_columns(self.schema)
+        counts = (int(port == LEFT), int(port != LEFT))
+        state.tables["pending"].insert(
+            rows.with_columns(
+                pl.lit(n, pl.Int64).alias(name) for name, n in zip(_COUNTERS, counts, strict=True)
+            )
+        )
+        yield from ()
+
+    def on_watermark(self, state: State, time: Time) -> Iterator[Batch]:
+        """Emit the segments that have ended."""
+        deltas = _deltas(state, time)
+        final = time == END_OF_TIME
+        if deltas.is_empty() and not final:
+            return
+        totals = state.tables["totals"]
+        names, (known, changes) = encode(self.schema.names, [totals.all(), deltas])
+        moved, unmoved = touched(known, changes, final=final)
+        multiplicity = _multiplicity(self.multiplicity)
+        closed, opened = cut(
+            timeline(moved, changes, _COUNTERS).with_columns(multiplicity.alias(_OUT)),
+            present=pl.col(_OUT) > 0,
+            outputs=(_OUT,),
+            counters=_COUNTERS,
+            final=final,
+        )
+        left = pl.concat([unmoved.select(opened.columns), opened])
+        totals.clear()
+        totals.insert(named(left, names))
+        state.numbers["held"] = least_since(left.filter(multiplicity > 0))
+        if not closed.is_empty():
+            yield repeat(named(closed, names), _OUT).select(interval_columns(self.schema))
+
+    def held(self, state: State) -> Time:
+        """The start of the oldest segment that is still open."""
+        starts = state.tables["pending"].least(START)
+        return Time(min(state.numbers["held"], END_OF_TIME if starts is None else starts))
+
+
+def _deltas(state: State, time: Time) -> pl.DataFrame:
+    """The changes of the counters before ``time``: the starts and the ends of elements."""
+    ends = state.tables["ends"]
+    started = state.tables["pending"].extract(START, time)
+    # What never ends needs no end.
+    ends.insert(started.filter(pl.col(END) < END_OF_TIME))
+    ended = ends.extract(END, time).with_columns(pl.col(_COUNTERS) * -1).rename({END: TIME})
+    return pl.concat([started.drop(END).rename({START: TIME}).select(ended.columns), ended])
+
+
+def _multiplicity(function: Multiplicity) -> pl.Expr:
+    left, right = pl.col(_LEFT), pl.col(_RIGHT)
+    match function:
+        case Multiplicity.DISTINCT:
+            return pl.min_horizontal(left, 1)
+        case Multiplicity.DIFFERENCE:
+            return pl.max_horizontal(left - right, 0)
+        case Multiplicity.STRICT_DIFFERENCE:
+            return pl.when(right == 0).then(left).otherwise(0)
+        case Multiplicity.INTERSECT:
+            return pl.min_horizontal(left, right)
+        case Multiplicity.MAX_UNION:
+            return pl.max_horizontal(left, right)
+        case _:
+            assert_never(function)

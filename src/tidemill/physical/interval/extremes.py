@@ -1,0 +1,100 @@
+"""The least or the greatest value of an aggregate's argument in each group.
+
+Kept in two tables: ``pending`` elements that start at or after the watermark, and ``stairs``, of
+those that have started the ones that can still be the least or greatest. One that ends no later
+than another that is no worse never is, so of n elements with random values some log(n) are kept.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from tidemill.model.batch import END, START, TIME_TYPE, polars_type
+from tidemill.model.time import END_OF_TIME, Time
+from tidemill.model.types import Kind
+from tidemill.physical.kernels.cover import VALUE, extremes, located, staircase
+from tidemill.physical.kernels.sweep import GROUP
+from tidemill.physical.state.table import Table
+
+if TYPE_CHECKING:
+    from tidemill.physical.kernels.aggregates import Argument
+    from tidemill.physical.operator import State
+
+__all__ = ["Extreme"]
+
+
+@dataclass(frozen=True, slots=True)
+class Extreme:
+    """``min`` or ``max`` of one argument."""
+
+    argument: Argument
+    greatest: bool
+
+    def tables(self, keys: dict[str, pl.DataType]) -> dict[str, Table]:
+        """Its tables of state, by name."""
+        row = {**keys, VALUE: polars_type(self.argument.type), END: TIME_TYPE}
+        return {
+            self._name("pending"): Table({**row, START: TIME_TYPE}, (START, END)),
+            self._name("stairs"): Table(row, (END,)),
+        }
+
+    def insert(self, state: State, elements: pl.DataFrame, *, panes: bool) -> None:
+        """Remember the values of elements, with keys, ``START`` and ``END``."""
+        column = self.argument.column
+        pending = state.tables[self._name("pending")]
+        values = elements.filter(pl.col(column).is_not_null()).rename({column: VALUE})
+        if panes:
+            row = [name for name in pending.schema if name != VALUE]
+            values = values.group_by(row).agg(self._best())
+        pending.insert(values)
+
+    def extract(self, state: State, time: Time) -> tuple[pl.DataFrame, pl.DataFrame]:
+        """The stairs, and the elements that start before ``time``, which are forgotten."""
+        started = state.tables[self._name("pending")].extract(START, time)
+        return state.tables[self._name("stairs")].all(), started
+
+    def sweep(
+        self, stairs: pl.DataFrame, started: pl.DataFrame, rows: pl.DataFrame, time: Time
+    ) -> tuple[pl.Series, pl.DataFrame]:
+        """The least or greatest value at each row of a timeline, and the stairs from ``time`` on.
+
+        Args:
+            stairs: What ``extract`` gave, with ``GROUP`` for the keys.
+            started: Likewise.
+            rows: The timeline of the groups that have changed, with its rows numbered.
+            time: The watermark.
+        """
+        groups = rows.select(pl.col(GROUP).unique())
+        carried = stairs.join(groups, on=GROUP, how="semi")
+        before = pl.lit(None, TIME_TYPE).alias(START)
+        pieces = pl.concat(
+            [
+                frame.select(GROUP, VALUE, START, END)
+                for frame in (carried.with_columns(before), started)
+            ]
+        )
+        values = extremes(located(rows, pieces), rows.height, greatest=self.greatest)
+        # What ends at the watermark is there until that instant is looked at.
+        active = pieces.filter((pl.col(END) >= time) & (time < END_OF_TIME))
+        left = staircase(active, greatest=self.greatest)
+        unmoved = stairs.join(groups, on=GROUP, how="anti")
+        columns = (GROUP, VALUE, END)
+        return values, pl.concat([unmoved.select(columns), left.select(columns)])
+
+    def store(self, state: State, stairs: pl.DataFrame) -> None:
+        """Remember the stairs, with keys, until the next watermark."""
+        table = state.tables[self._name("stairs")]
+        table.clear()
+        table.insert(stairs)
+
+    def _best(self) -> pl.Expr:
+        if not self.greatest:
+            return pl.col(VALUE).min()  # which passes over NaN, the greatest
+        is_double = self.argument.type.kind is Kind.DOUBLE
+        return pl.col(VALUE).nan_max() if is_double else pl.col(VALUE).max()
+
+    def _name(self, table: str) -> str:
+        return f"{'max' if self.greatest else 'min'}{self.argument.index}.{table}"

@@ -1,0 +1,1 @@
+"""Kernels: what operators compute on whole columns, without state of their own."""

@@ -1,0 +1,132 @@
+"""A job: all queries of a catalog over everything their bounded sources hold."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from tidemill.catalog.entries import QueryEntry, RelationEntry, StreamEntry
+from tidemill.engine.engine import Flow, Metrics
+from tidemill.engine.fragments import build_graph
+from tidemill.engine.ingest import Ingest, relation_flow
+from tidemill.lang.statements import ObjectKind
+from tidemill.model.time import END_OF_TIME, Time
+from tidemill.optimizer.implement import implement
+from tidemill.optimizer.rewrite import optimize
+from tidemill.runtime.local.answers import Answer
+from tidemill.runtime.local.runner import LocalRunner
+from tidemill.runtime.local.sinks import Sink, open_sink
+from tidemill.runtime.local.sources import read_source
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from tidemill.catalog.catalog import Catalog
+
+__all__ = ["Job", "Settings"]
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How queries are run.
+
+    Attributes:
+        partitions: How many partitions state is kept in.
+        optimized: Whether plans are rewritten first; the answers are the same.
+    """
+
+    partitions: int = 1
+    optimized: bool = True
+
+
+@dataclass(slots=True)
+class Job:
+    """The queries of a catalog and what has become of them.
+
+    Attributes:
+        catalog: What is registered.
+        memory: The frames that ``memory`` sources name.
+        settings: How to run.
+        answers: What each query has given.
+        ingests: The progress of each stream.
+        metrics: What each operator has done, by fingerprint.
+    """
+
+    catalog: Catalog
+    memory: Mapping[str, pl.DataFrame]
+    settings: Settings
+    answers: dict[str, Answer] = field(default_factory=dict)
+    ingests: dict[str, Ingest] = field(default_factory=dict)
+    metrics: dict[str, Metrics] = field(default_factory=dict)
+
+    def run(self) -> None:
+        """Process everything the sources hold.
+
+        Raises:
+            RunError: A source or sink cannot be read or written.
+        """
+        queries = [e for e in self.catalog.entries(ObjectKind.QUERY) if isinstance(e, QueryEntry)]
+        plans = {
+            query.name: implement(optimize(query.plan) if self.settings.optimized else query.plan)
+            for query in queries
+        }
+        sinks: dict[str, Sink] = {}
+        for query in queries:
+            self.answers[query.name] = Answer(query.plan.schema)
+            if query.sink is not None:
+                sinks[query.name] = open_sink(query.name, query.sink)
+        runner = LocalRunner(build_graph(plans), partitions=self.settings.partitions)
+        inputs = sorted(input_.name for input_ in runner.graph.inputs)
+        for number, flows in enumerate(self._flows(inputs)):
+            for name, batches in runner.step(flows).items():
+                self.answers[name].add(batches)
+                if name in sinks and batches:
+                    sinks[name].write(number, batches)
+        self._measure(runner)
+
+    def _flows(self, inputs: list[str]) -> Iterator[dict[str, Flow]]:
+        """What arrives on every input, step by step, the ends of the streams last."""
+        relations: dict[str, Flow] = {}
+        readers: dict[str, Iterator[pl.DataFrame]] = {}
+        for name in inputs:
+            entry = self.catalog.find(name)
+            assert isinstance(entry, StreamEntry | RelationEntry), "plans read what is registered"
+            frames = read_source(name, entry.source, entry.schema, self.memory)
+            if isinstance(entry, RelationEntry):
+                relations[name] = relation_flow(entry, pl.concat(list(frames)))
+            else:
+                self.ingests[name] = Ingest(entry)
+                readers[name] = frames
+        step = 0
+        open_streams = dict(readers)
+        while open_streams or step == 0:
+            flows = dict(relations) if step == 0 else _empty(relations)
+            for name in readers:
+                flows[name] = self._next(name, open_streams, step)
+            yield flows
+            step += 1
+
+    def _next(self, name: str, open_streams: dict[str, Iterator[pl.DataFrame]], step: int) -> Flow:
+        ingest = self.ingests[name]
+        frame = next(open_streams[name], None) if name in open_streams else None
+        if frame is not None:
+            return ingest.take(frame, Time(step))
+        open_streams.pop(name, None)
+        return ingest.finish()
+
+    def _measure(self, runner: LocalRunner) -> None:
+        for engines in runner.engines:
+            for engine in engines:
+                for name, metrics in engine.measure().items():
+                    total = self.metrics.setdefault(name, Metrics())
+                    total.rows_in += metrics.rows_in
+                    total.rows_out += metrics.rows_out
+                    total.seconds += metrics.seconds
+                    total.state_rows += metrics.state_rows
+                    total.state_bytes += metrics.state_bytes
+
+
+def _empty(relations: Mapping[str, Flow]) -> dict[str, Flow]:
+    return {name: Flow([], END_OF_TIME) for name in relations}

@@ -1,0 +1,353 @@
+"""Drive one physical operator, and hold it to its contract.
+
+``run(operator, schedule)`` feeds the batches and watermarks of a schedule to an operator, checks
+after each step what ``physical/operator.py`` promises, and gives what was emitted. ``schedules``
+draws random ones: elements with ties, duplicates, NULLs, nested and adjacent intervals and ends in
+any order, cut into batches at random, with any watermarks that time allows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import dataclass, field
+from functools import cache
+from itertools import product
+from random import Random
+from typing import TYPE_CHECKING, TypeAlias
+
+import polars as pl
+from hypothesis import strategies as st
+
+from tidemill.algebra.values import NAN
+from tidemill.model.batch import END, ID, START, TIME_TYPE, polars_schema
+from tidemill.model.time import END_OF_TIME, Time
+from tidemill.model.types import BIGINT, BOOLEAN, DOUBLE, INTEGER, VARCHAR, DataType
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from hypothesis.strategies import DrawFn, SearchStrategy
+
+    from tidemill.algebra.snapshot import Bag, Row
+    from tidemill.model.batch import Batch
+    from tidemill.model.schema import Schema
+    from tidemill.model.types import Value
+    from tidemill.physical.operator import Operator, State
+
+__all__ = [
+    "Advance",
+    "Arrive",
+    "Element",
+    "Output",
+    "Schedule",
+    "at_once",
+    "batch",
+    "elements_of",
+    "normal",
+    "run",
+    "same_state",
+    "saved_and_loaded",
+    "schedules",
+    "snapshot",
+]
+
+LAST = 12
+"""Elements start before this instant, so that they meet."""
+
+VALUES: dict[DataType, tuple[Value, ...]] = {
+    BIGINT: (None, 0, 1, 2),
+    INTEGER: (None, 0, 1, 2),
+    VARCHAR: (None, "x", "y"),
+    BOOLEAN: (None, True, False),
+    DOUBLE: (None, 0.0, 1.5, NAN),
+}
+"""Few values of each type, so that rows meet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Element:
+    """A row that is valid in ``[start, end)``."""
+
+    row: Row
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Arrive:
+    """Elements come in at a port, in one batch."""
+
+    port: int
+    elements: tuple[Element, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Advance:
+    """All ports have passed a time."""
+
+    time: int
+
+
+Event: TypeAlias = Arrive | Advance
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """What happens to an operator; the watermark ``END_OF_TIME`` comes last of all, by itself."""
+
+    schemas: tuple[Schema, ...]
+    events: tuple[Event, ...]
+
+    def elements(self, port: int = 0) -> list[Element]:
+        """All that comes in at a port."""
+        return [
+            element
+            for event in self.events
+            if isinstance(event, Arrive) and event.port == port
+            for element in event.elements
+        ]
+
+    def times(self) -> list[int]:
+        """Every instant at which an input can change, the one before, and the last of all."""
+        ports = range(len(self.schemas))
+        edges = {t for port in ports for e in self.elements(port) for t in (e.start, e.end)}
+        around = {t for edge in edges for t in (edge - 1, edge)}
+        return sorted(t for t in around | {0, END_OF_TIME - 1} if 0 <= t < END_OF_TIME)
+
+    def snapshot(self, port: int, time: int) -> Bag:
+        """The rows of an input that are valid at an instant."""
+        return snapshot(self.elements(port), time)
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """What an operator has emitted.
+
+    Attributes:
+        elements: All of it.
+        sizes: How many rows of state there were after each watermark.
+    """
+
+    elements: list[Element] = field(default_factory=list)
+    sizes: list[int] = field(default_factory=list)
+
+    def snapshot(self, time: int) -> Bag:
+        """The rows that are valid at an instant."""
+        return snapshot(self.elements, time)
+
+    def text(self) -> str:
+        """The elements of one column in the notation of the paper, in order."""
+        parts = sorted((e.start, e.end, "".join(map(str, e.row))) for e in self.elements)
+        return " ".join(
+            f"{row}[{start},{'inf' if end == END_OF_TIME else end})" for start, end, row in parts
+        )
+
+
+def run(
+    operator: Operator,
+    schedule: Schedule,
+    *,
+    reload: bool = False,
+    tight: bool = True,
+    ids: bool = False,
+) -> Output:
+    """What the operator makes of the schedule; fails where it breaks its contract.
+
+    Args:
+        operator: The operator.
+        schedule: What comes in.
+        reload: Whether state is saved and loaded after every event.
+        tight: Whether no row that ends at the watermark may stay. A sweep keeps it until the
+            watermark has passed, since more can happen at that instant.
+        ids: Whether batches carry ``ID``, a number of its own for each element.
+    """
+    state, output, next_id = operator.new_state(), Output(), 0
+    least_start = 0
+    for event in (*schedule.events, Advance(END_OF_TIME)):
+        if isinstance(event, Arrive):
+            frame = batch(schedule.schemas[event.port], event.elements)
+            if ids:
+                numbers = pl.int_range(next_id, next_id + frame.height, dtype=pl.Int64, eager=True)
+                frame = frame.with_columns(numbers.alias(ID))
+                next_id += frame.height
+            emitted = list(operator.on_batch(state, event.port, frame))
+        else:
+            emitted = list(operator.on_watermark(state, Time(event.time)))
+        for part in emitted:
+            _check_batch(operator, part, least_start)
+            output.elements.extend(elements_of(operator.schema, part))
+        if isinstance(event, Advance):
+            _check_state(state, event.time, tight=tight)
+            least_start = min(event.time, operator.held(state))
+            output.sizes.append(state.rows())
+        if reload:
+            state = saved_and_loaded(operator, state)
+    return output
+
+
+def saved_and_loaded(operator: Operator, state: State) -> State:
+    """A new state with the same tables and numbers."""
+    fresh = operator.new_state()
+    assert fresh.tables.keys() == state.tables.keys(), "the tables are those of a new state"
+    for name, table in state.tables.items():
+        fresh.tables[name].insert(table.all())
+    fresh.numbers.update(state.numbers)
+    return fresh
+
+
+def same_state(one: State, other: State) -> bool:
+    """Whether two states hold the same rows and numbers."""
+    return one.numbers == other.numbers and all(
+        Counter(map(normal, table.all().iter_rows()))
+        == Counter(map(normal, other.tables[name].all().iter_rows()))
+        for name, table in one.tables.items()
+    )
+
+
+def _check_batch(operator: Operator, part: Batch, least_start: int) -> None:
+    expected = {**polars_schema(operator.schema), START: TIME_TYPE, END: TIME_TYPE}
+    actual = dict(part.drop(ID, strict=False).schema)
+    assert actual == expected, f"a batch has the columns {expected}, not {actual}"
+    assert (part[START] < part[END]).all(), "no interval is empty"
+    first = part[START].min()
+    assert first is None or isinstance(first, int), "times are integers"
+    assert first is None or first >= least_start, (
+        f"starts at {first}, promised not before {least_start}"
+    )
+
+
+def _check_state(state: State, watermark: int, *, tight: bool) -> None:
+    if watermark == END_OF_TIME:
+        left = {name: table.all() for name, table in state.tables.items() if table.rows()}
+        assert not left, f"in the end nothing is left, but {left}"
+    over = watermark if tight else watermark - 1
+    for name, table in state.tables.items():
+        if END in table.schema:
+            stale = table.all().filter(pl.col(END) <= over)
+            assert stale.is_empty(), f"{name} keeps what is over at {watermark}: {stale}"
+
+
+def batch(schema: Schema, elements: Iterable[Element]) -> Batch:
+    """The elements as a batch."""
+    rows = [(*e.row, e.start, e.end) for e in elements]
+    columns = {**polars_schema(schema), START: TIME_TYPE, END: TIME_TYPE}
+    return pl.DataFrame(rows, schema=columns, orient="row")
+
+
+def elements_of(schema: Schema, frame: Batch) -> list[Element]:
+    """The rows of a batch as elements."""
+    rows = frame.select(*schema.names, START, END).iter_rows()
+    return [Element(normal(row[:-2]), row[-2], row[-1]) for row in rows]
+
+
+def normal(row: Sequence[Value]) -> Row:
+    """The row with the only NaN and the only zero there are, so that it can be counted."""
+    return tuple(
+        (NAN if math.isnan(value) else value + 0.0) if isinstance(value, float) else value
+        for value in row
+    )
+
+
+def snapshot(elements: Iterable[Element], time: int) -> Bag:
+    """The rows of the elements that are valid at an instant."""
+    return Counter(normal(e.row) for e in elements if e.start <= time < e.end)
+
+
+def at_once(*ports: tuple[Schema, Iterable[Element]]) -> Schedule:
+    """Everything in one batch a port, and no watermark but the last."""
+    events = tuple(Arrive(port, tuple(elements)) for port, (_, elements) in enumerate(ports))
+    return Schedule(tuple(schema for schema, _ in ports), events)
+
+
+# Random schedules
+
+
+@cache
+def _rows(schema: Schema) -> list[Row]:
+    """Every row of the few values of each type."""
+    choices = (
+        [value for value in VALUES[f.type] if f.nullable or value is not None] for f in schema
+    )
+    return list(product(*choices))
+
+
+def _ends(start: int, length: int) -> int:
+    return END_OF_TIME if length == 0 else start + length
+
+
+@cache
+def _drawn_elements(schema: Schema, lengths: tuple[int, ...]) -> SearchStrategy[list[Element]]:
+    # One draw an element, from a list of all there could be, is much faster than one a part.
+    intervals = [(start, _ends(start, n)) for start in range(LAST) for n in lengths]
+    moments = st.tuples(st.sampled_from(_rows(schema)), st.sampled_from(intervals))
+    return st.lists(moments.map(lambda m: Element(m[0], *m[1])), max_size=14)
+
+
+_CHANCES: SearchStrategy[Random] = st.integers(0, 2**32).map(Random)
+
+
+@st.composite
+def schedules(
+    draw: DrawFn,
+    *schemas: Schema,
+    lengths: tuple[int, ...] = (1, 1, 2, 3, 4, 7, 0),
+    rows: Mapping[int, SearchStrategy[Row]] | None = None,
+) -> Schedule:
+    """Schedules for an operator with these inputs.
+
+    Args:
+        draw: Given by Hypothesis.
+        schemas: The schema of each port.
+        lengths: How long elements may be valid; 0 is for ever. ``(1,)`` gives a stream of instants.
+        rows: The rows that may come in at a port, if not those of the few values of each type.
+    """
+    ports = [
+        draw(_drawn_elements(schema, lengths))
+        if rows is None or port not in rows
+        else draw(st.lists(_elements(rows[port], lengths), max_size=14))
+        for port, schema in enumerate(schemas)
+    ]
+    watermarks = sorted(draw(st.lists(st.integers(0, LAST + 8), max_size=8)))
+    return Schedule(schemas, _events(ports, watermarks, draw(_CHANCES)))
+
+
+def _elements(rows: SearchStrategy[Row], lengths: tuple[int, ...]) -> SearchStrategy[Element]:
+    build: Callable[[Row, int, int], Element] = lambda row, start, n: Element(  # noqa: E731
+        row, start, _ends(start, n)
+    )
+    return st.builds(build, rows, st.integers(0, LAST - 1), st.sampled_from(lengths))
+
+
+def _events(
+    ports: Sequence[Sequence[Element]], watermarks: Sequence[int], chance: Random
+) -> tuple[Event, ...]:
+    """The elements, each some time before a watermark passes its start, in batches at random."""
+    slots: list[list[tuple[int, Element]]] = [[] for _ in range(len(watermarks) + 1)]
+    for port, elements in enumerate(ports):
+        for element in elements:
+            latest = sum(watermark <= element.start for watermark in watermarks)
+            # Half of the elements come as late as they may.
+            slot = latest if chance.random() < 0.5 else chance.randint(0, latest)
+            slots[slot].append((port, element))
+    events: list[Event] = []
+    for i, arrivals in enumerate(slots):
+        chance.shuffle(arrivals)
+        events += _batches(arrivals, len(ports), chance)
+        if i < len(watermarks):
+            events.append(Advance(watermarks[i]))
+    return tuple(events)
+
+
+def _batches(
+    arrivals: Sequence[tuple[int, Element]], ports: int, chance: Random
+) -> Iterable[Arrive]:
+    left = list(arrivals)
+    while left or chance.random() < 0.1:
+        port = chance.randrange(ports)
+        size = chance.choice((0, 1, 1, 2, 5, len(left)))
+        taken = [e for p, e in left if p == port][:size]
+        for element in taken:
+            left.remove((port, element))
+        if taken or chance.random() < 0.2:
+            yield Arrive(port, tuple(taken))
