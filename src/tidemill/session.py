@@ -1,23 +1,28 @@
-"""The session: where people register streams and queries.
+"""The session: where people register streams and queries, run them and read the answers.
 
-It wires the stages (parse, bind, catalog) and owns no logic of its own.
+It wires the stages (parse, bind, optimize, run) and owns no logic of its own.
 
+>>> import polars as pl
 >>> import tidemill
 >>> session = tidemill.connect()
->>> _ = session.sql('''
-...     CREATE STREAM bid (auction BIGINT, price DOUBLE, at TIMESTAMP)
-...       SOURCE parquet(path => 'data/bids') ORDERED BY at;
+>>> session.put("bids", pl.DataFrame({"auction": [7, 7, 8], "price": [5.0, 9.0, 4.0],
+...                                   "at": [1, 3, 4]}))
+>>> session.sql('''
+...     CREATE STREAM bid (auction BIGINT, price DOUBLE, at BIGINT)
+...       SOURCE memory('bids') ORDERED BY at
 ... ''')
->>> print(session.sql("EXPLAIN SELECT MAX(price) FROM bid [RANGE 10 MINUTES] WHERE auction = 7"))
-Aggregate max(price)
-  Filter auction = 7
-    Window range=10m
-      Source bid
+>>> query = session.sql('''
+...     SELECT auction, MAX(price) AS highest FROM bid [RANGE 10] GROUP BY auction
+... ''')
+>>> session.run()
+>>> print(query.results().rows())
+[(7, 5.0, 1, 3), (7, 9.0, 3, 13), (8, 4.0, 4, 14)]
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import datetime
 from typing import TYPE_CHECKING, TypeAlias, assert_never
 
 import polars as pl
@@ -27,7 +32,7 @@ from tidemill.binder.definitions import define, plan_query
 from tidemill.catalog.catalog import Catalog
 from tidemill.catalog.entries import QueryEntry
 from tidemill.catalog.listing import describe_entry, show
-from tidemill.errors import PlanError, TidemillError
+from tidemill.errors import PlanError, RunError, TidemillError, suggestion
 from tidemill.lang.parse import parse_script
 from tidemill.lang.statements import (
     CreateDerivedStream,
@@ -43,6 +48,12 @@ from tidemill.lang.statements import (
     Show,
     Statement,
 )
+from tidemill.model.time import from_datetime
+from tidemill.optimizer.explain_physical import explain_physical
+from tidemill.optimizer.implement import implement
+from tidemill.optimizer.rewrite import optimize, rewrite
+from tidemill.optimizer.trace import trace_text
+from tidemill.runtime.local.job import Job, Settings
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -52,6 +63,7 @@ if TYPE_CHECKING:
     from tidemill.catalog.listing import Listing
     from tidemill.errors import Span
     from tidemill.model.schema import Schema
+    from tidemill.runtime.local.answers import Answer
 
 __all__ = ["Query", "Session", "connect"]
 
@@ -62,6 +74,7 @@ class Query:
 
     name: str
     plan: Plan
+    session: Session = field(compare=False)
 
     def __repr__(self) -> str:
         columns = ", ".join(f"{field.name} {field.type}" for field in self.schema)
@@ -76,27 +89,72 @@ class Query:
         """The logical plan as text."""
         return explain(self.plan)
 
+    def results(self) -> pl.DataFrame:
+        """The answer in interval form: its columns, and ``start`` and ``end`` in microseconds.
+
+        Raises:
+            RunError: The query has not been run.
+        """
+        return self.session.answer(self.name).results()
+
+    def changes(self) -> pl.DataFrame:
+        """The answer in signed form: its columns, ``time`` and ``sign``, in the order of time.
+
+        Raises:
+            RunError: The query has not been run.
+        """
+        return self.session.answer(self.name).changes()
+
+    def snapshot(self, at: int | datetime) -> pl.DataFrame:
+        """The rows that are valid at an instant, given in microseconds or as a calendar time.
+
+        Raises:
+            RunError: The query has not been run.
+        """
+        time = from_datetime(at) if isinstance(at, datetime) else at
+        return self.session.answer(self.name).snapshot(time)
+
 
 Result: TypeAlias = Query | pl.DataFrame | str | None
 """What a statement gives back: a query, a table (SHOW, DESCRIBE), a text (EXPLAIN) or nothing."""
 
 
-def connect(*, unbounded_state: bool = False) -> Session:
+def connect(
+    *,
+    engine: str = "local",
+    partitions: int = 1,
+    optimize: bool = True,
+    unbounded_state: bool = False,
+) -> Session:
     """A new session with an empty catalog.
 
     Args:
+        engine: Where queries run; this version has ``"local"``, this process.
+        partitions: How many partitions state is kept in; the answers are the same.
+        optimize: Whether plans are rewritten before they run; the answers are the same.
         unbounded_state: Accept queries whose state can grow without bound, such as a join of two
             streams for ever.
+
+    Raises:
+        PlanError: There is no such engine, or not at least one partition.
     """
-    return Session(unbounded_state=unbounded_state)
+    if engine != "local":
+        raise PlanError(f'there is no engine "{engine}"', hint='this version has engine="local"')
+    if partitions < 1:
+        raise PlanError("there must be at least one partition", hint="write partitions=1")
+    settings = Settings(partitions=partitions, optimized=optimize)
+    return Session(settings, unbounded_state=unbounded_state)
 
 
 class Session:
-    """A catalog, and the statements that change it."""
+    """A catalog, the statements that change it, and the answers of its queries."""
 
-    def __init__(self, *, unbounded_state: bool = False) -> None:
+    def __init__(self, settings: Settings | None = None, *, unbounded_state: bool = False) -> None:
+        self._settings = settings or Settings()
         self._unbounded_state = unbounded_state
         self._catalog = Catalog()
+        self._memory: dict[str, pl.DataFrame] = {}
+        self._job: Job | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -113,6 +171,69 @@ class Session:
     def catalog(self) -> Catalog:
         """What is registered now."""
         return self._catalog
+
+    def put(self, name: str, frame: pl.DataFrame) -> None:
+        """Keep a frame in memory, for streams and relations with ``SOURCE memory('name')``."""
+        self._memory[name] = frame
+
+    def run(self) -> None:
+        """Process everything the sources hold, to the end of the streams, for all queries.
+
+        Each run begins at the beginning; answers of an earlier run are replaced.
+
+        Raises:
+            RunError: A source or a sink cannot be read or written.
+        """
+        job = Job(self._catalog, dict(self._memory), self._settings)
+        job.run()
+        self._job = job
+
+    def refused(self) -> pl.DataFrame:
+        """How many rows of each stream the last run did not take, and why.
+
+        Raises:
+            RunError: Nothing has been run.
+        """
+        rows = [
+            (name, reason, count)
+            for name, ingest in sorted(self._finished().ingests.items())
+            for reason, count in sorted(ingest.refused.items())
+        ]
+        types = {"stream": pl.String, "reason": pl.String, "rows": pl.Int64}
+        return pl.DataFrame(rows, schema=types, orient="row")
+
+    def quarantine(self, stream: str) -> pl.DataFrame:
+        """The rows of a stream with LATE QUARANTINE that were not taken, with the reason.
+
+        Raises:
+            RunError: Nothing has been run, or no query reads the stream.
+        """
+        ingests = self._finished().ingests
+        found = next((i for name, i in ingests.items() if name.lower() == stream.lower()), None)
+        if found is None:
+            raise RunError(
+                f'no query has read a stream "{stream}"',
+                hint=suggestion(stream, ingests, what="streams"),
+            )
+        return found.kept_aside()
+
+    def answer(self, query: str) -> Answer:
+        """What a query gave in the last run.
+
+        Raises:
+            RunError: It has not been run.
+        """
+        answers = self._finished().answers
+        if query not in answers:
+            raise RunError(
+                f'query "{query}" was not there in the last run', hint="call session.run() again"
+            )
+        return answers[query]
+
+    def _finished(self) -> Job:
+        if self._job is None:
+            raise RunError("nothing has been run yet", hint="call session.run()")
+        return self._job
 
     def sql(self, text: str) -> Result:
         """Carry out one or more statements; the result is that of the last one.
@@ -149,7 +270,7 @@ class Session:
                 assert isinstance(entry, QueryEntry), "these define queries"
                 named = statement.name.span if isinstance(statement, CreateQuery) else None
                 self._catalog = self._catalog.added(entry, span=named)
-                return Query(entry.name, entry.plan)
+                return Query(entry.name, entry.plan, self)
             case Drop(kind, name, if_exists):
                 if not (if_exists and self._catalog.is_free(name.text, kind)):
                     self._catalog = self._catalog.dropped(name, kind)
@@ -159,15 +280,29 @@ class Session:
             case Describe(name):
                 return _frame(describe_entry(self._catalog.get(name)))
             case Explain(mode, query):
-                if mode is not ExplainMode.LOGICAL:
-                    raise PlanError(
-                        f"EXPLAIN {mode.value} needs an engine, and this version has none yet",
-                        span=span,
-                        hint="EXPLAIN LOGICAL shows what the query means",
-                    )
-                return explain(plan_query(query, self._catalog, allow_unbounded=True)[0])
+                plan, _ = plan_query(query, self._catalog, allow_unbounded=True)
+                return _explained(mode, plan, span)
             case _:
                 assert_never(statement)
+
+
+def _explained(mode: ExplainMode, plan: Plan, span: Span) -> str:
+    """One of the forms of a query as text."""
+    match mode:
+        case ExplainMode.LOGICAL:
+            return explain(plan)
+        case ExplainMode.TRACE:
+            return trace_text(rewrite(plan).steps)
+        case ExplainMode.PHYSICAL:
+            return explain_physical(implement(optimize(plan)))
+        case ExplainMode.STAGES:
+            raise PlanError(
+                "EXPLAIN STAGES needs a cluster, and this version runs in one process",
+                span=span,
+                hint="EXPLAIN PHYSICAL shows the exchanges",
+            )
+        case _:
+            assert_never(mode)
 
 
 def _which(number: int, statements: int) -> str | None:

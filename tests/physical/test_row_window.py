@@ -109,6 +109,11 @@ def test_a_cut_element_that_leaves_at_the_cut_has_nothing_left() -> None:
     assert_stream(output, "a[1,4) b[4,inf)")
 
 
+def test_a_cut_element_keeps_its_place_in_the_window() -> None:
+    output = run(window(2, delay=3), arriving("a@1", "b@4", 5, "c@6", 7, "d@8"), ids=True)
+    assert_stream(output, "a[1,5) a[5,6) b[4,8) c[6,inf) d[8,inf)")
+
+
 @pytest.mark.parametrize("delay", [None, 0, 1, 5, 100])
 def test_every_delay_gives_the_same_snapshots(delay: int | None) -> None:
     plain = run(window(2, by=True), one_by_one(P3), ids=True)

@@ -15,7 +15,7 @@ import polars as pl
 
 from tidemill.engine.engine import Flow
 from tidemill.lang.statements import LatePolicy
-from tidemill.model.batch import END, ID, START, TIME_TYPE
+from tidemill.model.batch import END, ID, START, TIME_TYPE, polars_schema
 from tidemill.model.time import END_OF_TIME, Time
 
 if TYPE_CHECKING:
@@ -74,6 +74,11 @@ class Ingest:
         self.watermark = END_OF_TIME
         return Flow([], END_OF_TIME)
 
+    def kept_aside(self) -> pl.DataFrame:
+        """The rows that were not taken, with the reason, if the stream keeps them."""
+        types = {**polars_schema(self.stream.schema), REASON: pl.String()}
+        return pl.concat([pl.DataFrame(schema=types), *self.quarantine])
+
     def _timed(self, frame: pl.DataFrame, arrival: Time) -> Batch:
         column = self.stream.time_column
         start = (
@@ -106,7 +111,5 @@ def relation_flow(relation: RelationEntry, frame: pl.DataFrame) -> Flow:
         start = pl.max_horizontal(pl.col(validity.start).cast(TIME_TYPE).fill_null(0), start)
         if validity.end is not None:
             end = pl.col(validity.end).cast(TIME_TYPE).fill_null(END_OF_TIME)
-    timed = frame.select(relation.schema.names).with_columns(
-        start.alias(START), end.alias(END)
-    )
+    timed = frame.select(relation.schema.names).with_columns(start.alias(START), end.alias(END))
     return Flow([timed.filter(pl.col(START) < pl.col(END))], END_OF_TIME)

@@ -1,0 +1,104 @@
+"""The text of a physical plan: one line an operator, with what it remembers and where rows meet."""
+
+from __future__ import annotations
+
+from dataclasses import fields, is_dataclass
+from typing import TYPE_CHECKING, assert_never
+
+from tidemill.algebra.expr import Call, Case, Cast, Column, Literal, Named
+from tidemill.algebra.plan import NamedAggregate
+from tidemill.algebra.text import aggregate_text, expr_text, name_text
+from tidemill.physical.plan import Apply, Exchange, Input, PhysicalPlan, fingerprint, inputs
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tidemill.physical.operator import Operator
+
+__all__ = ["explain_physical"]
+
+
+def explain_physical(plan: PhysicalPlan) -> str:
+    """The plan as text; a part used in several places is shown once, with a number."""
+    uses: dict[str, int] = {}
+
+    def count(part: PhysicalPlan) -> None:
+        name = fingerprint(part)
+        uses[name] = uses.get(name, 0) + 1
+        if uses[name] == 1:
+            for below in inputs(part):
+                count(below)
+
+    count(plan)
+    numbers: dict[str, int] = {}
+
+    def lines(part: PhysicalPlan, depth: int) -> Iterator[str]:
+        indent, name = "  " * depth, fingerprint(part)
+        if name in numbers:
+            yield f"{indent}see [{numbers[name]}]"
+            return
+        label = ""
+        if uses[name] > 1 and inputs(part):
+            numbers[name] = len(numbers) + 1
+            label = f"[{numbers[name]}] "
+        yield f"{indent}{label}{_describe(part)}"
+        for below in inputs(part):
+            yield from lines(below, depth + 1)
+
+    return "\n".join(lines(plan, 0))
+
+
+def _describe(part: PhysicalPlan) -> str:
+    match part:
+        case Input(name):
+            return f"Input {name_text(name)}"
+        case Exchange(_, ()):
+            return "Exchange to one partition"
+        case Exchange(_, keys):
+            return f"Exchange by {', '.join(map(expr_text, keys))}"
+        case Apply(operator):
+            return _operator(operator)
+        case _:
+            assert_never(part)
+
+
+def _operator(operator: Operator) -> str:
+    """The operator, its parameters, its form, and the tables it keeps."""
+    tables = operator.new_state().tables
+    state = f"  state: {', '.join(tables)}" if tables else ""
+    return f"interval.{type(operator).__name__}{_parameters(operator)}{state}"
+
+
+def _parameters(operator: object) -> str:
+    assert is_dataclass(operator), "operators are dataclasses"
+    shown = []
+    for field in fields(operator):
+        value = getattr(operator, field.name)
+        if not field.repr or field.name in _SCHEMAS:
+            continue
+        text = _text(value)
+        if text:
+            shown.append(f"{field.name}={text}")
+    return f"({', '.join(shown)})" if shown else ""
+
+
+_SCHEMAS = frozenset(
+    {"schema", "input_schema", "input", "inputs", "left", "right", "names", "right_names"}
+)
+
+
+def _text(value: object) -> str:
+    match value:
+        case Call() | Case() | Cast() | Column() | Literal():
+            return expr_text(value)
+        case Named(name, expr):
+            text = expr_text(expr)
+            return text if text == name_text(name) else f"{text} AS {name_text(name)}"
+        case NamedAggregate(_, call):
+            return aggregate_text(call)
+        case tuple():
+            return f"[{', '.join(map(_text, value))}]" if value else ""
+        case None | False:
+            return ""
+        case _:
+            return str(getattr(value, "value", value))
