@@ -1,14 +1,14 @@
 """Whole plans on the engine: the answer is that of the reference, however the input is cut.
 
-Drawn are a plan, inputs, the step in which each element arrives, watermarks that keep their promise,
-and the number of partitions.
+Drawn are a plan, inputs, the step in which each element arrives, watermarks that keep their
+promise, and the number of partitions.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import polars as pl
 from hypothesis import given, reject
@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from laws.catalogue import HORIZON, SOURCES, Inputs, P, R, inputs
 from laws.strategies import plans
+from local import element_batch
 from tidemill.algebra.explain import explain
 from tidemill.algebra.tree import share
 from tidemill.catalog.entries import RelationEntry
@@ -24,7 +25,7 @@ from tidemill.engine.fragments import build_graph
 from tidemill.engine.ingest import relation_flow
 from tidemill.errors import PlanError
 from tidemill.lang.statements import ConnectorCall, Name
-from tidemill.model.batch import END, ID, START, polars_schema
+from tidemill.model.batch import END, START, polars_schema
 from tidemill.model.time import END_OF_TIME, Time
 from tidemill.optimizer.implement import implement
 from tidemill.physical.plan import Input
@@ -39,17 +40,21 @@ if TYPE_CHECKING:
     from tidemill.model.schema import Schema
 
 
+Step: TypeAlias = "dict[str, tuple[tuple[Element, ...], int]]"
+"""For each stream the elements that arrive, and the watermark after them."""
+
+
 @dataclass(frozen=True)
 class Arrival:
-    """What arrives in each step: for each stream the elements, and the watermark after them."""
+    """What arrives in each step."""
 
-    steps: tuple[dict[str, tuple[tuple[Element, ...], int]], ...]
+    steps: tuple[Step, ...]
 
 
 @st.composite
 def arrivals(draw: DrawFn, given_inputs: Inputs) -> Arrival:
     count = draw(st.integers(1, 4))
-    steps: list[dict[str, tuple[tuple[Element, ...], int]]] = [{} for _ in range(count)]
+    steps: list[Step] = [{} for _ in range(count)]
     for source in SOURCES:
         elements = given_inputs.streams[source.name]
         placed = [(draw(st.integers(0, count - 1)), e) for e in draw(st.permutations(elements))]
@@ -60,12 +65,6 @@ def arrivals(draw: DrawFn, given_inputs: Inputs) -> Arrival:
             watermark = draw(st.integers(min(watermark, most), most))
             step[source.name] = (tuple(e for n, e in placed if n == number), watermark)
     return Arrival(tuple(steps))
-
-
-def batch(schema: Schema, elements: tuple[Element, ...]) -> Batch:
-    rows = [(*e.row, e.time, e.time + 1, e.id) for e in elements]
-    types = {**polars_schema(schema), START: pl.Int64(), END: pl.Int64(), ID: pl.Int64()}
-    return pl.DataFrame(rows, schema=types, orient="row")
 
 
 def relation_inputs(content: Inputs) -> dict[str, Flow]:
@@ -88,10 +87,10 @@ def answer(plan: Plan, content: Inputs, arrival: Arrival, partitions: int) -> li
     schemas = {source.name: source.schema for source in SOURCES}
     relations = relation_inputs(content)
     out: list[Batch] = []
-    ends = {source.name: ((), END_OF_TIME) for source in SOURCES}
+    ends: Step = {source.name: ((), END_OF_TIME) for source in SOURCES}
     for number, step in enumerate([*arrival.steps, ends]):
         flows = {
-            name: Flow([batch(schemas[name], elements)], Time(watermark))
+            name: Flow([element_batch(schemas[name], elements)], Time(watermark))
             for name, (elements, watermark) in step.items()
         }
         for name, flow in relations.items():

@@ -86,6 +86,9 @@ def implement(plan: Plan) -> PhysicalPlan:
             done[id(node)] = _implement(node, visit)
         return done[id(node)]
 
+    if isinstance(plan, Rstream):
+        # As an answer, the last piece of what never ends may be one element.
+        return apply_to(interval.Rstream(plan.schema), visit(plan.input)).plan
     return visit(plan).plan
 
 
@@ -109,6 +112,7 @@ def _implement(plan: Plan, visit: Callable[[Plan], Placed]) -> Placed:
             change = Change.INSERTED if isinstance(plan, Istream) else Change.DELETED
             return apply_to(interval.Changes(change, plan.schema), below)
         case Rstream(input_):
+            # Below a window every instant must be an element of its own, to the end of time.
             return apply_to(interval.Rstream(plan.schema, must_cut=True), visit(input_))
         case Union(left, right):
             return union_rows(plan.schema, visit(left), visit(right))
