@@ -79,8 +79,10 @@ def relation_inputs(content: Inputs) -> dict[str, Flow]:
     return flows
 
 
-def answer(plan: Plan, content: Inputs, arrival: Arrival, partitions: int) -> list[Batch]:
-    """Everything the engine emits for a plan."""
+def answer(
+    plan: Plan, content: Inputs, arrival: Arrival, partitions: int, *, reload: bool
+) -> list[Batch]:
+    """Everything the engine emits for a plan; its state is saved and loaded between steps."""
     graph = build_graph({"q": implement(plan)})
     runner = LocalRunner(graph, partitions=partitions)
     wanted = {input_.name for input_ in graph.inputs}
@@ -96,12 +98,23 @@ def answer(plan: Plan, content: Inputs, arrival: Arrival, partitions: int) -> li
         for name, flow in relations.items():
             flows[name] = flow if number == 0 else Flow([], END_OF_TIME)
         out += runner.step({name: flows[name] for name in wanted})["q"]
+        if reload:
+            runner = reloaded(runner)
     for engines in runner.engines:
         for engine in engines:
             for node in engine.fragment.nodes:
                 rows = engine.states[node.name].rows()
                 assert rows == 0, f"{node.apply.operator} remembers {rows} rows after the end"
     return out
+
+
+def reloaded(runner: LocalRunner) -> LocalRunner:
+    """A new runner that goes on where the old one stopped."""
+    fresh = LocalRunner(runner.graph, partitions=runner.partitions)
+    for old_stage, new_stage in zip(runner.engines, fresh.engines, strict=True):
+        for old, new in zip(old_stage, new_stage, strict=True):
+            new.load(old.save())
+    return fresh
 
 
 def snapshot(batches: list[Batch], schema: Schema, time: int) -> Bag:
@@ -112,14 +125,20 @@ def snapshot(batches: list[Batch], schema: Schema, time: int) -> Bag:
     return bag
 
 
-@given(data=st.data(), plan=plans(), content=inputs(), partitions=st.integers(1, 4))
+@given(
+    data=st.data(),
+    plan=plans(),
+    content=inputs(),
+    partitions=st.integers(1, 4),
+    reload=st.booleans(),
+)
 def test_the_engine_gives_the_answer_of_the_reference(
-    data: st.DataObject, plan: Plan, content: Inputs, partitions: int
+    data: st.DataObject, plan: Plan, content: Inputs, partitions: int, *, reload: bool
 ) -> None:
     plan = share(plan)
     arrival = data.draw(arrivals(content))
     try:
-        out = answer(plan, content, arrival, partitions)
+        out = answer(plan, content, arrival, partitions, reload=reload)
     except PlanError:
         reject()  # a window over rows that never end has no finite answer
     reference = content.reference()

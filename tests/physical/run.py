@@ -23,6 +23,7 @@ from tidemill.algebra.values import NAN
 from tidemill.model.batch import END, ID, START, TIME_TYPE, polars_schema
 from tidemill.model.time import END_OF_TIME, Time
 from tidemill.model.types import BIGINT, BOOLEAN, DOUBLE, INTEGER, VARCHAR, DataType
+from tidemill.physical.state.saved import load_state, save_state
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -189,10 +190,9 @@ def run(
 def saved_and_loaded(operator: Operator, state: State) -> State:
     """A new state with the same tables and numbers."""
     fresh = operator.new_state()
-    assert fresh.tables.keys() == state.tables.keys(), "the tables are those of a new state"
-    for name, table in state.tables.items():
-        fresh.tables[name].insert(table.all())
-    fresh.numbers.update(state.numbers)
+    saved = save_state(state)
+    load_state(fresh, saved)
+    assert save_state(fresh) == saved, "what was saved and loaded is saved alike"
     return fresh
 
 

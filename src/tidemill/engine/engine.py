@@ -12,15 +12,20 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 from tidemill.model.time import END_OF_TIME, Time
+from tidemill.physical.operator import State
+from tidemill.physical.state.saved import load_state, save_state
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from tidemill.engine.fragments import Fragment, Node
     from tidemill.model.batch import Batch
-    from tidemill.physical.operator import State
+    from tidemill.physical.state.saved import Saved
 
 __all__ = ["Engine", "Flow", "Metrics"]
+
+
+_WATERMARK = "@watermark"
 
 
 @dataclass(slots=True)
@@ -59,6 +64,22 @@ class Engine:
         for node in self.fragment.nodes:
             flows[node.name] = self._run(node, [flows[name] for name in node.reads])
         return {channel.name: flows[channel.source] for channel in self.fragment.writes}
+
+    def save(self) -> dict[str, Saved]:
+        """The state of every operator by fingerprint, and how far time has come."""
+        return {
+            name: save_state(
+                State(state.tables, {**state.numbers, _WATERMARK: self.watermarks[name]})
+            )
+            for name, state in self.states.items()
+        }
+
+    def load(self, saved: Mapping[str, Saved]) -> None:
+        """Go on where another engine stopped; operators it did not have begin empty."""
+        for name, state in self.states.items():
+            if name in saved:
+                load_state(state, saved[name])
+                self.watermarks[name] = Time(state.numbers.pop(_WATERMARK))
 
     def measure(self) -> dict[str, Metrics]:
         """What each operator has done, and how much it remembers now."""

@@ -35,6 +35,7 @@ _MOMENT = (
 _TRUE, _FALSE = ["true", "t", "yes", "y", "1"], ["false", "f", "no", "n", "0"]
 _EXACT_DIGITS, _EXACT_SCALE = 15, 22
 _FAR = 10**6
+_LEAST_WITHOUT_EXPONENT = 1e-4
 
 
 def compile_cast(cast: Cast, x: pl.Expr) -> pl.Expr:
@@ -166,13 +167,20 @@ def _to_text(x: pl.Expr, source: DataType) -> pl.Expr:
 
 def _double_text(x: pl.Expr) -> pl.Expr:
     """As Python writes it: an exponent below 0.0001, and of two digits at least."""
-    return (
-        x.cast(pl.String)
-        .str.replace(r"^(-?)0\.0000([1-9])$", "${1}${2}e-05")
-        .str.replace(r"^(-?)0\.0000([1-9])([0-9]+)$", "${1}${2}.${3}e-05")
-        .str.replace(r"e-([0-9])$", "e-0${1}")
-        .str.replace("NaN", "nan", literal=True)
-    )
+
+    def corrected(x: pl.Expr, text: pl.Expr) -> pl.Expr:
+        small = x.abs() < _LEAST_WITHOUT_EXPONENT
+        with_exponent = (
+            pl.when(small)  # NULL for the others: there is nothing to be searched
+            .then(text)
+            .str.replace(r"^(-?)0\.0000([1-9])$", "${1}${2}e-05")
+            .str.replace(r"^(-?)0\.0000([1-9])([0-9]+)$", "${1}${2}.${3}e-05")
+            .str.replace(r"e-([0-9])$", "e-0${1}")
+        )
+        number = pl.when(small).then(with_exponent).otherwise(text)
+        return pl.when(x.is_nan()).then(pl.lit("nan")).otherwise(number)
+
+    return let(x, body=lambda y: let(y, y.cast(pl.String), body=corrected))
 
 
 def _to_moment(x: pl.Expr) -> pl.Expr:

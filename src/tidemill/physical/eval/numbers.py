@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from tidemill.algebra.expr import Literal
 from tidemill.model.types import Kind
 from tidemill.physical.eval.binding import constant, int128, let, whole
 from tidemill.physical.eval.decimals import (
@@ -87,7 +88,13 @@ def _rest(a: pl.Expr, b: pl.Expr) -> pl.Expr:
 def _modulo(call: Call, arguments: tuple[pl.Expr, ...]) -> pl.Expr:
     if call.type.kind is Kind.DOUBLE:
         return let(*arguments, body=remainder)
-    return _arithmetic(lambda a, b: let(a, b, body=_rest))(call, arguments)
+    # No wider type: Polars wraps around, and the least integer modulo -1 is 0 for all that.
+    digits = [x.to_physical() for x in arguments]
+    if isinstance(call.arguments[1], Literal):
+        result = let(digits[0], body=lambda a: _rest(a, digits[1]))
+    else:
+        result = let(*digits, body=_rest)
+    return from_digits(result, call.type) if call.type.kind is Kind.DECIMAL else result
 
 
 @cache

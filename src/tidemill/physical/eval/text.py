@@ -132,6 +132,21 @@ def _copies(text: pl.Expr, count: pl.Expr) -> pl.Expr:
     return text.repeat_by(count.cast(pl.UInt32)).list.join("")
 
 
+def _pad(*, left: bool) -> Compiler:
+    def compile_(call: Call, arguments: tuple[pl.Expr, ...]) -> pl.Expr:
+        match call.arguments:
+            case (_, Literal(int() as length), Literal(str() as pad)) if (
+                len(pad) == 1 and 0 <= length <= LONGEST
+            ):
+                text = arguments[0].str
+                filled = text.pad_start(length, pad) if left else text.pad_end(length, pad)
+                return filled.str.head(length)
+            case _:
+                return let(*arguments, body=_padded(left=left))
+
+    return compile_
+
+
 def _padded(*, left: bool) -> Callable[..., pl.Expr]:
     def padded(text: pl.Expr, length: pl.Expr, pad: pl.Expr) -> pl.Expr:
         return let(text, pad, length, length - _length(text), _length(pad), body=filled)
@@ -159,8 +174,11 @@ def _split_part(text: pl.Expr, separator: pl.Expr, index: pl.Expr) -> pl.Expr:
 
 
 def _reverse(text: pl.Expr) -> pl.Expr:
-    # Polars' own keeps combined characters together.
-    return text.str.extract_all(_CHARACTERS).list.reverse().list.join("")
+    """Polars' own keeps combined characters together, and in ASCII those of a line end."""
+    simple = (text.str.len_bytes() == text.str.len_chars()) & ~text.str.contains("\r", literal=True)
+    others = pl.when(~simple).then(text)
+    by_character = others.str.extract_all(_CHARACTERS).list.reverse().list.join("")
+    return pl.when(simple).then(text.str.reverse()).otherwise(by_character)
 
 
 def _ascii(text: pl.Expr) -> pl.Expr:
@@ -237,13 +255,13 @@ COMPILERS: dict[str, Compiler] = {
     "left": _two_texts(lambda text, count: text.str.head(_count(count))),
     "length": _of_text(_length),
     "lower": _of_text(lambda text: text.str.to_lowercase()),
-    "lpad": _bound(_padded(left=True)),
+    "lpad": _pad(left=True),
     "ltrim": _trim(lambda text, characters: text.str.strip_chars_start(characters)),
     "repeat": _bound(_repeated),
     "replace": _replace,
-    "reverse": _of_text(_reverse),
+    "reverse": _bound(_reverse),
     "right": _two_texts(lambda text, count: text.str.tail(_count(count))),
-    "rpad": _bound(_padded(left=False)),
+    "rpad": _pad(left=False),
     "rtrim": _trim(lambda text, characters: text.str.strip_chars_end(characters)),
     "split_part": _bound(_split_part),
     "starts_with": _two_texts(lambda text, search: text.str.starts_with(search)),

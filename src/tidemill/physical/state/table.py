@@ -12,7 +12,7 @@ each only once.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -20,7 +20,7 @@ import polars as pl
 from tidemill.model.batch import END
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping, Sequence
 
     from tidemill.model.time import Time
 
@@ -172,6 +172,26 @@ class Table:
     def clear(self) -> None:
         """Forget everything."""
         self._segments = []
+
+    def manifest(self) -> dict[str, object]:
+        """What, besides the segments, a table must know to go on: names and what is over."""
+        return {
+            "segments": [segment.name for segment in self._segments],
+            "next_name": self._next_name,
+            "floor": dict(self._floor),
+        }
+
+    def restore(self, manifest: Mapping[str, object], frames: Sequence[pl.DataFrame]) -> None:
+        """Go on where another table stopped, given its manifest and the rows of its segments."""
+        names, next_name, floor = (manifest[key] for key in ("segments", "next_name", "floor"))
+        assert isinstance(names, list), "a manifest lists the names of the segments"
+        assert isinstance(next_name, int), "a manifest says which name is next"
+        assert isinstance(floor, dict), "a manifest says what is over"
+        self._segments = [
+            replace(self._segment(frame.select(list(self._schema))), name=name)
+            for name, frame in zip(names, frames, strict=True)
+        ]
+        self._next_name, self._floor = next_name, dict(floor)
 
     def _alive(self, segment: Segment) -> pl.DataFrame:
         frame = segment.frame

@@ -1,0 +1,102 @@
+"""State tables behave like the bag of their rows, whatever their layout."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tidemill.model.batch import END, START
+from tidemill.model.time import Time
+from tidemill.physical.operator import State
+from tidemill.physical.state.saved import load_state, save_state
+from tidemill.physical.state.table import Table
+
+SCHEMA: dict[str, pl.DataType] = {"x": pl.Int64(), START: pl.Int64(), END: pl.Int64()}
+WIDTHS = [None, 5]
+
+
+def frame(rows: list[tuple[int, int, int]]) -> pl.DataFrame:
+    return pl.DataFrame(rows, schema=SCHEMA, orient="row")
+
+
+def table(width: int | None = None) -> Table:
+    return Table(SCHEMA, (START, END), expiry_width=width)
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_insert_extract_and_purge(width: int | None) -> None:
+    rows = table(width)
+    rows.insert(frame([(1, 0, 10), (2, 5, 12), (3, 7, 8)]))
+    assert rows.extract(START, Time(5)).rows() == [(1, 0, 10)]
+    rows.purge(END, Time(8))
+    assert (rows.rows(), rows.all().rows()) == (1, [(2, 5, 12)])
+
+
+def test_whole_segments_are_dropped_without_being_read() -> None:
+    rows = table()
+    rows.insert(frame([(1, 0, 10)]))
+    rows.insert(frame([(2, 0, 20)]))
+    rows.purge(END, Time(10))
+    assert [segment.name for segment in rows.segments()] == [1]
+
+
+def test_a_layout_by_expiry_keeps_rows_that_expire_together_together() -> None:
+    rows = table(5)
+    rows.insert(frame([(1, 0, 4), (2, 0, 13), (3, 1, 3), (4, 1, 11)]))
+    assert [segment.frame["x"].to_list() for segment in rows.segments()] == [[1, 3], [2, 4]]
+
+
+def test_many_small_segments_become_few() -> None:
+    rows = table()
+    for number in range(100):
+        rows.insert(frame([(number, number, number + 1)]))
+    assert len(rows.segments()) < 20
+    assert rows.rows() == 100
+
+
+actions = st.lists(
+    st.one_of(
+        st.tuples(
+            st.just("insert"),
+            st.lists(st.tuples(st.integers(0, 3), st.integers(0, 9), st.integers(10, 19))),
+        ),
+        st.tuples(st.just("extract"), st.sampled_from([START, END]), st.integers(0, 20)),
+        st.tuples(st.just("purge"), st.just(END), st.integers(0, 20)),
+        st.tuples(st.just("reload")),
+    ),
+    max_size=12,
+)
+
+
+@given(steps=actions, width=st.sampled_from([None, 3]))
+def test_a_table_is_the_bag_of_its_rows(steps: list[tuple[object, ...]], width: int | None) -> None:
+    rows, model = table(width), Counter[tuple[int, ...]]()
+    floor = -1
+    for step in steps:
+        match step:
+            case ("insert", list(new)):
+                # What is inserted is never over already.
+                alive = [row for row in new if row[2] > floor]
+                rows.insert(frame(alive))
+                model.update(alive)
+            case ("extract", str(column), int(before)):
+                place = list(SCHEMA).index(column)
+                due = Counter({row: n for row, n in model.items() if row[place] < before})
+                assert Counter(rows.extract(column, Time(before)).rows()) == due
+                model -= due
+            case ("purge", str(column), int(time)):
+                floor = max(floor, time)
+                rows.purge(column, Time(time))
+                model = Counter({row: n for row, n in model.items() if row[2] > time})
+            case _:
+                fresh = table(width)
+                state = State({"t": fresh})
+                load_state(state, save_state(State({"t": rows})))
+                rows = fresh
+        assert Counter(rows.all().rows()) == model
+        assert rows.rows() == model.total()
+        assert rows.least(START) == min((row[1] for row in model), default=None)
