@@ -52,7 +52,7 @@ EXAMPLES = settings().max_examples
 FEW = settings(max_examples=EXAMPLES // 6)  # of many rows each
 DECIMALS = (decimal(5, 2), decimal(18, 0), decimal(38, 10), decimal(38, 38))
 TYPES = (BOOLEAN, INTEGER, BIGINT, *DECIMALS, DOUBLE, VARCHAR, DATE, TIMESTAMP)
-LETTERS = "aAbß ,.%_\\$\u0301éÉİıσΣς€😀\0\n\t٣²"
+LETTERS = "aAbß\r\n ,.%_\\$\u0301éÉİıσΣς€😀\0\n\t٣²"
 
 
 def wide(type_: DataType) -> st.SearchStrategy[Value]:

@@ -219,6 +219,7 @@ def test_what_is_not_in_a_list_with_null_is_unknown() -> None:
 
 
 def test_text_is_counted_in_code_points() -> None:
+    assert unary("reverse", VARCHAR, ["abc", "a\r\n"]) == ["cba", "\n\ra"]
     values: list[Value] = ["a\u0301b", "😀é", "", None]
     assert unary("length", VARCHAR, values) == [3, 2, 0, None]
     assert unary("reverse", VARCHAR, values) == ["b\u0301a", "é😀", "", None]
@@ -240,6 +241,12 @@ def test_a_text_is_padded_with_a_text() -> None:
     five, pad = Literal(5, BIGINT), text("xy")
     assert unary("lpad", VARCHAR, ["a", "abcdefg", ""], five, pad) == ["xyxya", "abcde", "xyxyx"]
     assert unary("rpad", VARCHAR, ["a"], five, pad) == ["axyxy"]
+    assert unary("lpad", VARCHAR, ["é", "abcdef", None], five, text("€")) == [
+        "€€€€é",
+        "abcde",
+        None,
+    ]
+    assert unary("rpad", VARCHAR, ["é", "abcdef"], Literal(2, BIGINT), text("0")) == ["é0", "ab"]
     assert unary("lpad", VARCHAR, ["a", "abcdef"], five, text("")) == [None, "abcde"]
     assert unary("lpad", VARCHAR, ["a"], Literal(2**40, BIGINT), pad) == [None]
     assert unary("repeat", VARCHAR, ["ab", ""], Literal(2**40, BIGINT)) == [None, ""]

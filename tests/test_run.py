@@ -1,0 +1,252 @@
+"""Running queries in this process: sources, late rows, sinks, and the three forms of an answer."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+import polars as pl
+import pytest
+
+import tidemill
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+BIDS = pl.DataFrame(
+    {"auction": [7, 8, 7, 7], "price": [5.0, 4.0, None, 9.0], "at": [1, 2, 3, 5]},
+    schema={"auction": pl.Int64, "price": pl.Float64, "at": pl.Int64},
+)
+COLUMNS = "(auction BIGINT, price DOUBLE, at BIGINT)"
+
+
+def session_with(source: str, clauses: str = "ORDERED BY at") -> tidemill.Session:
+    session = tidemill.connect()
+    session.sql(f"CREATE STREAM bid {COLUMNS} SOURCE {source} {clauses}")
+    return session
+
+
+def query(session: tidemill.Session, text: str) -> tidemill.Query:
+    registered = session.sql(text)
+    assert isinstance(registered, tidemill.Query)
+    return registered
+
+
+def memory(frame: pl.DataFrame = BIDS, clauses: str = "ORDERED BY at") -> tidemill.Session:
+    session = session_with("memory('bids')", clauses)
+    session.put("bids", frame)
+    return session
+
+
+def test_results_changes_and_snapshot_describe_one_answer() -> None:
+    session = memory()
+    highest = query(session, "SELECT auction, MAX(price) AS m FROM bid [RANGE 3] GROUP BY auction")
+    session.run()
+    assert highest.results().rows() == [
+        (7, 5.0, 1, 4),
+        (8, 4.0, 2, 5),
+        (7, None, 4, 5),
+        (7, 9.0, 5, 8),
+    ]
+    assert highest.results().columns == ["auction", "m", "start", "end"]
+    assert highest.changes().rows() == [
+        (7, 5.0, 1, 1),
+        (8, 4.0, 2, 1),
+        (7, 5.0, 4, -1),
+        (7, None, 4, 1),
+        (7, None, 5, -1),
+        (8, 4.0, 5, -1),
+        (7, 9.0, 5, 1),
+        (7, 9.0, 8, -1),
+    ]
+    assert highest.snapshot(4).rows() == [(7, None), (8, 4.0)]
+
+
+def test_time_can_be_a_calendar_time() -> None:
+    moments = BIDS.with_columns(pl.from_epoch("at", time_unit="s").cast(pl.Datetime("us")))
+    session = tidemill.connect()
+    session.put("bids", moments)
+    session.sql(
+        "CREATE STREAM bid (auction BIGINT, at TIMESTAMP) SOURCE memory('bids') ORDERED BY at"
+    )
+    count = query(session, "SELECT COUNT(*) AS n FROM bid [RANGE 2 SECONDS]")
+    session.run()
+    at = datetime(1970, 1, 1, 0, 0, 3)  # noqa: DTZ001 — timestamps carry no zone
+    assert count.snapshot(at).rows() == [(2,)]
+    assert count.snapshot(3_000_000).rows() == [(2,)]
+
+
+WRITERS: dict[str, Callable[[pl.DataFrame, Path], None]] = {
+    "parquet": lambda frame, path: frame.write_parquet(path),
+    "csv": lambda frame, path: frame.write_csv(path),
+    "json": lambda frame, path: frame.write_ndjson(path),
+}
+
+
+@pytest.mark.parametrize("kind", WRITERS)
+@pytest.mark.parametrize("files_per_batch", [1, 2])
+def test_files_of_a_directory_are_read_in_order(
+    tmp_path: Path, kind: str, files_per_batch: int
+) -> None:
+    WRITERS[kind](BIDS[:2], tmp_path / f"a.{kind}")
+    WRITERS[kind](BIDS[2:3], tmp_path / f"b.{kind}")
+    WRITERS[kind](BIDS[3:], tmp_path / f"c.{kind}")
+    session = session_with(f"{kind}(path => '{tmp_path}', files_per_batch => {files_per_batch})")
+    everything = query(session, "SELECT auction, price FROM bid")
+    session.run()
+    assert everything.results().rows() == [
+        (7, 5.0, 1, 2),
+        (8, 4.0, 2, 3),
+        (7, None, 3, 4),
+        (7, 9.0, 5, 6),
+    ]
+
+
+def test_rows_that_break_the_promise_are_counted_and_kept_aside(tmp_path: Path) -> None:
+    BIDS[3:].write_parquet(tmp_path / "a.parquet")
+    BIDS[:3].write_parquet(tmp_path / "b.parquet")
+    clauses = "ORDERED BY at WITHIN 3 LATE QUARANTINE"
+    session = session_with(f"parquet('{tmp_path}')", clauses)
+    everything = query(session, "SELECT at FROM bid")
+    session.run()
+    assert everything.results()["at"].to_list() == [2, 3, 5]
+    assert session.refused().rows() == [("bid", "late", 1)]
+    assert session.quarantine("BID").rows() == [(7, 5.0, 1, "late")]
+
+
+def test_rows_without_a_valid_time_are_counted_and_lose_nothing_else() -> None:
+    bad = BIDS.with_columns(pl.Series("at", [1, None, -3, 5]))
+    session = memory(bad)
+    everything = query(session, "SELECT at FROM bid")
+    session.run()
+    assert everything.results()["at"].to_list() == [1, 5]
+    assert session.refused().rows() == [
+        ("bid", "time is NULL", 1),
+        ("bid", "time is before 1970", 1),
+    ]
+    assert session.quarantine("bid").is_empty(), "LATE DROP keeps nothing"
+
+
+def test_a_relation_is_joined_at_every_instant() -> None:
+    session = memory()
+    session.put("names", pl.DataFrame({"id": [7], "name": ["lamp"], "since": [2], "until": [4]}))
+    session.sql(
+        "CREATE RELATION item (id BIGINT, name VARCHAR, since BIGINT, until BIGINT) "
+        "SOURCE memory('names') VALID FROM since TO until"
+    )
+    named = query(session, "SELECT name, at FROM bid [RANGE 10] JOIN item ON id = auction")
+    session.run()
+    assert named.results().rows() == [("lamp", 1, 2, 4), ("lamp", 3, 3, 4)]
+
+
+def test_a_parquet_sink_holds_the_answer_and_nothing_of_an_earlier_run(tmp_path: Path) -> None:
+    session = memory()
+    out = tmp_path / "out"
+    everything = query(
+        session, f"CREATE QUERY q INTO parquet(path => '{out}') AS SELECT at FROM bid [RANGE 2]"
+    )
+    session.run()
+    session.run()
+    written = pl.read_parquet(out / "*.parquet").sort("start")
+    assert written.rows() == everything.results().rows()
+
+
+def test_an_empty_stream_gives_an_empty_answer() -> None:
+    session = memory(BIDS.clear())
+    count = query(session, "SELECT COUNT(*) AS n FROM bid [RANGE 5]")
+    session.run()
+    assert count.results().rows() == []
+    assert count.changes().columns == ["n", "time", "sign"]
+
+
+def test_a_column_may_be_called_like_a_time_column() -> None:
+    session = memory()
+    renamed = query(session, 'SELECT at AS "start", auction AS "end" FROM bid WHERE at = 1')
+    session.run()
+    assert renamed.results().rows(named=True) == [{"start": 1, "end": 7, "start_": 1, "end_": 2}]
+
+
+def failure(session: tidemill.Session) -> str:
+    session.sql("SELECT * FROM bid")
+    with pytest.raises(tidemill.RunError) as caught:
+        session.run()
+    return str(caught.value)
+
+
+def test_a_missing_directory_is_named(tmp_path: Path) -> None:
+    text = failure(session_with(f"parquet('{tmp_path / 'nothing'}')"))
+    assert 'there is nothing to read for "bid"' in text
+
+
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    (tmp_path / "a.parquet").write_text("this is no Parquet")
+    text = failure(session_with(f"parquet('{tmp_path}')"))
+    assert f'file "{tmp_path / "a.parquet"}" cannot be read as parquet' in text
+
+
+def test_a_missing_column_is_named() -> None:
+    text = failure(memory(BIDS.rename({"price": "prize"})))
+    assert 'frame "bids" has no column "price"' in text
+    assert 'did you mean "prize"?' in text
+
+
+def test_a_column_of_another_type_is_named() -> None:
+    text = failure(memory(BIDS.with_columns(price=pl.lit("cheap"))))
+    assert 'column "price" of frame "bids" is String and not DOUBLE' in text
+
+
+def test_an_unknown_source_and_a_missing_frame_are_named() -> None:
+    assert 'did you mean "parquet"?' in failure(session_with("parqet('x')"))
+    assert 'there is no frame "bids" in memory' in failure(session_with("memory('bids')"))
+
+
+def test_nothing_can_be_read_before_it_has_run() -> None:
+    session = memory()
+    everything = query(session, "SELECT * FROM bid")
+    with pytest.raises(tidemill.RunError, match="nothing has been run yet"):
+        everything.results()
+    session.run()
+    later = query(session, "SELECT * FROM bid")
+    with pytest.raises(tidemill.RunError, match="was not there in the last run"):
+        later.results()
+
+
+def test_an_overflow_gives_null_and_stops_nothing() -> None:
+    session = memory()
+    huge = query(session, "SELECT at * 9223372036854775807 AS x, at FROM bid WHERE at < 3")
+    session.run()
+    assert huge.results().select("x", "at").rows() == [(9223372036854775807, 1), (None, 2)]
+
+
+def test_explain_physical_shows_operators_state_and_exchanges() -> None:
+    text = memory().sql("EXPLAIN PHYSICAL SELECT auction, SUM(price) FROM bid [RANGE 5] GROUP BY 1")
+    assert isinstance(text, str)
+    assert "Exchange by auction" in text
+    assert "interval.TimeWindow(size=5" in text
+    assert text.splitlines()[0].startswith("interval.Aggregate(keys=[auction]")
+
+
+def test_explain_trace_names_the_rules() -> None:
+    text = memory().sql("EXPLAIN TRACE SELECT auction FROM bid [RANGE 5] WHERE price > 1")
+    assert isinstance(text, str)
+    assert "push_filter_through_window" in text
+
+
+@pytest.mark.parametrize("optimize", [False, True])
+@pytest.mark.parametrize("partitions", [1, 4])
+def test_settings_do_not_show_in_the_answer(partitions: int, *, optimize: bool) -> None:
+    session = tidemill.connect(partitions=partitions, optimize=optimize)
+    session.sql(f"CREATE STREAM bid {COLUMNS} SOURCE memory('bids') ORDERED BY at")
+    session.put("bids", BIDS)
+    counts = query(session, "SELECT auction, COUNT(*) AS n FROM bid [ROWS 2] GROUP BY auction")
+    session.run()
+    assert counts.snapshot(2).rows() == [(7, 1), (8, 1)]
+    assert counts.snapshot(5).rows() == [(7, 2)]
+
+
+def test_an_engine_that_does_not_exist_is_refused() -> None:
+    with pytest.raises(tidemill.PlanError, match='there is no engine "flink"'):
+        tidemill.connect(engine="flink")
+    with pytest.raises(tidemill.PlanError, match="at least one partition"):
+        tidemill.connect(partitions=0)
