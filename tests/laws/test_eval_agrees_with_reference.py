@@ -77,7 +77,15 @@ def lengths(type_: DataType) -> st.SearchStrategy[Value]:
 
 
 def rows_of(*columns_: st.SearchStrategy[Value]) -> st.SearchStrategy[list[tuple[Value, ...]]]:
-    return st.lists(st.tuples(*columns_), min_size=0, max_size=40)
+    return st.lists(st.tuples(*columns_), min_size=0, max_size=40).map(_with_nulls)
+
+
+def _with_nulls(rows: list[tuple[Value, ...]]) -> list[tuple[Value, ...]]:
+    """The rows, and the first two with NULL in one place, or in all but one."""
+    places = range(len(rows[0])) if rows else ()
+    one = [tuple(v if i != n else None for i, v in enumerate(r)) for r in rows[:2] for n in places]
+    most = [tuple(v if i == n else None for i, v in enumerate(r)) for r in rows[:2] for n in places]
+    return rows + one + most
 
 
 def frame(types: Sequence[DataType], rows: Sequence[tuple[Value, ...]]) -> pl.DataFrame:

@@ -112,11 +112,13 @@ def test_the_rest_of_doubles_is_exact() -> None:
     assert binary("%", DOUBLE, *pairs) == [math.fmod(x, y) for x, y in pairs]
     assert binary("%", DOUBLE, (5.0, 0.0)) == [None]
     assert str(binary("%", DOUBLE, (INF, 2.0), (NAN, 1.0), (-4.0, 2.0))) == "[nan, nan, 0.0]"
+    assert binary("%", DOUBLE, (None, NAN), (NAN, None), (None, 1.0)) == [None, None, None]
 
 
 def test_there_is_one_zero() -> None:
     assert str(run(column(DOUBLE), (DOUBLE, [None, -0.0]))) == "[None, 0.0]"
     assert str(unary("neg", DOUBLE, [0.0])) == "[0.0]"
+    assert str(binary("-", DOUBLE, (0.0, None), (0.0, 0.0))) == "[None, 0.0]"
     assert str(binary("*", DOUBLE, (-1.0, 0.0))) == "[0.0]"
     assert str(run(cast(column(VARCHAR), DOUBLE), (VARCHAR, ["-0"]))) == "[0.0]"
 

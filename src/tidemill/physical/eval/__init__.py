@@ -33,10 +33,8 @@ _COMPILERS: dict[str, Compiler] = {
     **dates.COMPILERS,
 }
 
-_WITHOUT_NEGATIVE_ZERO = frozenset(
-    {"+", "-", "abs", "coalesce", "exp", "greatest", "least", "sqrt"}
-)
-"""Calls of DOUBLE that do not make -0.0 if their arguments are not."""
+_WITHOUT_NEGATIVE_ZERO = frozenset({"+", "abs", "coalesce", "exp", "greatest", "least", "sqrt"})
+"""Calls of DOUBLE that do not make -0.0 of other arguments; Polars' 0.0 - 0.0 may be -0.0."""
 
 
 def compile_expr(expr: Expr) -> pl.Expr:

@@ -36,7 +36,7 @@ def remainder(x: pl.Expr, y: pl.Expr) -> pl.Expr:
     finite = pl.when(x < 0).then(-size).otherwise(size)
     no_number = x.is_nan() | x.is_infinite() | y.is_nan()
     total = pl.when(no_number).then(pl.lit(math.nan)).otherwise(finite)
-    return pl.when(y != pl.lit(0.0)).then(total)
+    return pl.when((y != pl.lit(0.0)) & x.is_not_null()).then(total)
 
 
 def _rest_of_scaled(m: pl.Expr, e: pl.Expr, n: pl.Expr, f: pl.Expr) -> pl.Expr:

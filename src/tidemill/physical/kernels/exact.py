@@ -137,10 +137,9 @@ def ratio(frame: pl.DataFrame, wide: Wide) -> pl.Series:
     largest = _largest(frame, "whole")
     simple = frame["fraction"].max() == 0 and frame["fraction"].min() == 0
     if simple and largest < 1 << 53 and _largest(frame, "divisor") < 1 << 53:
-        answer = frame.select(
-            value=pl.col("whole").cast(pl.Float64) / pl.col("divisor").cast(pl.Float64),
-            good=pl.lit(True),
-        )
+        # Of series: Polars multiplies by the reciprocal of a constant, which rounds twice.
+        value = frame["whole"].cast(pl.Float64) / frame["divisor"].cast(pl.Float64)
+        answer = pl.DataFrame({"value": value}).with_columns(good=pl.lit(True))
     else:
         answer = _divided(frame)
 

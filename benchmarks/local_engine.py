@@ -1,0 +1,205 @@
+"""How the local engine compares with DuckDB computing the same final answer in batch.
+
+Both read the same Parquet files, on one core, in this run. What counts is the ratio. Each question
+is asked three times and the best time kept; outputs are compared before any time counts.
+
+    python benchmarks/local_engine.py [rows]
+"""
+
+# ruff: noqa: T201 — a benchmark prints
+
+from __future__ import annotations
+
+import os
+
+os.environ.setdefault("POLARS_MAX_THREADS", "1")
+
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+import duckdb
+import polars as pl
+
+import tidemill
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+SECOND = 1_000_000
+KEYS = 10_000
+REPEATS = 3
+
+
+@dataclass(frozen=True)
+class Question:
+    """A query for Tidemill, the same for DuckDB, and how many times slower Tidemill may be.
+
+    ``check`` reduces Tidemill's results to what DuckDB's query gives, for comparison.
+    """
+
+    name: str
+    query: str
+    duckdb: str
+    limit: float
+    check: Callable[[pl.DataFrame], pl.DataFrame]
+
+
+QUESTIONS = (
+    Question(
+        "filter and project",
+        "SELECT key, value * 2 AS v FROM s WHERE value > 50",
+        "SELECT key, value * 2 AS v FROM data WHERE value > 50",
+        3,
+        lambda out: out.select("key", "v"),
+    ),
+    Question(
+        "grouped SUM and COUNT, RANGE 60 s SLIDE 1 s",
+        "SELECT key, SUM(value) AS v, COUNT(*) AS n "
+        "FROM s [RANGE 60 SECONDS SLIDE 1 SECOND] GROUP BY key",
+        """
+        WITH pane AS (SELECT key, "at" // 1000000 AS p, SUM(value) AS v, COUNT(*) AS n
+                      FROM data GROUP BY ALL),
+             moved AS (SELECT key, p AS t, v, n FROM pane
+                       UNION ALL SELECT key, p + 60, -v, -n FROM pane),
+             net AS (SELECT key, t, SUM(v) AS v, SUM(n)::BIGINT AS n FROM moved GROUP BY ALL),
+             summed AS (SELECT key, t, SUM(v) OVER w AS v, SUM(n) OVER w AS n,
+                               LEAD(t) OVER w AS next
+                        FROM net WINDOW w AS (PARTITION BY key ORDER BY t))
+        SELECT key, v, n::BIGINT AS n, (t + 1) * 1000000 - 1 AS "start",
+               (next + 1) * 1000000 - 1 AS "end"
+        FROM summed WHERE n > 0
+        """,
+        5,
+        lambda out: out.select("key", "v", "n", "start", "end"),
+    ),
+    Question(
+        "grouped SUM at every event, RANGE 60 s",
+        "SELECT key, SUM(value) AS v FROM s [RANGE 60 SECONDS] GROUP BY key",
+        """
+        WITH moved AS (SELECT key, "at" AS t, value AS v, 1 AS n FROM data
+                       UNION ALL SELECT key, "at" + 60000000, -value, -1 FROM data),
+             net AS (SELECT key, t, SUM(v) AS v, SUM(n)::BIGINT AS n FROM moved GROUP BY ALL),
+             summed AS (SELECT key, t, SUM(v) OVER w AS v, SUM(n) OVER w AS n,
+                               LEAD(t) OVER w AS next
+                        FROM net WINDOW w AS (PARTITION BY key ORDER BY t))
+        SELECT key, v, t AS "start", next AS "end" FROM summed WHERE n > 0
+        """,
+        8,
+        lambda out: out.select("key", "v", "start", "end"),
+    ),
+    Question(
+        "sliding equi-join, RANGE 10 s",
+        "SELECT a.value AS x, b.value AS y "
+        "FROM s a [RANGE 10 SECONDS] JOIN s b [RANGE 10 SECONDS] ON a.key = b.key",
+        """
+        SELECT a.value AS x, b.value AS y FROM data a JOIN data b
+        ON a.key = b.key AND a."at" < b."at" + 10000000 AND b."at" < a."at" + 10000000
+        """,
+        5,
+        lambda out: out.select("x", "y"),
+    ),
+)
+
+
+def write_data(path: Path, rows: int) -> None:
+    """A stream of ``rows`` events over ten minutes; values are multiples of a quarter."""
+    span = 600 * SECOND
+    numbers = pl.int_range(rows, eager=True)
+    frame = pl.DataFrame(
+        {
+            "key": (numbers.hash(seed=1) % KEYS).cast(pl.Int64),
+            "value": (numbers.hash(seed=2) % 400).cast(pl.Float64) / 4,
+            "at": (numbers * (span // rows)).cast(pl.Int64),
+        }
+    )
+    size = max(1, rows // 20)
+    for part in range(0, rows, size):
+        frame[part : part + size].write_parquet(path / f"{part:09d}.parquet")
+
+
+def run_tidemill(path: Path, text: str) -> tuple[float, pl.DataFrame]:
+    """The best time, and the results."""
+    best, results = float("inf"), pl.DataFrame()
+    for _ in range(REPEATS):
+        session = tidemill.connect()
+        session.sql(
+            "CREATE STREAM s (key BIGINT NOT NULL, value DOUBLE NOT NULL, at BIGINT) "
+            f"SOURCE parquet(path => '{path}') ORDERED BY at"
+        )
+        query = session.sql(text)
+        assert isinstance(query, tidemill.Query), "the questions are queries"
+        began = perf_counter()
+        session.run()
+        best = min(best, perf_counter() - began)
+        results = query.results()
+    return best, results
+
+
+def run_duckdb(path: Path, text: str) -> tuple[float, pl.DataFrame]:
+    """The best time, and the results."""
+    best, results = float("inf"), pl.DataFrame()
+    for _ in range(REPEATS):
+        connection = duckdb.connect()
+        connection.execute("SET threads = 1")
+        connection.execute(f"CREATE VIEW data AS SELECT * FROM '{path}/*.parquet'")
+        began = perf_counter()
+        connection.execute(f"CREATE TABLE result AS {text}")
+        best = min(best, perf_counter() - began)
+        out = path.parent / "duckdb.parquet"
+        connection.execute(f"COPY result TO '{out}' (FORMAT parquet)")
+        results = pl.read_parquet(out)
+    return best, results
+
+
+def coalesced(frame: pl.DataFrame) -> pl.DataFrame:
+    """Adjacent intervals of equal rows merged, so that only changes cut them, as Tidemill does."""
+    if "end" not in frame.columns:
+        return frame
+    row = [name for name in frame.columns if name not in ("start", "end")]
+    ordered = frame.sort("key", "start")
+    begins = pl.any_horizontal(
+        pl.col("start") != pl.col("end").shift(1),
+        *(pl.col(name) != pl.col(name).shift(1) for name in row),
+    ).fill_null(value=True)
+    pieces = ordered.with_columns(begins.cum_sum().alias("piece"))
+    merged = pieces.group_by("piece", maintain_order=True).agg(
+        *(pl.col(name).first() for name in [*row, "start"]), pl.col("end").last()
+    )
+    return merged.select(frame.columns)
+
+
+def same(one: pl.DataFrame, other: pl.DataFrame) -> bool:
+    """Whether two frames hold the same bag of rows."""
+    other = coalesced(other.select(one.columns).cast(dict(one.schema)))  # type: ignore[arg-type]
+    return one.sort(one.columns).equals(other.sort(one.columns))
+
+
+def main() -> None:
+    """Print the table."""
+    rows = int(sys.argv[1]) if len(sys.argv) > 1 else 500_000
+    print(f"{rows:,} events, {KEYS:,} keys, one core, best of {REPEATS}\n")
+    print("| question | rows out | DuckDB | Tidemill | ratio | limit | same |")
+    print("|---|---:|---:|---:|---:|---:|---|")
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "events"
+        path.mkdir()
+        write_data(path, rows)
+        for question in QUESTIONS:
+            floor, expected = run_duckdb(path, question.duckdb)
+            time, results = run_tidemill(path, question.query)
+            agree = same(question.check(results), expected)
+            print(
+                f"| {question.name} | {results.height:,} | {floor:.2f} s | {time:.2f} s "
+                f"| {time / floor:.1f} | {question.limit:g} | {'yes' if agree else 'NO'} |"
+            )
+        short, _ = run_tidemill(path, QUESTIONS[1].query)
+        long, _ = run_tidemill(path, QUESTIONS[1].query.replace("RANGE 60", "RANGE 600"))
+        print(f"\nRANGE 600 s against RANGE 60 s at SLIDE 1 s: {long / short:.2f} (limit 1.5)")
+
+
+if __name__ == "__main__":
+    main()
