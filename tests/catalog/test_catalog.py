@@ -6,7 +6,7 @@ import pytest
 
 from tidemill.algebra.plan import Source
 from tidemill.catalog.catalog import Catalog
-from tidemill.catalog.entries import QueryEntry, StreamEntry
+from tidemill.catalog.entries import QueryEntry, StreamEntry, object_use
 from tidemill.errors import BindError
 from tidemill.lang.statements import ConnectorCall, Name, ObjectKind
 from tidemill.model.schema import Field, Schema
@@ -20,7 +20,9 @@ def stream(name: str) -> StreamEntry:
 
 
 def query(name: str, *uses: str) -> QueryEntry:
-    return QueryEntry(name, Source("s", SCHEMA), "SELECT * FROM s", frozenset(uses))
+    return QueryEntry(
+        name, Source("s", SCHEMA), "SELECT * FROM s", frozenset(map(object_use, uses))
+    )
 
 
 def test_adding_leaves_the_old_catalog_as_it_was() -> None:

@@ -33,6 +33,7 @@ from tidemill.algebra.plan import (
     Union,
     Window,
 )
+from tidemill.algebra.tree import once_per_node
 
 __all__ = ["is_chronon", "is_constant", "is_end_ordered", "is_snapshot_reducible"]
 
@@ -49,6 +50,7 @@ def is_snapshot_reducible(plan: Plan) -> bool:
             return True
 
 
+@once_per_node
 def is_constant(plan: Plan) -> bool:
     """Whether every snapshot is the same bag, known before any stream element arrives (KB35)."""
     match plan:
@@ -62,6 +64,7 @@ def is_constant(plan: Plan) -> bool:
             return is_constant(plan.left) and is_constant(plan.right)
 
 
+@once_per_node
 def is_chronon(plan: Plan) -> bool:
     """Whether every element is valid for exactly one instant, so that a window needs no split."""
     match plan:
@@ -85,6 +88,7 @@ def is_chronon(plan: Plan) -> bool:
             assert_never(plan)
 
 
+@once_per_node
 def is_end_ordered(plan: Plan) -> bool:
     """Whether elements in the order of their starts are in the order of their ends too."""
     match plan:

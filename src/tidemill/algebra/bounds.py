@@ -34,7 +34,7 @@ from tidemill.algebra.plan import (
     Union,
     Window,
 )
-from tidemill.algebra.tree import children, walk
+from tidemill.algebra.tree import children, once_per_node, walk
 
 __all__ = ["UnboundedState", "growing_window", "unbounded_state"]
 
@@ -60,6 +60,7 @@ def unbounded_state(plan: Plan) -> UnboundedState | None:
     return None
 
 
+@once_per_node
 def growing_window(plan: Plan) -> Window | None:
     """The window that lets the plan's snapshots grow without bound, if there is one."""
     match plan:

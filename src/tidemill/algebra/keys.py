@@ -32,6 +32,7 @@ from tidemill.algebra.plan import (
     Union,
     Window,
 )
+from tidemill.algebra.tree import once_per_node
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -41,6 +42,7 @@ __all__ = ["Key", "keys"]
 Key: TypeAlias = frozenset[str]
 
 
+@once_per_node
 def keys(plan: Plan) -> frozenset[Key]:
     """The smallest keys that follow from the operators; there may be more."""
     return _smallest(_keys(plan))

@@ -47,6 +47,7 @@ from tidemill.algebra.plan import (
     Union,
     Window,
 )
+from tidemill.algebra.tree import once_per_node
 
 __all__ = ["UpdatePattern", "lifetime", "update_pattern"]
 
@@ -60,6 +61,7 @@ class UpdatePattern(IntEnum):
     STRICT = 3
 
 
+@once_per_node
 def update_pattern(plan: Plan) -> UpdatePattern:
     """How the rows of the plan's answer expire."""
     if is_chronon(plan):
@@ -102,6 +104,7 @@ def update_pattern(plan: Plan) -> UpdatePattern:
             assert_never(plan)
 
 
+@once_per_node
 def lifetime(plan: Plan) -> int | None:
     """How many microseconds every row of the answer lives, if that is the same for all."""
     if is_chronon(plan):

@@ -48,8 +48,9 @@ from tidemill.algebra.plan import (
     Union,
     Window,
 )
+from tidemill.algebra.values import conform
 from tidemill.model.time import from_datetime
-from tidemill.model.types import Value
+from tidemill.model.types import DOUBLE, Value
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -88,11 +89,17 @@ class Reference:
         streams: Mapping[str, Sequence[Element]],
         relations: Mapping[str, Sequence[Row]] | None = None,
     ) -> None:
+        # Values that are equal have one representation, so that bags can count them.
         self._streams = {
-            name: sorted(elements, key=lambda e: (e.time, e.id))
+            name: sorted(
+                (Element(e.time, e.id, _conformed(e.row)) for e in elements),
+                key=lambda e: (e.time, e.id),
+            )
             for name, elements in streams.items()
         }
-        self._relations = dict(relations or {})
+        self._relations = {
+            name: [_conformed(row) for row in rows] for name, rows in (relations or {}).items()
+        }
         for elements in self._streams.values():
             assert all(e.time >= 0 for e in elements), "time begins at 0"
         # Plans are kept beside their answers so that an id is never used again.
@@ -214,6 +221,10 @@ class Reference:
                     for instant in self._instants(plan, 0, time)
                     for row in sorted(self.snapshot(plan, instant).elements(), key=value_order)
                 ]
+
+
+def _conformed(row: Row) -> Row:
+    return tuple(conform(v, DOUBLE) if isinstance(v, float) else v for v in row)
 
 
 def _reads_one_stream(plan: Plan) -> bool:

@@ -6,7 +6,9 @@ and keep it shared.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, assert_never
+from dataclasses import fields
+from functools import wraps
+from typing import TYPE_CHECKING, TypeVar, assert_never
 
 from tidemill.algebra.plan import (
     Aggregate,
@@ -33,7 +35,11 @@ from tidemill.algebra.plan import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-__all__ = ["children", "share", "transform_up", "walk", "with_children"]
+__all__ = ["children", "once_per_node", "share", "transform_up", "walk", "with_children"]
+
+T = TypeVar("T")
+
+_INPUTS = frozenset({"input", "left", "right"})
 
 
 def children(plan: Plan) -> tuple[Plan, ...]:
@@ -114,5 +120,36 @@ def transform_up(plan: Plan, rewrite: Callable[[Plan], Plan | None]) -> Plan:
 
 def share(plan: Plan) -> Plan:
     """The same plan as a graph in which equal sub-plans are one object (K40, step 4)."""
-    first: dict[Plan, Plan] = {}
-    return transform_up(plan, lambda node: first.setdefault(node, node))
+    first: dict[tuple[object, ...], Plan] = {}
+
+    def interned(node: Plan) -> Plan:
+        # The inputs are shared already, so they are equal if and only if they are the same.
+        own = (getattr(node, f.name) for f in fields(node) if f.compare and f.name not in _INPUTS)
+        key = (type(node), *own, *(id(child) for child in children(node)))
+        return first.setdefault(key, node)
+
+    return transform_up(plan, interned)
+
+
+def once_per_node(fact: Callable[[Plan], T]) -> Callable[[Plan], T]:
+    """A recursive function on plans that looks at each node once, however often it is shared.
+
+    Answers are kept for the duration of the outermost call only.
+    """
+    known: dict[int, T] = {}
+    depth = 0
+
+    @wraps(fact)
+    def answer(plan: Plan) -> T:
+        nonlocal depth
+        depth += 1
+        try:
+            if id(plan) not in known:
+                known[id(plan)] = fact(plan)
+            return known[id(plan)]
+        finally:
+            depth -= 1
+            if depth == 0:
+                known.clear()
+
+    return answer

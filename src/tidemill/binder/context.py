@@ -23,12 +23,14 @@ class Context:
         catalog: What is registered.
         tables: The names defined by WITH, in lower case.
         outer: The scope of the enclosing query, inside a subquery that may refer to it.
+        unseen: That scope, where the place may not refer to it.
         uses: Collects what the statement refers to in the catalog.
     """
 
     catalog: Catalog
     tables: Mapping[str, Plan] = field(default_factory=dict)
     outer: Scope | None = None
+    unseen: Scope | None = None
     uses: set[str] = field(default_factory=set)
 
     def with_table(self, name: str, plan: Plan) -> Context:
@@ -37,4 +39,8 @@ class Context:
 
     def with_outer(self, scope: Scope | None) -> Context:
         """The context inside a subquery of a query with this scope."""
-        return replace(self, outer=scope)
+        return replace(self, outer=scope, unseen=None)
+
+    def without_outer(self) -> Context:
+        """The context of a place inside a subquery that cannot refer to the enclosing query."""
+        return replace(self, outer=None, unseen=self.outer or self.unseen)

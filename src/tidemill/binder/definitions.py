@@ -6,7 +6,21 @@ from typing import TYPE_CHECKING, assert_never
 
 from tidemill.algebra.bounds import unbounded_state
 from tidemill.algebra.expr import Column
-from tidemill.algebra.plan import Validity
+from tidemill.algebra.plan import (
+    Aggregate,
+    AntiJoin,
+    Difference,
+    Distinct,
+    Intersect,
+    Join,
+    MaxUnion,
+    Plan,
+    Rstream,
+    SemiJoin,
+    StrictDifference,
+    Validity,
+    Window,
+)
 from tidemill.binder.context import Context
 from tidemill.binder.expressions import ExpressionBinder
 from tidemill.binder.queries import bind_query
@@ -41,7 +55,6 @@ from tidemill.model.types import BIGINT, INTEGER, TIMESTAMP, Kind
 if TYPE_CHECKING:
     from sqlglot import exp
 
-    from tidemill.algebra.plan import Plan
     from tidemill.catalog.catalog import Catalog
     from tidemill.lang.statements import Duration
 
@@ -95,6 +108,21 @@ def plan_query(
     return plan, frozenset(context.uses)
 
 
+_WORDS: dict[type[Plan], str] = {
+    Join: "a join",
+    SemiJoin: "IN, ANY or EXISTS",
+    AntiJoin: "NOT IN, ALL or NOT EXISTS",
+    Distinct: "DISTINCT",
+    Aggregate: "an aggregate that needs all values",
+    Window: "another window",
+    Rstream: "RSTREAM",
+    Difference: "EXCEPT ALL",
+    StrictDifference: "EXCEPT",
+    Intersect: "INTERSECT",
+    MaxUnion: "a union",
+}
+
+
 def check_bounded(plan: Plan) -> None:
     """Refuse a plan that would have to remember every row for ever (K50).
 
@@ -104,7 +132,7 @@ def check_bounded(plan: Plan) -> None:
     found = unbounded_state(plan)
     if found is not None:
         raise PlanError(
-            f"{type(found.operator).__name__} above this window would keep every row for ever",
+            f"{_WORDS[type(found.operator)]} above this window would keep every row for ever",
             span=found.window.span,
             hint="give the window a size, or allow it with connect(unbounded_state=True)",
         )
@@ -161,7 +189,7 @@ def _function(statement: CreateFunction, catalog: Catalog) -> FunctionEntry:
             span=name.span,
             hint="choose another name",
         )
-    parameters = _schema(statement.parameters)
+    parameters = _schema(statement.parameters, what="parameter")
     columns = tuple(
         ScopeColumn(None, None, field.name, Column(field.name, field.type)) for field in parameters
     )
@@ -178,13 +206,13 @@ def _function(statement: CreateFunction, catalog: Catalog) -> FunctionEntry:
     )
 
 
-def _schema(columns: tuple[ColumnDefinition, ...]) -> Schema:
+def _schema(columns: tuple[ColumnDefinition, ...], *, what: str = "column") -> Schema:
     seen: set[str] = set()
     fields = []
     for column in columns:
         if column.name.text.lower() in seen:
             raise BindError(
-                f'column "{column.name.text}" is declared twice',
+                f'{what} "{column.name.text}" is declared twice',
                 span=column.name.span,
                 hint="names differ by more than upper and lower case",
             )

@@ -149,7 +149,7 @@ class ExpressionBinder:
                 raise BindError(
                     f"{_kind(node)} cannot stand here",
                     span=span_of(node),
-                    hint=_HINTS.get(type(node)),
+                    hint=_HINTS.get(type(node), _SUBQUERY_PLACES),
                 )
 
     def _call(self, node: exp.Expr, name: str, *arguments: exp.Expr) -> Expr:
@@ -185,9 +185,9 @@ class ExpressionBinder:
         amount = sign * Decimal(interval.this.name) * {**_MONTHS, **UNITS}[unit]
         if amount != int(amount) or abs(amount) >= END_OF_TIME:
             raise BindError(
-                "the INTERVAL is not a whole number of months or microseconds",
+                "the INTERVAL is too long, or not a whole number of months or microseconds",
                 span=span_of(interval),
-                hint="write it in a smaller unit",
+                hint="write it in another unit",
             )
         shift = Literal(int(amount), BIGINT)
         value = self.bind(moment)
@@ -346,6 +346,7 @@ def aggregate_calls(node: exp.Expr) -> list[exp.Expr]:
     return [call for child in node.iter_expressions() for call in aggregate_calls(child)]
 
 
+_SUBQUERY_PLACES = "subqueries stand in SELECT, FROM, WHERE and HAVING"
 _HINTS: dict[type[exp.Expr], str] = {
     exp.Interval: "an INTERVAL can only be added to or taken from a TIMESTAMP or DATE",
     exp.Window: "functions OVER a window have no counterpart here; put a window behind the stream "

@@ -78,7 +78,8 @@ class Groups:
                 replace(column, expr=Column(key.name, key.expr.type))
                 for column in rows.columns
                 if (key := self._keys.get(column.expr)) is not None
-            )
+            ),
+            unseen=rows,
         )
 
     def answer(self, node: exp.Expr) -> Expr | None:

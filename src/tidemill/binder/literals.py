@@ -28,6 +28,7 @@ from tidemill.model.types import (
 __all__ = ["bind_literal", "bind_number"]
 
 _INT_LIMIT, _BIGINT_LIMIT = 2**31, 2**63
+_LONGEST = 400
 
 
 def bind_literal(node: exp.Expr) -> Literal:
@@ -49,7 +50,9 @@ def bind_number(text: str, node: exp.Expr) -> Literal:
     Raises:
         BindError: It has too many digits.
     """
-    if "e" in text.lower():
+    if len(text) > _LONGEST:
+        pass  # no type has so many digits
+    elif "e" in text.lower():
         if math.isfinite(float(text)):
             return Literal(float(text), DOUBLE)
     elif "." in text:

@@ -19,7 +19,7 @@ from tidemill.algebra.plan import (
     StrictDifference,
     Union,
 )
-from tidemill.algebra.tree import share
+from tidemill.algebra.tree import children, share, with_children
 from tidemill.binder.rows import Inner
 from tidemill.binder.scope import has_outer
 from tidemill.binder.select import Selected, bind_select
@@ -77,22 +77,24 @@ def _select(node: exp.Select, context: Context) -> Selected:
 
 def _finished(selected: Selected) -> Plan:
     plan = selected.projected()
-    return Distinct(_without_untyped(plan)) if selected.distinct else plan
+    return Distinct(plan) if selected.distinct else plan
 
 
 def _bind_inner(node: exp.Expr, context: Context) -> Inner:
     """A subquery in an expression, which may refer to the enclosing query."""
+    context = _with_tables(node, context)
     while isinstance(node, exp.Subquery | exp.Paren):
         _refuse_modifiers(node)
         node = node.this
+        context = _with_tables(node, context)
     if isinstance(node, exp.Select):
-        selected = _select(node, _with_tables(node, context))
+        selected = _select(node, context)
         columns = tuple(column.expr for column in selected.columns)
         if selected.correlated or any(map(has_outer, columns)):
             return Inner(selected.plan, columns, selected.correlated)
         plan = _without_untyped(_finished(selected))
     else:
-        plan = _bind_typed(node, context.with_outer(None))
+        plan = _bind_typed(node, context.without_outer())
     return Inner(plan, tuple(Column(f.name, f.type) for f in plan.schema), ())
 
 
@@ -110,7 +112,7 @@ def _with_tables(node: exp.Expr, context: Context) -> Context:
                 hint="choose another name",
             )
         seen.add(table.alias.lower())
-        inner = _bind_typed(table.this, context.with_outer(None))
+        inner = _bind_typed(table.this, context.without_outer())
         context = context.with_table(table.alias, inner)
     return context
 
@@ -152,7 +154,7 @@ def _aligned(node: exp.SetOperation, left: Plan, right: Plan) -> tuple[Plan, Pla
                 span=span_of(node.expression),
                 hint="convert one of them with CAST",
             )
-        types.append(INTEGER if common.kind is Kind.NULL else common)
+        types.append(common)
     return _converted(left, types), _converted(right, types)
 
 
@@ -162,12 +164,22 @@ def _converted(plan: Plan, types: list[DataType]) -> Plan:
     if isinstance(plan, Project):
         columns = zip(plan.columns, types, strict=True)
         return Project(plan.input, tuple(Named(c.name, cast(c.expr, t)) for c, t in columns))
+    if _only_types_nulls(plan, types):
+        # A column that is always NULL can get its type below; rows stay equal or different.
+        return with_children(plan, tuple(_converted(c, types) for c in children(plan)))
     return Project(
         plan,
         tuple(
             Named(field.name, cast(Column(field.name, field.type), type_))
             for field, type_ in zip(plan.schema, types, strict=True)
         ),
+    )
+
+
+def _only_types_nulls(plan: Plan, types: list[DataType]) -> bool:
+    pairs = zip(plan.schema.types, types, strict=True)
+    return isinstance(plan, Union | Distinct | Difference | StrictDifference | Intersect) and all(
+        old == new or old.kind is Kind.NULL for old, new in pairs
     )
 
 

@@ -54,10 +54,17 @@ class ScopeColumn:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """The columns in sight, and those of the enclosing query behind them."""
+    """The columns in sight, and those of the enclosing query behind them.
+
+    Attributes:
+        columns: The columns of this query.
+        outer: The enclosing query, where this place can refer to it.
+        unseen: The enclosing query, where this place cannot.
+    """
 
     columns: tuple[ScopeColumn, ...]
     outer: Scope | None = None
+    unseen: Scope | None = None
 
     def resolve(self, node: exp.Column) -> Expr:
         """The value a column reference means.
@@ -65,20 +72,28 @@ class Scope:
         Raises:
             BindError: No column has that name, or several have.
         """
-        # A stream's own name may be used although the item has an alias (K erratum E16), but an
-        # alias in sight, also of the enclosing query, comes first.
-        for by_table in (False, True):
-            found = self._matching(node, by_table=by_table)
-            if not found and self.outer is not None:
-                found = [
-                    replace(column, expr=mark_outer(column.expr))
-                    for column in self.outer._matching(node, by_table=by_table)  # noqa: SLF001
-                ]
-            if len(found) == 1:
-                return found[0].expr
-            if found:
-                raise _ambiguous(node, found)
-        raise self._unknown(node)
+        return self.lookup(node).expr
+
+    def lookup(self, node: exp.Column) -> ScopeColumn:
+        """The column a reference means.
+
+        Raises:
+            BindError: No column has that name, or several have.
+        """
+        found = self._matching(node, by_table=False) or self._outer(node, by_table=False)
+        if not found:
+            # A stream's own name may be used although the item has an alias (K erratum E16), if
+            # only one item in sight, here or in the enclosing query, reads that stream.
+            found = self._matching(node, by_table=True) + self._outer(node, by_table=True)
+        if len(found) == 1:
+            return found[0]
+        raise _ambiguous(node, found) if found else self._unknown(node)
+
+    def _outer(self, node: exp.Column, *, by_table: bool) -> list[ScopeColumn]:
+        if self.outer is None:
+            return []
+        found = self.outer._matching(node, by_table=by_table)  # noqa: SLF001 — the same class
+        return [replace(column, expr=mark_outer(column.expr)) for column in found]
 
     def star(self, qualifier: str | None = None) -> list[ScopeColumn]:
         """The columns ``*`` or ``qualifier.*`` stands for, in order."""
@@ -111,12 +126,14 @@ class Scope:
 
     def _unknown(self, node: exp.Column) -> BindError:
         qualifier = node.table
-        beyond = self.outer.outer if self.outer is not None else None
+        beyond = self.unseen
+        if self.outer is not None:
+            beyond = self.outer.outer or self.outer.unseen
         if beyond is not None and beyond._matching(node, by_table=False):  # noqa: SLF001
             return BindError(
-                f'"{node.name}" belongs to a query more than one level up',
+                f'"{node.name}" belongs to an outer query, which cannot be seen from here',
                 span=span_of(node),
-                hint="a subquery can refer to the query it stands in; join the inner ones in FROM",
+                hint="the WHERE clause of a subquery can refer to the query it stands in",
             )
         if qualifier and not self._of(qualifier):
             return BindError(
@@ -189,7 +206,7 @@ def fresh_name(name: str, taken: Iterable[str], *, alias: str | None = None) -> 
 
 
 def _ambiguous(node: exp.Column, found: list[ScopeColumn]) -> BindError:
-    owners = [f'"{c.qualifier}.{c.name}"' for c in found if c.qualifier is not None]
+    owners = [f"{c.qualifier}.{c.name}" for c in found if c.qualifier is not None]
     return BindError(
         f'column "{node.name}" is ambiguous',
         span=span_of(node),

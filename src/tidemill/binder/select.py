@@ -133,7 +133,7 @@ class _Block:
 
     def grouped(self) -> Selected:
         """A block with aggregation: GROUP BY, the aggregates, HAVING, SELECT."""
-        inner = Scope(self.scope.columns)
+        inner = Scope(self.scope.columns, unseen=self.context.outer)
         rows = ExpressionBinder(inner, self.context)
         groups = Groups(rows)
         for node in self._group_nodes():
@@ -200,7 +200,14 @@ class _Block:
         columns: list[Named] = []
         for item in self.items:
             for name, expr in self._item(item, binder, groups):
-                columns.append(Named(fresh_name(name, (c.name for c in columns)), expr))
+                taken = [c.name for c in columns]
+                if isinstance(item, exp.Alias) and name.lower() in map(str.lower, taken):
+                    raise BindError(
+                        f'two columns are called "{name}"',
+                        span=span_of(item.args["alias"]),
+                        hint="give each a name of its own",
+                    )
+                columns.append(Named(fresh_name(name, taken), expr))
         return tuple(columns)
 
     def _item(
@@ -227,9 +234,7 @@ class _Block:
         if isinstance(item, exp.Alias):
             return item.alias
         if isinstance(item, exp.Column):
-            # As it was declared, not as it is written here.
-            named = (c.name for c in self.scope.columns if c.name.lower() == item.name.lower())
-            return next(named, item.name)
+            return self.scope.lookup(item).name  # as it was declared, not as it is written here
         written = item.copy()
         for call in written.find_all(exp.Anonymous):
             if is_scalar(call.name) or is_aggregate(call.name):

@@ -138,7 +138,7 @@ def bind_from(select: exp.Select, context: Context, bind_query: BindQuery) -> Fr
         else:
             group = _join(group, item, join, context)
     tree, columns = group if whole is None else _comma(whole, group)
-    return From(tree, Scope(columns, context.outer))
+    return From(tree, Scope(columns, context.outer, context.unseen))
 
 
 def _bind_item(node: exp.Expr, context: Context, bind_query: BindQuery) -> _Item:
@@ -168,7 +168,7 @@ def _item_plan(node: exp.Expr, context: Context, bind_query: BindQuery) -> Plan:
             return _table(node, context)
         case _:
             # A FROM item does not see the other items of its clause.
-            return bind_query(node, context.with_outer(None))
+            return bind_query(node, context.without_outer())
 
 
 def apply_stream_operator(node: StreamOperator, plan: Plan) -> Plan:
@@ -261,7 +261,8 @@ def _join(
         condition, columns = _using(left[1], item, join, kind)
         return _Joined(left[0], item, kind, condition), columns
     on = join.args.get("on")
-    binder = ExpressionBinder(Scope(columns), context)
+    here = context.without_outer()
+    binder = ExpressionBinder(Scope(columns, unseen=here.unseen), here)
     condition = TRUE if on is None else binder.predicate(on, "ON")
     return _Joined(left[0], item, kind, condition), columns
 

@@ -47,7 +47,8 @@ def bind_type(node: exp.DataType) -> DataType:
 
 
 def _bind_decimal(node: exp.DataType) -> DataType:
-    numbers = [int(parameter.this.name) for parameter in node.expressions]
+    # What is longer than any precision is as wrong as its first digits are.
+    numbers = [int(parameter.this.name[:9]) for parameter in node.expressions]
     if not numbers:
         return decimal(_DEFAULT_PRECISION, _DEFAULT_SCALE)
     precision, scale = numbers[0], numbers[1] if len(numbers) > 1 else 0

@@ -111,12 +111,12 @@ def kind_of(entry: Entry) -> ObjectKind:
 
 def object_use(name: str) -> str:
     """How ``uses`` names a stream, relation or query."""
-    return name.lower()
+    return f"object {name.lower()}"
 
 
 def function_use(name: str) -> str:
     """How ``uses`` names a function."""
-    return f"{name.lower()}()"
+    return f"function {name.lower()}"
 
 
 def uses_of(entry: Entry) -> frozenset[str]:

@@ -16,7 +16,6 @@ from tidemill.physical.plan import (
     Exchange,
     Input,
     PhysicalPlan,
-    fingerprint,
     inputs,
     walk_physical,
 )
@@ -109,7 +108,7 @@ def build_graph(queries: Mapping[str, PhysicalPlan]) -> Graph:
 
 def rows_name(part: PhysicalPlan) -> str:
     """What a reader of the part calls its rows: an input by its name, others by fingerprint."""
-    return part.name if isinstance(part, Input) else fingerprint(part)
+    return part.name if isinstance(part, Input) else part.fingerprint
 
 
 def _stages(parts: list[PhysicalPlan]) -> dict[str, int]:

@@ -109,7 +109,7 @@ class Cursor:
         if token is None or not is_name(token):
             self.fail_expected(what, hint=reserved_hint(token))
         if not token.text:
-            self.fail("a name must not be empty")
+            self.fail("a name must not be empty", hint="write a name between the quotes")
         self.index += 1
         return Name(token.text, token_span(token))
 

@@ -149,6 +149,8 @@ def _read_alias(parser: Parser) -> exp.TableAlias | None:
 
 
 def _at_implicit_alias(parser: Parser) -> bool:
+    if reads_as(parser.current, "EVERY"):
+        parser.fail("EVERY is not supported yet", hint="give the window a SLIDE")
     if not parser.at_name() or parser.following.token_type is TokenType.L_PAREN:
         return False
     return not reads_as(parser.current, "OFFSET")

@@ -63,9 +63,27 @@ def tokenize(text: str) -> list[Token]:
     """
     _check_lexemes(text)
     try:
-        return Tokenizer().tokenize(text)
+        tokens = Tokenizer().tokenize(text)
     except TokenError as error:
         raise ParseError("the text cannot be read", span=Span(0, len(text))) from error
+    for token in tokens:
+        if token.token_type is TokenType.IDENTIFIER:
+            _check_name(token)
+    return tokens
+
+
+def _check_name(token: Token) -> None:
+    """Refuse quoted names that are kept for the system or that nobody can see."""
+    if token.text.startswith("@"):
+        raise ParseError(
+            "a name must not begin with @", span=token_span(token), hint="choose another name"
+        )
+    if any(ord(character) < ord(" ") for character in token.text):
+        raise ParseError(
+            "a name must not contain control characters",
+            span=token_span(token),
+            hint="choose another name",
+        )
 
 
 def token_span(token: Token) -> Span:

@@ -204,4 +204,6 @@ def _read_column(cursor: Cursor) -> exp.Column:
 def _refuse_rest(cursor: Cursor, closing: str) -> None:
     if cursor.at("PARTITION BY"):
         cursor.fail("PARTITION BY stands first in a window", hint="[PARTITION BY column ROWS 10]")
+    if cursor.at("SLIDE"):
+        cursor.fail("NOW takes no SLIDE", hint="the present instant moves with time")
     cursor.fail_expected(f'SLIDE or "{closing}"')

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, assert_never
 from tidemill.algebra.expr import Call, Case, Cast, Column, Literal, Named
 from tidemill.algebra.plan import NamedAggregate
 from tidemill.algebra.text import aggregate_text, expr_text, name_text
-from tidemill.physical.plan import Apply, Exchange, Input, PhysicalPlan, fingerprint, inputs
+from tidemill.physical.plan import Apply, Exchange, Input, PhysicalPlan, inputs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,7 +23,7 @@ def explain_physical(plan: PhysicalPlan) -> str:
     uses: dict[str, int] = {}
 
     def count(part: PhysicalPlan) -> None:
-        name = fingerprint(part)
+        name = part.fingerprint
         uses[name] = uses.get(name, 0) + 1
         if uses[name] == 1:
             for below in inputs(part):
@@ -33,7 +33,7 @@ def explain_physical(plan: PhysicalPlan) -> str:
     numbers: dict[str, int] = {}
 
     def lines(part: PhysicalPlan, depth: int) -> Iterator[str]:
-        indent, name = "  " * depth, fingerprint(part)
+        indent, name = "  " * depth, part.fingerprint
         if name in numbers:
             yield f"{indent}see [{numbers[name]}]"
             return

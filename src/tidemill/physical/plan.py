@@ -1,13 +1,14 @@
 """The physical plan: a graph of operators, and the exchanges at which rows change partition.
 
-Equal parts are equal values, so that plans share them; ``fingerprint`` is the same for the same
-part in every process and version of a plan, and is what state is found by.
+A part has a ``fingerprint``: a short name, equal for equal parts in every process and version of a
+plan and different for different ones. Parts are equal if their fingerprints are; state is found by
+it.
 """
 
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias, assert_never
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from tidemill.model.schema import Schema
     from tidemill.physical.operator import Operator
 
-__all__ = ["Apply", "Exchange", "Input", "PhysicalPlan", "fingerprint", "inputs", "walk_physical"]
+__all__ = ["Apply", "Exchange", "Input", "PhysicalPlan", "inputs", "walk_physical"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,24 +26,36 @@ class Input:
     """What comes from outside: the elements of a stream or the rows of a relation."""
 
     name: str
-    schema: Schema
+    schema: Schema = field(compare=False)
+    fingerprint: str = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        _set_fingerprint(self, f"input {self.name} {self.schema!r}")
 
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
     """The same rows, those that agree on the keys in one partition; without keys, all in one."""
 
-    input: PhysicalPlan
-    keys: tuple[Expr, ...]
-    schema: Schema
+    input: PhysicalPlan = field(compare=False)
+    keys: tuple[Expr, ...] = field(compare=False)
+    schema: Schema = field(compare=False)
+    fingerprint: str = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        _set_fingerprint(self, f"exchange {self.keys!r}")
 
 
 @dataclass(frozen=True, slots=True)
 class Apply:
     """An operator on its inputs."""
 
-    operator: Operator
-    inputs: tuple[PhysicalPlan, ...]
+    operator: Operator = field(compare=False)
+    inputs: tuple[PhysicalPlan, ...] = field(compare=False)
+    fingerprint: str = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        _set_fingerprint(self, f"apply {self.operator!r}")
 
     @property
     def schema(self) -> Schema:
@@ -71,10 +84,9 @@ def walk_physical(roots: Iterable[PhysicalPlan]) -> Iterator[PhysicalPlan]:
     seen: set[str] = set()
 
     def visit(plan: PhysicalPlan) -> Iterator[PhysicalPlan]:
-        name = fingerprint(plan)
-        if name in seen:
+        if plan.fingerprint in seen:
             return
-        seen.add(name)
+        seen.add(plan.fingerprint)
         for part in inputs(plan):
             yield from visit(part)
         yield plan
@@ -83,16 +95,6 @@ def walk_physical(roots: Iterable[PhysicalPlan]) -> Iterator[PhysicalPlan]:
         yield from visit(root)
 
 
-def fingerprint(plan: PhysicalPlan) -> str:
-    """A short name for a part of a plan: equal for equal parts, different for different ones."""
-    match plan:
-        case Input(name, schema):
-            own = f"input {name} {schema!r}"
-        case Exchange(_, keys):
-            own = f"exchange {keys!r}"
-        case Apply(operator):
-            own = f"apply {operator!r}"
-        case _:
-            assert_never(plan)
-    text = "\n".join([own, *map(fingerprint, inputs(plan))])
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+def _set_fingerprint(plan: PhysicalPlan, own: str) -> None:
+    text = "\n".join([own, *(part.fingerprint for part in inputs(plan))])
+    object.__setattr__(plan, "fingerprint", hashlib.sha256(text.encode()).hexdigest()[:16])

@@ -38,7 +38,11 @@ def cast(expr: Expr, target: DataType, *, span: Span | None = None) -> Expr:
         BindError: No value of the one type is a value of the other, or the constant is none.
     """
     if not castable(expr.type, target):
-        raise BindError(f"{expr.type} cannot be converted to {target}", span=span)
+        raise BindError(
+            f"{expr.type} cannot be converted to {target}",
+            span=span,
+            hint="numbers, texts and times convert among themselves, and all to VARCHAR",
+        )
     return _converted(expr, target, span)
 
 
@@ -138,5 +142,7 @@ def _no_value(literal: Literal, target: DataType, span: Span | None) -> BindErro
     return BindError(
         f"{text} is not a value of type {target}",
         span=span,
-        hint=f"write it as {forms[target.kind]}" if target.kind in forms else None,
+        hint=f"write it as {forms[target.kind]}"
+        if target.kind in forms
+        else "TRY_CAST gives NULL instead",
     )

@@ -13,6 +13,7 @@ from tidemill.model.types import DataType, Kind
 from tidemill.physical.eval.binding import int128, let, one_zero, quotient, whole
 from tidemill.physical.eval.dates import DAY, days_of, moment_of
 from tidemill.physical.eval.decimals import from_digits, rescaled, rounded
+from tidemill.physical.eval.numbers import half_away
 
 if TYPE_CHECKING:
     from tidemill.algebra.expr import Cast
@@ -102,8 +103,7 @@ def _to_decimal(x: pl.Expr, source: DataType, target: DataType) -> pl.Expr:
             return from_digits(_read_decimal(x, target.scale), target)
         case Kind.DOUBLE:
             shifted = x * pl.lit(float(10**target.scale))
-            nearest = shifted.round(0, mode="half_away_from_zero")
-            return from_digits(nearest.cast(pl.Int128, strict=False), target)
+            return from_digits(half_away(shifted).cast(pl.Int128, strict=False), target)
         case _:
             return rescaled(x, source, target)
 
