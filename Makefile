@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 WORKERS ?= 2
 
-.PHONY: demo test fast check golden fmt docs clean
+.PHONY: demo test fast check golden bench fmt docs clean
 
 demo: $(READY)           ## a first query: text, plan, answer
 	$(BIN)/python examples/first_query.py
@@ -22,6 +22,9 @@ check: $(READY)          ## format, lint, types
 
 golden: $(READY)         ## rewrite expected outputs; read the diff
 	$(BIN)/pytest -q -n $(WORKERS) --rewrite-golden
+
+bench: $(READY)          ## tables of ratios; ten minutes
+	$(BIN)/python benchmarks/local_engine.py
 
 fmt: $(READY)
 	$(BIN)/ruff format .
