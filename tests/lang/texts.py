@@ -14,6 +14,11 @@ from hypothesis import strategies as st
 LEAVES: Final = "LEAVES"
 
 
+def is_name(text: str) -> bool:
+    """Whether people may call something so."""
+    return not text.startswith("@") and all(character >= " " for character in text)
+
+
 def quoted(text: str) -> str:
     return '"' + text.replace('"', '""') + '"'
 
@@ -24,7 +29,7 @@ ATOMS: Final[dict[str, st.SearchStrategy[str]]] = {
         st.sampled_from(
             ("select", "end", "unit price", "Ä", 'say "hi"', "left", "current_date")
         ).map(quoted),
-        st.text(min_size=1, max_size=3).map(quoted),
+        st.text(min_size=1, max_size=3).filter(is_name).map(quoted),
     ),
     "string": st.text(max_size=4).map(lambda text: "'" + text.replace("'", "''") + "'"),
 }

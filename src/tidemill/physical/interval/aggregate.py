@@ -136,9 +136,8 @@ class Aggregate:
             *(expr for argument in self._direct() for expr in argument.contributions()),
         )
         if panes:
-            row = [*self._key_columns(), START, END]
-            counters = [name for name in pending.schema if name not in row]
-            added = added.group_by(row).agg(pl.col(counters).sum())
+            row = (*self._key_columns(), START, END)
+            added = added.group_by(row).agg(pl.col(_counters(pending)).sum())
         pending.insert(added)
         yield from ()
 
@@ -163,7 +162,7 @@ class Aggregate:
         distinct = [b.contributions(swept[b.argument]) for b in self._bags if b.argument.distinct]
         deltas = pl.concat([deltas, *distinct], how="diagonal").fill_null(0)
 
-        counters = list(_counter_types(self._arguments))
+        counters = _counters(state.tables["totals"])
         moved, unmoved = touched(known, deltas, final=final)
         rows = timeline(moved, deltas, counters).with_row_index(ROW)
         values: dict[tuple[Argument, str], pl.Series] = {}
@@ -239,14 +238,18 @@ def _counter_types(known: Sequence[Argument]) -> dict[str, pl.DataType]:
     return types
 
 
+def _counters(table: Table) -> list[str]:
+    """The names of the counters in a table: no other column has a point in its name."""
+    return [name for name in table.schema if name == ROWS or "." in name]
+
+
 def _deltas(state: State, time: Time) -> pl.DataFrame:
     """The changes of the counters before ``time``: the starts and the ends of elements."""
     ends = state.tables["ends"]
     started = state.tables["pending"].extract(START, time)
     # What never ends needs no end.
     ends.insert(started.filter(pl.col(END) < END_OF_TIME))
-    counters = [name for name in ends.schema if name == ROWS or "." in name]
-    ended = ends.extract(END, time).with_columns(pl.col(counters) * -1).rename({END: TIME})
+    ended = ends.extract(END, time).with_columns(pl.col(_counters(ends)) * -1).rename({END: TIME})
     return pl.concat([started.drop(END).rename({START: TIME}).select(ended.columns), ended])
 
 
@@ -256,6 +259,8 @@ def _wide(argument: Argument, rows: pl.DataFrame, swept: dict[Argument, Swept]) 
         return {}
     column = argument.column
     pieces = swept[argument].pieces.rename({VALUE: column}).filter(argument.is_wide())
+    if pieces.is_empty():
+        return {}
     found: dict[int, list[tuple[float, int]]] = {}
     for pairs in covering(located(rows, pieces)):
         # A loop over rows, of which there are few: wide numbers are added up in Python.

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["COUNT", "ROW", "VALUE", "covering", "extremes", "located", "middle", "staircase"]
 
 ROW, VALUE, COUNT = "@row", "@value", "@count"
-_FIRST, _PAST, _RANK, _LEVEL = "@first", "@past", "@rank", "@level"
+_FIRST, _PAST, _SECOND, _RANK, _LEVEL = "@first", "@past", "@second", "@rank", "@level"
 
 _PAIRS = 4_000_000
 """How many pairs of a row and a piece are in memory at a time."""
@@ -34,20 +34,18 @@ def located(rows: pl.DataFrame, pieces: pl.DataFrame) -> pl.DataFrame:
         rows: A timeline, with its rows numbered in ``ROW``.
         pieces: ``GROUP``, ``START``, ``END`` and others.
     """
-    spans = rows.group_by(GROUP).agg(
-        pl.col(ROW).first().alias(_FIRST), (pl.col(ROW).last() + 1).alias(_PAST)
-    )
-    starts = rows.select(GROUP, pl.col(TIME).alias(START), pl.col(ROW).alias("@from"))
-    ends = rows.select(GROUP, pl.col(TIME).alias(END), pl.col(ROW).alias("@to"))
-    return (
-        pieces.join(spans, on=GROUP)
-        .join(starts, on=[GROUP, START], how="left")
-        .join(ends, on=[GROUP, END], how="left")
-        .with_columns(
-            pl.coalesce("@from", _FIRST).alias(_FIRST), pl.coalesce("@to", _PAST).alias(_PAST)
-        )
-        .drop("@from", "@to")
-    )
+    marks = rows.select(_mark(TIME)).to_series()
+    found = pieces.select(_mark(START).alias(_FIRST), _mark(END).alias(_PAST))
+    # The first row that is not before: what began earlier covers the first row of its group, and
+    # what is not over all up to the first of the next.
+    return pieces.with_columns(
+        marks.search_sorted(found[name]).cast(pl.UInt32).alias(name) for name in (_FIRST, _PAST)
+    ).filter(pl.col(_FIRST) < pl.col(_PAST))
+
+
+def _mark(time: str) -> pl.Expr:
+    """A number that orders by group, then by time, NULL first; instants are not negative."""
+    return pl.col(GROUP).cast(pl.Int128) * 2**64 + pl.col(time).fill_null(0)
 
 
 def extremes(pieces: pl.DataFrame, height: int, *, greatest: bool) -> pl.Series:
@@ -63,20 +61,16 @@ def extremes(pieces: pl.DataFrame, height: int, *, greatest: bool) -> pl.Series:
     levels = range(int(longest).bit_length())
     level = pl.sum_horizontal(pl.lit(0), *((length >= 1 << k).cast(pl.Int32) for k in levels[1:]))
     ranked = ranked.with_columns(level.alias(_LEVEL))
-    second = (pl.col(_PAST) - pl.lit(1).cast(pl.UInt32) * 2 ** pl.col(_LEVEL)).cast(pl.UInt32)
-    blocks = pl.concat(
-        [
-            ranked.select(_LEVEL, _RANK, pl.col(_FIRST).alias(ROW)),
-            ranked.select(_LEVEL, _RANK, second.alias(ROW)),
-        ]
-    )
-    best = blocks.group_by(_LEVEL, ROW).agg(pl.col(_RANK).min())
-    found = pl.repeat(None, height, dtype=pl.UInt32, eager=True)
+    second = (pl.col(_PAST) - pl.lit(2, pl.UInt32).pow(pl.col(_LEVEL))).cast(pl.UInt32)
+    # The best is written last.
+    blocks = ranked.with_columns(second.alias(_SECOND)).sort(_RANK, descending=True)
+    nothing = pl.repeat(None, height, dtype=pl.UInt32, eager=True)
+    found = nothing
     for k in reversed(levels):
-        here = best.filter(pl.col(_LEVEL) == k)
-        own = pl.repeat(None, height, dtype=pl.UInt32, eager=True).scatter(here[ROW], here[_RANK])
+        here = blocks.filter(pl.col(_LEVEL) == k)
+        own = [nothing.clone().scatter(here[name], here[_RANK]) for name in (_FIRST, _SECOND)]
         # Of the next longer blocks, this is the first half, and that the second.
-        found = pl.select(pl.min_horizontal(own, found, found.shift(1 << k))).to_series()
+        found = pl.select(pl.min_horizontal(*own, found, found.shift(1 << k))).to_series()
     return _values(ranked, found)
 
 

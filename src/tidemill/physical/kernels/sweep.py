@@ -99,7 +99,13 @@ def timeline(totals: pl.DataFrame, deltas: pl.DataFrame, counters: Sequence[str]
         ]
     )
     rows = rows.sort(TIME).sort(GROUP, maintain_order=True)
-    rows = rows.with_columns(pl.col(counters).cum_sum().over(GROUP))
+    # The sums over all rows, less those up to the group: ``over`` costs something for each group.
+    sums = {name: pl.col(name).cum_sum() for name in counters}
+    before = {
+        name: pl.when(_NEW_GROUP).then(total - pl.col(name)).forward_fill()
+        for name, total in sums.items()
+    }
+    rows = rows.with_columns((sums[name] - before[name]).alias(name) for name in counters)
     return rows.filter(_LAST_AT_TIME)
 
 
