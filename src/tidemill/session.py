@@ -50,7 +50,7 @@ from tidemill.lang.statements import (
 )
 from tidemill.model.time import from_datetime
 from tidemill.optimizer.explain_physical import explain_physical
-from tidemill.optimizer.implement import implement
+from tidemill.optimizer.implement import implement_annotated
 from tidemill.optimizer.rewrite import optimize, rewrite
 from tidemill.optimizer.trace import trace_text
 from tidemill.runtime.local.job import Job, Settings
@@ -294,7 +294,7 @@ def _explained(mode: ExplainMode, plan: Plan, span: Span) -> str:
         case ExplainMode.TRACE:
             return trace_text(rewrite(plan).steps)
         case ExplainMode.PHYSICAL:
-            return explain_physical(implement(optimize(plan)))
+            return explain_physical(implement_annotated(optimize(plan)))
         case ExplainMode.STAGES:
             raise PlanError(
                 "EXPLAIN STAGES needs a cluster, and this version runs in one process",

@@ -240,8 +240,9 @@ def batch(schema: Schema, elements: Iterable[Element]) -> Batch:
 
 def elements_of(schema: Schema, frame: Batch) -> list[Element]:
     """The rows of a batch as elements."""
-    rows = frame.select(*schema.names, START, END).iter_rows()
-    return [Element(normal(row[:-2]), row[-2], row[-1]) for row in rows]
+    # Not by select: to Polars some names are patterns.
+    columns = [frame.get_column(name) for name in (*schema.names, START, END)]
+    return [Element(normal(row[:-2]), row[-2], row[-1]) for row in zip(*columns, strict=True)]
 
 
 def normal(row: Sequence[Value]) -> Row:

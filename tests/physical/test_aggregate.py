@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 import pytest
 
-from physical.run import Element, at_once, elements_of, run
+from physical.run import Element, at_once, batch, elements_of, run
 from physical.test_counting import LETTERS, P1, stream
 from streams import LETTER, equal, text
 from tidemill.algebra.expr import AggregateCall, Case, Column, Literal, Named
@@ -20,6 +20,7 @@ from tidemill.model.schema import Field, Schema
 from tidemill.model.time import END_OF_TIME, Time
 from tidemill.model.types import BIGINT, DOUBLE, VARCHAR, DataType, decimal
 from tidemill.physical.interval.aggregate import Aggregate
+from tidemill.physical.kernels.exact import carried
 
 if TYPE_CHECKING:
     from tidemill.model.types import Value
@@ -142,6 +143,27 @@ def test_two_hundred_thousand_tenths_come_and_go_without_a_trace() -> None:
     assert [e.row[1] for e in sorted(found, key=lambda e: e.start)] == tenths
     assert {e.row[2:] for e in found} == {(0.1, 0.0)}
     assert state.rows() == 0
+
+
+def test_fractions_are_carried_over_and_a_group_still_goes_without_a_trace() -> None:
+    schema = Schema((Field("k", VARCHAR), Field("x", DOUBLE)))
+    operator = aggregation(schema, of("sum", DOUBLE), by=("k",))
+    state = operator.new_state()
+    elements = [Element(("x", 0.75), 0, 5), Element(("x", 0.75), 0, 6), Element(("x", -0.5), 1, 6)]
+    list(operator.on_batch(state, 0, batch(schema, elements)))
+    found = [
+        e
+        for t in (3, 7)
+        for p in operator.on_watermark(state, Time(t))
+        for e in elements_of(operator.schema, p)
+    ]
+    assert [(e.start, e.end, e.row[1]) for e in found] == [(0, 1, 1.5), (1, 5, 1.0), (5, 6, 0.25)]
+    assert state.rows() == 0
+
+
+def test_a_fraction_that_is_carried_over_is_below_one() -> None:
+    full = pl.DataFrame({"w": [1, -1], "f": [2**126, -1]}, schema={"w": pl.Int128, "f": pl.Int128})
+    assert full.select(carried("w", "f")).rows() == [(1 + 2**26, 0), (-2, 2**100 - 1)]
 
 
 def test_the_least_and_greatest_remember_only_what_can_still_be() -> None:

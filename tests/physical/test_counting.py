@@ -112,3 +112,13 @@ def test_istream_and_dstream() -> None:
     text = "a[1,4) a[4,6) b[2,inf)"
     assert changed(Change.INSERTED, text) == "a[1,2) b[2,3)"
     assert changed(Change.DELETED, text) == "a[6,7)"
+
+
+@pytest.mark.parametrize("name", ["^a$", "*"])
+def test_a_column_may_have_a_name_that_polars_takes_for_a_pattern(name: str) -> None:
+    schema = Schema((Field(name, VARCHAR),))
+    schedule = at_once((schema, stream("a[1,4) a[2,5)")))
+    distinct = Counting(Multiplicity.DISTINCT, (schema,), schema)
+    assert run(distinct, schedule, tight=False).text() == "a[1,5)"
+    inserted = Changes(Change.INSERTED, schema)
+    assert run(inserted, schedule, tight=False).text() == "a[1,2) a[2,3)"

@@ -1,4 +1,9 @@
-"""The text of a physical plan: one line an operator, with what it remembers and where rows meet."""
+"""The text of a physical plan: one line an operator.
+
+Each line says the form and the operator with its parameters, how the rows that leave it expire (the
+update pattern, G-21), and what tables it remembers and how they are laid out; exchanges say where
+rows meet.
+"""
 
 from __future__ import annotations
 
@@ -13,13 +18,14 @@ from tidemill.physical.plan import Apply, Exchange, Input, PhysicalPlan, inputs
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tidemill.physical.operator import Operator
+    from tidemill.optimizer.implement import Implemented
 
 __all__ = ["explain_physical"]
 
 
-def explain_physical(plan: PhysicalPlan) -> str:
+def explain_physical(implemented: Implemented) -> str:
     """The plan as text; a part used in several places is shown once, with a number."""
+    plan, patterns = implemented.plan, implemented.patterns
     uses: dict[str, int] = {}
 
     def count(part: PhysicalPlan) -> None:
@@ -41,7 +47,8 @@ def explain_physical(plan: PhysicalPlan) -> str:
         if uses[name] > 1 and inputs(part):
             numbers[name] = len(numbers) + 1
             label = f"[{numbers[name]}] "
-        yield f"{indent}{label}{_describe(part)}"
+        expiry = f"  {patterns[name].name.lower()}" if name in patterns else ""
+        yield f"{indent}{label}{_describe(part)}{expiry}{_state(part)}"
         for below in inputs(part):
             yield from lines(below, depth + 1)
 
@@ -57,16 +64,18 @@ def _describe(part: PhysicalPlan) -> str:
         case Exchange(_, keys):
             return f"Exchange by {', '.join(map(expr_text, keys))}"
         case Apply(operator):
-            return _operator(operator)
+            return f"interval.{type(operator).__name__}{_parameters(operator)}"
         case _:
             assert_never(part)
 
 
-def _operator(operator: Operator) -> str:
-    """The operator, its parameters, its form, and the tables it keeps."""
-    tables = operator.new_state().tables
-    state = f"  state: {', '.join(tables)}" if tables else ""
-    return f"interval.{type(operator).__name__}{_parameters(operator)}{state}"
+def _state(part: PhysicalPlan) -> str:
+    tables = part.operator.new_state().tables if isinstance(part, Apply) else {}
+    layouts: dict[str, list[str]] = {}
+    for name, table in tables.items():
+        layouts.setdefault(table.layout, []).append(name)
+    kept = "; ".join(f"{', '.join(names)} by {layout}" for layout, names in layouts.items())
+    return f"  remembers {kept}" if kept else ""
 
 
 def _parameters(operator: object) -> str:

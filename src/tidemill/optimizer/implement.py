@@ -9,12 +9,14 @@ An exchange is put where rows must meet that are not known to be in one partitio
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, assert_never
 
 from tidemill.algebra.annotations import is_chronon
 from tidemill.algebra.expr import (
     Column,
 )
+from tidemill.algebra.patterns import UpdatePattern, update_pattern
 from tidemill.algebra.plan import (
     Aggregate,
     AntiJoin,
@@ -64,10 +66,10 @@ from tidemill.physical.interval import Change, Multiplicity
 from tidemill.physical.plan import Apply, Input, PhysicalPlan
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
 
-__all__ = ["implement"]
+__all__ = ["Implemented", "implement", "implement_annotated"]
 
 _SET_OPERATIONS = {
     Difference: Multiplicity.DIFFERENCE,
@@ -77,19 +79,37 @@ _SET_OPERATIONS = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class Implemented:
+    """A physical plan, and how the rows of its parts expire, by fingerprint."""
+
+    plan: PhysicalPlan
+    patterns: Mapping[str, UpdatePattern]
+
+
 def implement(plan: Plan) -> PhysicalPlan:
     """The physical plan of a logical one, with exchanges."""
+    return implement_annotated(plan).plan
+
+
+def implement_annotated(plan: Plan) -> Implemented:
+    """The physical plan of a logical one, with what is known about its parts."""
     done: dict[int, Placed] = {}
+    patterns: dict[str, UpdatePattern] = {}
 
     def visit(node: Plan) -> Placed:
         if id(node) not in done:
             done[id(node)] = _implement(node, visit)
+            patterns[done[id(node)].plan.fingerprint] = update_pattern(node)
         return done[id(node)]
 
     if isinstance(plan, Rstream):
         # As an answer, the last piece of what never ends may be one element.
-        return apply_to(interval.Rstream(plan.schema), visit(plan.input)).plan
-    return visit(plan).plan
+        top = apply_to(interval.Rstream(plan.schema), visit(plan.input)).plan
+    else:
+        top = visit(plan).plan
+    patterns[top.fingerprint] = update_pattern(plan)
+    return Implemented(top, patterns)
 
 
 def _implement(plan: Plan, visit: Callable[[Plan], Placed]) -> Placed:

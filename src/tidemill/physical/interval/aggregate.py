@@ -27,14 +27,8 @@ from tidemill.model.time import END_OF_TIME, Time
 from tidemill.physical.eval import compile_expr
 from tidemill.physical.interval.bags import Bag, Swept
 from tidemill.physical.interval.extremes import Extreme
-from tidemill.physical.kernels.aggregates import (
-    ROWS,
-    Argument,
-    argument_of,
-    arguments,
-    median_of,
-    result,
-)
+from tidemill.physical.kernels.aggregates import median_of, result
+from tidemill.physical.kernels.arguments import ROWS, Argument, argument_of, arguments, carry
 from tidemill.physical.kernels.cover import COUNT, ROW, VALUE, covering, located, middle
 from tidemill.physical.kernels.sweep import (
     SINCE,
@@ -178,6 +172,7 @@ class Aggregate:
             counters=counters,
             final=final,
         )
+        opened = carry(opened.filter(pl.col(ROWS) > 0), self._arguments)
         totals = pl.concat([unmoved.select(opened.columns), opened])
         state.tables["totals"].clear()
         state.tables["totals"].insert(named(totals, names))

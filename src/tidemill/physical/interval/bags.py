@@ -27,7 +27,7 @@ from tidemill.physical.kernels.sweep import (
 from tidemill.physical.state.table import Table
 
 if TYPE_CHECKING:
-    from tidemill.physical.kernels.aggregates import Argument
+    from tidemill.physical.kernels.arguments import Argument
     from tidemill.physical.operator import State
 
 __all__ = ["Bag", "Swept"]
@@ -121,6 +121,7 @@ class Bag:
             counters=(COUNT,),
             final=final,
         )
+        opened = opened.filter(pl.col(COUNT) > 0)
         left = pl.concat([unmoved.select(opened.columns), opened])
         open_pieces = left.rename({SINCE: START}).with_columns(
             pl.lit(END_OF_TIME, TIME_TYPE).alias(END)

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from tidemill.model.batch import END, START, TIME_TYPE, interval_columns, polars_schema
+from tidemill.model.batch import END, START, TIME_TYPE
 from tidemill.model.time import END_OF_TIME, Time
+from tidemill.physical.kernels.rows import number_columns, numbered, restored
 from tidemill.physical.kernels.sweep import TIME, repeat
 from tidemill.physical.operator import State
 from tidemill.physical.state.table import Table
@@ -48,7 +49,7 @@ class Changes:
 
     def new_state(self) -> State:
         """The state before any input."""
-        row = polars_schema(self.schema)
+        row = number_columns(self.schema)
         return State(
             {
                 "pending": Table({**row, START: TIME_TYPE, END: TIME_TYPE}, (START, END)),
@@ -59,7 +60,7 @@ class Changes:
     def on_batch(self, state: State, port: int, batch: Batch) -> Iterator[Batch]:
         """Remember the elements until the watermark has passed their start."""
         del port
-        state.tables["pending"].insert(batch)
+        state.tables["pending"].insert(numbered(batch, self.schema))
         yield from ()
 
     def on_watermark(self, state: State, time: Time) -> Iterator[Batch]:
@@ -69,7 +70,7 @@ class Changes:
         ends.insert(started.filter(pl.col(END) < END_OF_TIME))
         ended = ends.extract(END, time)
         sign = 1 if self.change is Change.INSERTED else -1
-        names = self.schema.names
+        names = list(number_columns(self.schema))
         changes = pl.concat(
             [
                 started.select(*names, pl.col(START).alias(TIME), pl.lit(sign).alias(_NET)),
@@ -79,7 +80,7 @@ class Changes:
         net = changes.group_by(*names, TIME).agg(pl.col(_NET).sum()).filter(pl.col(_NET) > 0)
         if not net.is_empty():
             valid = net.with_columns(pl.col(TIME).alias(START), (pl.col(TIME) + 1).alias(END))
-            yield repeat(valid, _NET).select(interval_columns(self.schema))
+            yield restored(repeat(valid, _NET), self.schema)
 
     def held(self, state: State) -> Time:
         """The next instant at which something may change."""

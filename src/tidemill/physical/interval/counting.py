@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, assert_never
 
 import polars as pl
 
-from tidemill.model.batch import END, START, TIME_TYPE, interval_columns, polars_schema
+from tidemill.model.batch import END, START, TIME_TYPE
 from tidemill.model.time import END_OF_TIME, Time
+from tidemill.physical.kernels.rows import number_columns, numbered, restored
 from tidemill.physical.kernels.sweep import (
     SINCE,
     TIME,
@@ -74,7 +75,7 @@ class Counting:
 
     def new_state(self) -> State:
         """The state before any input."""
-        row = polars_schema(self.schema)
+        row = number_columns(self.schema)
         counters = dict.fromkeys(_COUNTERS, pl.Int64())
         interval = {START: TIME_TYPE, END: TIME_TYPE}
         return State(
@@ -88,11 +89,9 @@ class Counting:
 
     def on_batch(self, state: State, port: int, batch: Batch) -> Iterator[Batch]:
         """Remember the elements until the watermark has passed their start."""
-        rows = batch.select(interval_columns(self.inputs[port]))
-        rows.columns = interval_columns(self.schema)
         counts = (int(port == LEFT), int(port != LEFT))
         state.tables["pending"].insert(
-            rows.with_columns(
+            numbered(batch, self.inputs[port]).with_columns(
                 pl.lit(n, pl.Int64).alias(name) for name, n in zip(_COUNTERS, counts, strict=True)
             )
         )
@@ -105,7 +104,7 @@ class Counting:
         if deltas.is_empty() and not final:
             return
         totals = state.tables["totals"]
-        names, (known, changes) = encode(self.schema.names, [totals.all(), deltas])
+        names, (known, changes) = encode(list(number_columns(self.schema)), [totals.all(), deltas])
         moved, unmoved = touched(known, changes, final=final)
         multiplicity = _multiplicity(self.multiplicity)
         closed, opened = cut(
@@ -115,12 +114,13 @@ class Counting:
             counters=_COUNTERS,
             final=final,
         )
+        opened = opened.filter(pl.any_horizontal(pl.col(_COUNTERS) != 0))
         left = pl.concat([unmoved.select(opened.columns), opened])
         totals.clear()
         totals.insert(named(left, names))
         state.numbers["held"] = least_since(left.filter(multiplicity > 0))
         if not closed.is_empty():
-            yield repeat(named(closed, names), _OUT).select(interval_columns(self.schema))
+            yield restored(repeat(named(closed, names), _OUT), self.schema)
 
     def held(self, state: State) -> Time:
         """The start of the oldest segment that is still open."""

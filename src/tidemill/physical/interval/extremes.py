@@ -20,7 +20,7 @@ from tidemill.physical.kernels.sweep import GROUP
 from tidemill.physical.state.table import Table
 
 if TYPE_CHECKING:
-    from tidemill.physical.kernels.aggregates import Argument
+    from tidemill.physical.kernels.arguments import Argument
     from tidemill.physical.operator import State
 
 __all__ = ["Extreme"]

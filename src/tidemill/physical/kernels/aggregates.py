@@ -1,21 +1,15 @@
-"""Aggregates by counters: what is added up for each, and the result from what has been added up.
-
-An ``Argument`` is what some aggregates look at: an expression, of the rows that meet a condition.
-All aggregates of one argument share its counters. What counters cannot say comes from pieces
-(``cover.py``): the value in the middle, the least, the greatest, and wide numbers (``exact.py``).
-"""
+"""Results of aggregates, from what has been added up for their arguments (``arguments.py``)."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import polars as pl
 
-from tidemill.model.types import BOOLEAN, MAX_PRECISION, DataType, Kind
-from tidemill.physical.eval import compile_expr, compile_predicate
+from tidemill.model.types import MAX_PRECISION, DataType, Kind
+from tidemill.physical.kernels.arguments import FREEDOM
 from tidemill.physical.kernels.exact import (
     HALF,
     Wide,
@@ -23,144 +17,18 @@ from tidemill.physical.kernels.exact import (
     decimal_sum,
     digits,
     integer_sum,
-    is_narrow,
-    not_finite,
     ratio,
-    sum_columns,
 )
-from tidemill.physical.kernels.variance import NARROW, part_columns, variance
+from tidemill.physical.kernels.variance import variance
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from tidemill.algebra.expr import AggregateCall
+    from tidemill.physical.kernels.arguments import Argument
 
-    from tidemill.algebra.expr import AggregateCall, Expr
-
-__all__ = ["ROWS", "Argument", "argument_of", "arguments", "median_of", "result"]
-
-ROWS = "@rows"
-"""The counter of rows: a group is there as long as it has some."""
+__all__ = ["median_of", "result"]
 
 _I128 = pl.Int128()
-_INSENSITIVE = frozenset({"min", "max", "bool_and", "bool_or"})
-_SUMS = frozenset({"sum", "avg"})
-_FREEDOM = {"var_samp": 1, "stddev_samp": 1, "var_pop": 0, "stddev_pop": 0}
 _SHORT_SCALE = 18
-
-
-@dataclass(frozen=True, slots=True)
-class Argument:
-    """What some aggregates look at.
-
-    Attributes:
-        index: Its number, from which its columns have their names.
-        expr: The values; NULLs are left out. Without it, rows are looked at.
-        condition: Only rows for which it is true take part.
-        distinct: Whether equal values count once.
-        functions: The aggregates of it.
-    """
-
-    index: int
-    expr: Expr | None
-    condition: Expr | None
-    distinct: bool
-    functions: frozenset[str]
-
-    @property
-    def type(self) -> DataType:
-        """The type of the values."""
-        return BOOLEAN if self.expr is None else self.expr.type
-
-    @property
-    def column(self) -> str:
-        """The name of the column of its values."""
-        return f"@{self.index}"
-
-    @property
-    def keeps_values(self) -> bool:
-        """Whether the values themselves are kept, each with how often it occurs."""
-        return self.distinct or "median" in self.functions
-
-    @property
-    def keeps_wide(self) -> bool:
-        """Whether wide numbers are kept, each with how often it occurs."""
-        return self.type.kind is Kind.DOUBLE and bool(self._is_summed or self._is_squared)
-
-    @property
-    def _is_summed(self) -> bool:
-        return not _SUMS.isdisjoint(self.functions)
-
-    @property
-    def _is_squared(self) -> bool:
-        return not self.functions.isdisjoint(_FREEDOM)
-
-    def counter(self, name: str) -> str:
-        """The name of one of its counters."""
-        return f"@{self.index}.{name}"
-
-    def value(self) -> pl.Expr:
-        """The values, over the columns of the input."""
-        value = pl.repeat(True, pl.len()) if self.expr is None else compile_expr(self.expr)
-        if self.condition is not None:
-            value = pl.when(compile_predicate(self.condition)).then(value)
-        return value.alias(self.column)
-
-    def is_wide(self) -> pl.Expr:
-        """Whether a value, in ``column``, is a wide number."""
-        value = pl.col(self.column)
-        narrow = is_narrow(value, *NARROW) if self._is_squared else is_narrow(value)
-        return value.is_finite() & ~narrow
-
-    def counters(self) -> list[str]:
-        """The names of its counters."""
-        return [expr.meta.output_name() for expr in self.contributions()]
-
-    def contributions(self) -> list[pl.Expr]:
-        """What a value, in ``column``, adds to each counter."""
-        value, type_ = pl.col(self.column), self.type
-        columns = {"n": value.is_not_null().cast(pl.Int64)}
-        if not self.functions.isdisjoint({"bool_and", "bool_or"}):
-            columns["true"] = value.cast(pl.Int64)
-        if type_.kind is Kind.DOUBLE and (self._is_summed or self._is_squared):
-            columns["odd"] = not_finite(value)
-            finite = value.is_finite() & ~self.is_wide()
-            value = pl.when(finite).then(value)
-        if self._is_summed:
-            columns |= sum_columns(value, type_)
-        if self._is_squared:
-            columns |= part_columns(value, type_)
-        return [expr.fill_null(0).alias(self.counter(name)) for name, expr in columns.items()]
-
-
-def arguments(calls: Iterable[AggregateCall]) -> tuple[Argument, ...]:
-    """The different arguments of some aggregates, in the order of their first use."""
-    functions: dict[tuple[Expr | None, Expr | None, bool], set[str]] = {}
-    for call in calls:
-        if not _counts_rows(call):
-            functions.setdefault(_identity(call), set()).add(call.function)
-    return tuple(
-        Argument(i, *identity, frozenset(names))
-        for i, (identity, names) in enumerate(functions.items())
-    )
-
-
-def _counts_rows(call: AggregateCall) -> bool:
-    return call.argument is None and call.condition is None
-
-
-def _identity(call: AggregateCall) -> tuple[Expr | None, Expr | None, bool]:
-    distinct = call.distinct and call.function not in _INSENSITIVE
-    return (call.argument, call.condition, distinct)
-
-
-def argument_of(call: AggregateCall, known: Iterable[Argument]) -> Argument | None:
-    """The argument of an aggregate; ``None`` if it counts all rows."""
-    if _counts_rows(call):
-        return None
-    wanted = _identity(call)
-    return next(a for a in known if (a.expr, a.condition, a.distinct) == wanted)
-
-
-# Results
 
 
 def result(call: AggregateCall, argument: Argument, rows: pl.DataFrame, wide: Wide) -> pl.Series:
@@ -252,7 +120,7 @@ def _mean_of_many_digits(argument: Argument, rows: pl.DataFrame) -> pl.Series:
 
 
 def _variance(argument: Argument, function: str, rows: pl.DataFrame, wide: Wide) -> pl.Series:
-    freedom = _FREEDOM[function]
+    freedom = FREEDOM[function]
     n = pl.col(argument.counter("n")).cast(_I128)
     prefix = argument.counter("")
     sums = [

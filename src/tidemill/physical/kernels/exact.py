@@ -4,12 +4,13 @@ Everything is a sum of 128-bit integers, so a sum is a function of the bag of va
 is inserted and removed leaves nothing behind. A sum wraps only beyond 2**127:
 
 - INTEGER and BIGINT are their own values; up to 2**64 of them.
-- DECIMAL is its digits without the point. With more than 28 digits they are two halves of base
-  10**19.
+- DECIMAL is its digits without the point; up to 10**10 values of 28 digits. With more than 28
+  digits they are two halves of base 10**19; up to 10**19 values.
 - DOUBLE is split into a whole number and a fraction in units of 2**-100, both exact for a *narrow*
-  value: one below 2**90 that is a multiple of 2**-100, as is every value from 2**-48 on. More than
-  2**36 of them can be added up. Values that are not narrow are *wide*: they are kept apart, each
-  with how often it occurs, and added as rational numbers. NaN and infinities are counted.
+  value: one below 2**90 that is a multiple of 2**-100, as is every value from 2**-48 on. Up to
+  2**37 of them are added up, if fractions are carried over (``carried``) before there are 2**27
+  more. Values that are not narrow are *wide*: they are kept apart, each with how often it occurs,
+  and added as rational numbers. NaN and infinities are counted.
 
 There is no error to bound: sums and means are the exact value rounded once. Where 128 bits do not
 suffice to round correctly, or there are wide values, a row is computed with Python's rational
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 __all__ = [
     "HALF",
     "Wide",
+    "carried",
     "counts_of_not_finite",
     "decimal_sum",
     "digits",
@@ -97,6 +99,12 @@ def rest(value: pl.Expr) -> pl.Expr:
 def digits(value: pl.Expr, type_: DataType) -> pl.Expr:
     """An exact number without its point."""
     return (value.to_physical() if type_.kind is Kind.DECIMAL else value).cast(_I128)
+
+
+def carried(whole: str, fraction: str) -> tuple[pl.Expr, pl.Expr]:
+    """The same sum with a fraction below one, so that there is room for more."""
+    base = 1 << _FRACTION
+    return pl.col(whole) + pl.col(fraction) // base, pl.col(fraction) % base
 
 
 def counts_of_not_finite(total: pl.Expr) -> tuple[pl.Expr, pl.Expr, pl.Expr]:

@@ -128,7 +128,8 @@ def cut(
 
     Returns:
         The segments that are known in full, with ``GROUP``, ``START``, ``END`` and the outputs;
-        and the totals: ``GROUP``, ``SINCE`` and the counters of groups that are not all zero.
+        and the totals of every group, whether or not they can still matter: ``GROUP``, ``SINCE``
+        and the counters; none if time ends.
     """
     rows = rows.with_columns(present.alias(_PRESENT))
     appears = pl.col(_PRESENT).ne_missing(pl.col(_PRESENT).shift(1))
@@ -139,7 +140,7 @@ def cut(
     # Counters may have moved on after the last cut: they come from the last row of the group.
     latest = rows.filter(_LAST_OF_GROUP).select(counters)
     opened = cuts.filter(pl.col(END).is_null()).select(GROUP, pl.col(TIME).alias(SINCE))
-    totals = opened.hstack(latest).filter(pl.any_horizontal(pl.col(counters) != 0))
+    totals = opened.hstack(latest)
     if final:
         cuts, totals = cuts.with_columns(pl.col(END).fill_null(END_OF_TIME)), totals.clear()
     closed = cuts.filter(pl.col(_PRESENT) & pl.col(END).is_not_null())

@@ -82,6 +82,11 @@ class Table:
         """The columns and their types."""
         return self._schema
 
+    @property
+    def layout(self) -> str:
+        """How segments are laid out: by arrival, or by arrival and expiry."""
+        return "arrival" if self._width is None else "arrival and expiry"
+
     def rows(self) -> int:
         """How many rows are alive."""
         return sum(self._alive(segment).height for segment in self._segments)
