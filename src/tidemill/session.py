@@ -52,6 +52,7 @@ from tidemill.model.time import from_datetime
 from tidemill.optimizer.explain_physical import explain_physical
 from tidemill.optimizer.implement import implement_annotated
 from tidemill.optimizer.rewrite import optimize, rewrite
+from tidemill.optimizer.rules import RULES
 from tidemill.optimizer.trace import trace_text
 from tidemill.runtime.local.job import Job, Settings
 
@@ -281,20 +282,20 @@ class Session:
                 return _frame(describe_entry(self._catalog.get(name)))
             case Explain(mode, query):
                 plan, _ = plan_query(query, self._catalog, allow_unbounded=True)
-                return _explained(mode, plan, span)
+                return _explained(mode, plan, span, optimized=self._settings.optimized)
             case _:
                 assert_never(statement)
 
 
-def _explained(mode: ExplainMode, plan: Plan, span: Span) -> str:
+def _explained(mode: ExplainMode, plan: Plan, span: Span, *, optimized: bool) -> str:
     """One of the forms of a query as text."""
     match mode:
         case ExplainMode.LOGICAL:
             return explain(plan)
         case ExplainMode.TRACE:
-            return trace_text(rewrite(plan).steps)
+            return trace_text(rewrite(plan, RULES if optimized else ()).steps)
         case ExplainMode.PHYSICAL:
-            return explain_physical(implement_annotated(optimize(plan)))
+            return explain_physical(implement_annotated(optimize(plan) if optimized else plan))
         case ExplainMode.STAGES:
             raise PlanError(
                 "EXPLAIN STAGES needs a cluster, and this version runs in one process",

@@ -50,25 +50,22 @@ ITEMS = st.integers(1, 4)
 PRICES = st.integers(1, 40).map(lambda quarters: quarters / 4)
 
 
-@pytest.mark.parametrize("name", QUERIES)
-@given(
-    opened=events(ITEMS, st.integers(1, 2), PRICES),
-    closed=events(ITEMS, st.integers(1, 3)),
-    bids=events(ITEMS, PRICES, st.integers(1, 3)),
-    partitions=st.integers(1, 3),
-    rows=st.integers(1, 12),
+DAYS = st.fixed_dictionaries(
+    {
+        "OpenAuction": events(ITEMS, st.integers(1, 2), PRICES),
+        "ClosedAuction": events(ITEMS, st.integers(1, 3)),
+        "Bid": events(ITEMS, PRICES, st.integers(1, 3)),
+    }
 )
+
+
+@pytest.mark.parametrize("name", QUERIES)
+@given(streams=DAYS, partitions=st.integers(1, 3), rows=st.integers(1, 12))
 def test_local_engine_agrees_with_the_reference(
-    name: str,
-    opened: list[Element],
-    closed: list[Element],
-    bids: list[Element],
-    partitions: int,
-    rows: int,
+    name: str, streams: dict[str, list[Element]], partitions: int, rows: int
 ) -> None:
     query = session().sql(QUERIES[name])
     assert isinstance(query, tidemill.Query)
-    streams = {"OpenAuction": opened, "ClosedAuction": closed, "Bid": bids}
     answer = run_locally(
         optimize(query.plan), streams, {}, {}, partitions=partitions, rows_per_step=rows
     )

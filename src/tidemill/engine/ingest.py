@@ -59,6 +59,8 @@ class Ingest:
             .then(pl.lit("time is NULL"))
             .when(pl.col(START) < 0)
             .then(pl.lit("time is before 1970"))
+            .when(pl.col(START) >= END_OF_TIME)
+            .then(pl.lit("time is after the end of time"))
             .when(pl.col(START) < self.watermark)
             .then(pl.lit("late"))
         )

@@ -12,7 +12,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, assert_never
 
-from tidemill.algebra.annotations import is_chronon
 from tidemill.algebra.expr import (
     Column,
 )
@@ -27,6 +26,7 @@ from tidemill.algebra.plan import (
     Intersect,
     Istream,
     Join,
+    JoinKind,
     MaxUnion,
     Plan,
     Project,
@@ -46,6 +46,7 @@ from tidemill.optimizer.implement_joins import (
     implement_join,
     implement_semi_join,
 )
+from tidemill.optimizer.order import carries_ids
 from tidemill.optimizer.placement import (
     ANYWHERE,
     Placed,
@@ -152,7 +153,7 @@ def _implement(plan: Plan, visit: Callable[[Plan], Placed]) -> Placed:
 
 
 def _window(plan: Window, below: Placed) -> Placed:
-    if not is_chronon(plan.input):
+    if not _comes_in_instants(plan.input):
         below = apply_to(interval.Split(plan.schema, 1, must_cut=True), below)
     match plan.spec:
         case TimeWindow(size, slide):
@@ -162,18 +163,30 @@ def _window(plan: Window, below: Placed) -> Placed:
         case RowWindow(rows, slide, partition_by):
             keys = [Column(name, plan.schema[name].type) for name in partition_by]
             window = interval.RowWindow(
-                plan.schema, rows, slide, partition_by, by_id=_keeps_ids(plan.input)
+                plan.schema, rows, slide, partition_by, by_id=carries_ids(plan.input)
             )
             return apply_to(window, gathered(below, keys))
         case _:
             assert_never(plan.spec)
 
 
-def _keeps_ids(plan: Plan) -> bool:
-    """Whether the elements are those of one stream, filtered and projected."""
-    while isinstance(plan, Filter | Project):
-        plan = plan.input
-    return isinstance(plan, Source)
+def _comes_in_instants(plan: Plan) -> bool:
+    """Whether the operators below emit a chronon stream instant by instant.
+
+    Sweeps merge what stays equal from one instant to the next, so what they emit needs a split
+    although every row is valid for one instant at a time.
+    """
+    match plan:
+        case Source() | Istream() | Dstream() | Rstream():
+            return True
+        case Filter() | Project():
+            return _comes_in_instants(plan.input)
+        case Union():
+            return _comes_in_instants(plan.left) and _comes_in_instants(plan.right)
+        case Join(kind=JoinKind.INNER):
+            return _comes_in_instants(plan.left) or _comes_in_instants(plan.right)
+        case _:
+            return False
 
 
 def _aggregate(plan: Aggregate, below: Placed) -> Placed:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -11,6 +12,7 @@ from tidemill.catalog.entries import QueryEntry, RelationEntry, StreamEntry
 from tidemill.engine.engine import Flow, Metrics
 from tidemill.engine.fragments import build_graph
 from tidemill.engine.ingest import Ingest, relation_flow
+from tidemill.errors import RunError
 from tidemill.lang.statements import ObjectKind
 from tidemill.model.time import END_OF_TIME, Time
 from tidemill.optimizer.implement import implement
@@ -72,19 +74,35 @@ class Job:
             query.name: implement(optimize(query.plan) if self.settings.optimized else query.plan)
             for query in queries
         }
-        sinks: dict[str, Sink] = {}
-        for query in queries:
-            self.answers[query.name] = Answer(query.plan.schema)
-            if query.sink is not None:
-                sinks[query.name] = open_sink(query.name, query.sink)
         runner = LocalRunner(build_graph(plans), partitions=self.settings.partitions)
-        inputs = sorted(input_.name for input_ in runner.graph.inputs)
-        for number, flows in enumerate(self._flows(inputs)):
+        arriving = self._flows(sorted(input_.name for input_ in runner.graph.inputs))
+        # A source that cannot be read at all is found before a sink is emptied.
+        first = next(arriving)
+        sinks = self._open_sinks(queries)
+        for number, flows in enumerate(chain([first], arriving)):
             for name, batches in runner.step(flows).items():
                 self.answers[name].add(batches)
                 if name in sinks and batches:
                     sinks[name].write(number, batches)
         self._measure(runner)
+
+    def _open_sinks(self, queries: list[QueryEntry]) -> dict[str, Sink]:
+        """The sinks of the queries, empty; each query has an answer to add to."""
+        sinks: dict[str, Sink] = {}
+        written: dict[str, str] = {}
+        for query in queries:
+            self.answers[query.name] = Answer(query.plan.schema)
+            if query.sink is None:
+                continue
+            place = repr(query.sink)
+            if place in written and query.sink.name.text.lower() != "memory":
+                raise RunError(
+                    f'queries "{written[place]}" and "{query.name}" write to the same place',
+                    hint="give each its own path",
+                )
+            written[place] = query.name
+            sinks[query.name] = open_sink(query.name, query.sink, query.plan.schema)
+        return sinks
 
     def _flows(self, inputs: list[str]) -> Iterator[dict[str, Flow]]:
         """What arrives on every input, step by step, the ends of the streams last."""

@@ -7,14 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-import polars as pl
-
 from tidemill.errors import RunError, closest
-from tidemill.model.batch import END, START
+from tidemill.runtime.local.answers import Answer
 
 if TYPE_CHECKING:
     from tidemill.lang.statements import ConnectorCall
     from tidemill.model.batch import Batch
+    from tidemill.model.schema import Schema
 
 __all__ = ["Sink", "open_sink"]
 
@@ -29,13 +28,15 @@ class Sink(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class _Parquet:
-    """One file for each step that gave something, with the columns ``start`` and ``end``."""
+    """One file for each step that gave something, with the columns ``results`` has."""
 
     directory: Path
+    schema: Schema
 
     def write(self, step: int, batches: list[Batch]) -> None:
-        whole = pl.concat(batches).rename({START: "start", END: "end"})
-        whole.write_parquet(self.directory / f"batch={step:08d}.parquet")
+        answer = Answer(self.schema)
+        answer.add(batches)
+        answer.results().write_parquet(self.directory / f"batch={step:08d}.parquet")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,7 @@ class _Memory:
         """Nothing more to do."""
 
 
-def open_sink(query: str, sink: ConnectorCall) -> Sink:
+def open_sink(query: str, sink: ConnectorCall, schema: Schema) -> Sink:
     """The sink of a query; what an earlier run left in it is removed.
 
     Raises:
@@ -64,7 +65,14 @@ def open_sink(query: str, sink: ConnectorCall) -> Sink:
     path = sink.positional[0] if sink.positional else dict(sink.named).get("path")
     if not isinstance(path, str):
         raise RunError(f'the sink of "{query}" needs a path', hint="write parquet(path => 'out')")
+    unknown = [name for name, _ in sink.named if name != "path"]
+    if unknown or len(sink.positional) > 1:
+        raise RunError(
+            f'the sink of "{query}" takes only a path', hint="write parquet(path => 'out')"
+        )
     directory = Path(path)
+    if directory.is_file():
+        raise RunError(f'"{path}", the sink of "{query}", is a file', hint="choose a directory")
     if directory.is_dir() and any(not p.name.startswith("batch=") for p in directory.iterdir()):
         raise RunError(
             f'"{path}", the sink of "{query}", holds files of others',
@@ -72,4 +80,4 @@ def open_sink(query: str, sink: ConnectorCall) -> Sink:
         )
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir(parents=True)
-    return _Parquet(directory)
+    return _Parquet(directory, schema)
