@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 import polars as pl
-from hypothesis import given, reject
+from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
 from laws.catalogue import HORIZON, SOURCES, Inputs, P, R, inputs
@@ -125,6 +125,7 @@ def snapshot(batches: list[Batch], schema: Schema, time: int) -> Bag:
     return bag
 
 
+@settings(max_examples=6 * settings().max_examples)
 @given(
     data=st.data(),
     plan=plans(),

@@ -6,7 +6,7 @@ from collections import Counter
 from functools import cache
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tidemill
@@ -60,6 +60,7 @@ DAYS = st.fixed_dictionaries(
 
 
 @pytest.mark.parametrize("name", QUERIES)
+@settings(max_examples=settings().max_examples // 2)
 @given(streams=DAYS, partitions=st.integers(1, 3), rows=st.integers(1, 12))
 def test_local_engine_agrees_with_the_reference(
     name: str, streams: dict[str, list[Element]], partitions: int, rows: int
