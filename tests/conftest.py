@@ -17,7 +17,7 @@ import golden
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-EXAMPLES = 12
+EXAMPLES = 10
 
 settings.register_profile(
     "ci",

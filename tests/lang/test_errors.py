@@ -13,6 +13,7 @@ CASES = """
 unexpected "c"
    1 | SELECT a FROM bid b c
                            ^
+hint: write SELECT … FROM stream [RANGE …] [JOIN … ON …] [WHERE …] [GROUP BY …] [HAVING …]
 ===
 unexpected "x"
    1 | SELECT a FROM bid WHER x = 1
@@ -32,6 +33,7 @@ hint: remove the comma, or write what should follow it
 expected an expression, found the end of the statement
    1 | SELECT a +
                  ^
+hint: write SELECT … FROM stream [RANGE …] [JOIN … ON …] [WHERE …] [GROUP BY …] [HAVING …]
 ===
 expected an expression, found "end"
    1 | SELECT end FROM period
@@ -56,6 +58,7 @@ hint: add a ")"
 ")" closes nothing
    1 | SELECT a) FROM bid
                ^
+hint: write SELECT … FROM stream [RANGE …] [JOIN … ON …] [WHERE …] [GROUP BY …] [HAVING …]
 ===
 string literal is not closed
    1 | SELECT 'it''s FROM bid
@@ -103,10 +106,12 @@ hint: keep one of the two
 expected RANGE, ROWS or NOW, found "0"
    1 | SELECT a FROM bid[0]
                          ^
+hint: write SELECT … FROM stream [RANGE …] [JOIN … ON …] [WHERE …] [GROUP BY …] [HAVING …]
 ===
 unexpected "["
    1 | SELECT a[0] FROM bid
                ^
+hint: write SELECT … FROM stream [RANGE …] [JOIN … ON …] [WHERE …] [GROUP BY …] [HAVING …]
 ===
 GRANULARITY is not supported yet
    1 | SELECT a FROM bid [NOW] GRANULARITY(1 MINUTE)
@@ -171,6 +176,7 @@ hint: did you mean "INT"?
 argument "path" is given twice
    1 | CREATE STREAM bid (a INT) SOURCE csv(path => 'a', path => 'b')
                                                          ^^^^
+hint: write CREATE STREAM name (column TYPE, …) SOURCE connector(…) …
 ===
 an argument without a name stands behind one with a name
    1 | CREATE STREAM bid (a INT) SOURCE csv(path => 'a', 5)
@@ -185,6 +191,7 @@ hint: ORDERED BY column WITHIN 2 SECONDS
 LATE is given twice
    1 | CREATE STREAM bid (a INT) SOURCE csv() LATE DROP LATE DROP
                                                         ^^^^
+hint: write CREATE STREAM name (column TYPE, …) SOURCE connector(…) …
 ===
 expected ON or USING, found the end of the statement
    1 | SELECT a FROM b JOIN c

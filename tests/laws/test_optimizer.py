@@ -61,7 +61,7 @@ ALONE: dict[str, Phase] = {
 }
 ALONE |= {phase.__name__: phase for phase in RULES if not isinstance(phase, tuple)}
 
-thorough = settings(max_examples=4 * settings().max_examples)
+thorough = settings(max_examples=3 * settings().max_examples)
 often = settings(max_examples=2 * settings().max_examples)
 
 _ONE, _TWO = Literal(1, BIGINT), Literal(2, BIGINT)

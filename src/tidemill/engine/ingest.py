@@ -54,20 +54,7 @@ class Ingest:
         """
         timed = self._timed(frame, arrival)
         self.rows += frame.height
-        reason = (
-            pl.when(pl.col(START).is_null())
-            .then(pl.lit("time is NULL"))
-            .when(pl.col(START) < 0)
-            .then(pl.lit("time is before 1970"))
-            .when(pl.col(START) >= END_OF_TIME)
-            .then(pl.lit("time is after the end of time"))
-            .when(pl.col(START) < self.watermark)
-            .then(pl.lit("late"))
-        )
-        judged = timed.with_columns(reason.alias(REASON))
-        good = judged.filter(pl.col(REASON).is_null()).drop(REASON)
-        if good.height < judged.height:
-            self._refuse(judged.filter(pl.col(REASON).is_not_null()))
+        good = timed if self._all_good(timed[START]) else self._judged(timed)
         self._advance(good)
         return Flow([good], self.watermark)
 
@@ -90,6 +77,33 @@ class Ingest:
         return frame.with_columns(start.alias(START), numbers.alias(ID)).with_columns(
             (pl.col(START) + 1).alias(END)
         )
+
+    def _all_good(self, starts: pl.Series) -> bool:
+        """Whether no row is late or without a valid time, which is the rule."""
+        least, latest = starts.min(), starts.max()
+        assert least is None or isinstance(least, int), "times are integers"
+        assert latest is None or isinstance(latest, int), "times are integers"
+        return (
+            not starts.has_nulls()
+            and (least is None or least >= self.watermark)
+            and (latest is None or latest < END_OF_TIME)
+        )
+
+    def _judged(self, timed: Batch) -> Batch:
+        """The rows with a valid time that are not late; the others are counted."""
+        reason = (
+            pl.when(pl.col(START).is_null())
+            .then(pl.lit("time is NULL"))
+            .when(pl.col(START) < 0)
+            .then(pl.lit("time is before 1970"))
+            .when(pl.col(START) >= END_OF_TIME)
+            .then(pl.lit("time is after the end of time"))
+            .when(pl.col(START) < self.watermark)
+            .then(pl.lit("late"))
+        )
+        judged = timed.with_columns(reason.alias(REASON))
+        self._refuse(judged.filter(pl.col(REASON).is_not_null()))
+        return judged.filter(pl.col(REASON).is_null()).drop(REASON)
 
     def _refuse(self, bad: pl.DataFrame) -> None:
         for reason, count in bad[REASON].value_counts().iter_rows():

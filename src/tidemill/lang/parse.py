@@ -88,6 +88,7 @@ def parse_script(text: str) -> tuple[tuple[Statement, Span], ...]:
             check_brackets(tokens)
             script.append((_read_statement(tokens), Span(tokens[0].start, tokens[-1].end + 1)))
         except ParseError as error:
+            error.hint = error.hint or _form(Cursor(tokens))
             number = f"{len(script) + 1} of {len(chunks)}"
             which = f"{number}; nothing has been carried out" if len(chunks) > 1 else None
             raise error.located(text, statement=which) from None
@@ -138,6 +139,11 @@ def _read_statement(tokens: list[Token]) -> Statement:
     return _refuse(cursor)
 
 
+def _form(cursor: Cursor) -> str:
+    """How the statement that was probably meant is written."""
+    return next(form for words, form in _FORMS if cursor.at(*words))
+
+
 def _read_drop(cursor: Cursor) -> Drop:
     cursor.expect("DROP")
     kind = ObjectKind(cursor.choice(kind.value for kind in ObjectKind))
@@ -180,6 +186,20 @@ def _refuse(cursor: Cursor) -> Statement:
     near = closest(word, known) or f"the statements are {', '.join(known)}"
     return cursor.fail(f"unknown statement {cursor.found()}", hint=near)
 
+
+_FORMS: Final = (
+    (("CREATE", "STREAM"), "write CREATE STREAM name (column TYPE, …) SOURCE connector(…) …"),
+    (("CREATE", "RELATION"), "write CREATE RELATION name (column TYPE, …) SOURCE connector(…)"),
+    (("CREATE", "QUERY"), "write CREATE QUERY name [INTO sink(…)] AS query"),
+    (("CREATE", "FUNCTION"), "write CREATE FUNCTION name(parameter TYPE, …) AS expression"),
+    (("CREATE",), "CREATE makes a STREAM, RELATION, QUERY or FUNCTION"),
+    (("DROP",), "write DROP STREAM | RELATION | QUERY | FUNCTION [IF EXISTS] name"),
+    (("SHOW",), "write SHOW STREAMS | RELATIONS | QUERIES | FUNCTIONS"),
+    (("EXPLAIN",), "write EXPLAIN [LOGICAL | PHYSICAL | STAGES | TRACE] query"),
+    (("DESCRIBE",), "write DESCRIBE name"),
+    (("DESC",), "write DESCRIBE name"),
+    ((), "write SELECT … FROM stream [RANGE …] [JOIN … ON …] [WHERE …] [GROUP BY …] [HAVING …]"),
+)
 
 _STATEMENTS: Final[dict[str, Callable[[Cursor], Statement]]] = {
     "CREATE": read_create,

@@ -57,6 +57,8 @@ class LocalRunner:
     def _spread(self, flow: Flow) -> list[Flow]:
         """The rows of an input, dealt out to the partitions as they come."""
         count = self.partitions
+        if count == 1:
+            return [flow]
         return [
             Flow([batch.gather_every(count, partition) for batch in flow.batches], flow.watermark)
             for partition in range(count)
