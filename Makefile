@@ -11,7 +11,7 @@ demo: $(READY)           ## a first query: text, plan, answer
 	$(BIN)/python examples/first_query.py
 
 test: $(READY)           ## every test
-	$(BIN)/pytest -q -n $(WORKERS)
+	$(BIN)/pytest -q -n $(WORKERS) --dist worksteal
 
 fast: test               ## tests without a JVM (none needs one yet)
 

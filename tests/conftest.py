@@ -17,7 +17,7 @@ import golden
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-EXAMPLES = 10
+EXAMPLES = 8
 
 settings.register_profile(
     "ci",

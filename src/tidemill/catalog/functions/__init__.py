@@ -181,7 +181,11 @@ def case_call(
     """
     for condition, _ in branches:
         if not converts_without_asking(condition, BOOLEAN):
-            raise BindError(f"the condition of WHEN is {condition.type}, not BOOLEAN", span=span)
+            raise BindError(
+                f"the condition of WHEN is {condition.type}, not BOOLEAN",
+                span=span,
+                hint="compare it with something, as in … > 0",
+            )
     given = (*(value for _, value in branches), otherwise or Literal(None, NULL))
     places = tuple(spans[i] if i < len(spans) else span for i in range(len(given)))
     values = common(given, spans=places, what="the values of CASE")
@@ -197,7 +201,11 @@ def _unknown(name: str, span: Span | None) -> BindError:
             hint="use the column of ORDERED BY for the time of a row",
         )
     if is_aggregate(name):
-        return BindError(f'"{name}" is an aggregate, and cannot stand here', span=span)
+        return BindError(
+            f'"{name}" is an aggregate, and cannot stand here',
+            span=span,
+            hint="aggregates stand in SELECT and HAVING",
+        )
     return BindError(
         f'function "{name}" does not exist',
         span=span,

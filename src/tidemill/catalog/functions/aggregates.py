@@ -63,7 +63,11 @@ def build_aggregate(
     if argument is None and (function.name != "count" or distinct):
         raise BindError(f'"{function.name}" needs an argument', span=span, hint=function.signature)
     if condition is not None and not converts_without_asking(condition, BOOLEAN):
-        raise BindError(f"the condition of FILTER is {condition.type}, not BOOLEAN", span=span)
+        raise BindError(
+            f"the condition of FILTER is {condition.type}, not BOOLEAN",
+            span=span,
+            hint="compare it with something, as in … > 0",
+        )
     if argument is not None:
         argument = _argument(function, argument, span)
     return AggregateCall(

@@ -63,7 +63,11 @@ def _like(arguments: Arguments) -> Expr:
     if len(arguments) > 2:  # noqa: PLR2004 — text, pattern, escape
         escape = arguments.constant(2)
         if len(escape) > 1:
-            raise BindError("the escape of LIKE must be one character", span=arguments.span_of(2))
+            raise BindError(
+                "the escape of LIKE must be one character",
+                span=arguments.span_of(2),
+                hint="as in LIKE '10!%' ESCAPE '!'",
+            )
         converted = converted if escape else converted[:2]
     return Call(arguments.function.name, converted, BOOLEAN)
 
@@ -77,7 +81,9 @@ def _regexp(result: DataType) -> Builder:
             pattern = compile_pattern(arguments.constant(1))
         except PatternError as error:
             raise BindError(
-                f"the pattern is not valid: {error}", span=arguments.span_of(1)
+                f"the pattern is not valid: {error}",
+                span=arguments.span_of(1),
+                hint="a special character is taken as it is behind a backslash",
             ) from error
         if arguments.function.name == "regexp_replace":
             _check_replacement(arguments, pattern.groups)
@@ -93,7 +99,9 @@ def _check_replacement(arguments: Arguments, groups: int) -> None:
         check_replacement(arguments.constant(2), groups)
     except PatternError as error:
         raise BindError(
-            f"the replacement is not valid: {error}", span=arguments.span_of(2)
+            f"the replacement is not valid: {error}",
+            span=arguments.span_of(2),
+            hint="a group is written \\1, a backslash \\\\",
         ) from error
     if len(arguments) > 3 and arguments.constant(3) not in ("", "g"):  # noqa: PLR2004
         raise BindError(
@@ -108,7 +116,11 @@ def _check_group(arguments: Arguments, groups: int) -> None:
         case Literal(int() as group) if 0 <= group <= groups:
             return
         case Literal(int() as group):
-            raise BindError(f"the pattern has no group {group}", span=arguments.span_of(2))
+            raise BindError(
+                f"the pattern has no group {group}",
+                span=arguments.span_of(2),
+                hint="groups are counted from 1 by their opening parentheses",
+            )
         case _:
             raise BindError(
                 'argument 3 of "regexp_extract", group, must be a constant number',

@@ -73,7 +73,9 @@ def _regex(pattern: str) -> str:
     try:
         python = compile_pattern(pattern).pattern
     except PatternError as error:
-        raise PlanError(f"the pattern '{pattern}' is not valid: {error}") from error
+        raise PlanError(
+            f"the pattern '{pattern}' is not valid: {error}", hint="write a simpler pattern"
+        ) from error
     return checked("".join(_translate(token) for token in _TOKEN.finditer(python)))
 
 
