@@ -19,6 +19,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING, TypeAlias, assert_never
 
 from tidemill.algebra.aggregates import aggregate
@@ -250,7 +251,10 @@ def _instant(value: Value, missing: int) -> int:
     """The instant in a period column: TIMESTAMP, or BIGINT microseconds."""
     if value is None:
         return missing
-    return value if isinstance(value, int) else from_datetime(value)  # type: ignore[arg-type]
+    if isinstance(value, datetime):
+        return from_datetime(value)
+    assert isinstance(value, int), "periods are TIMESTAMP or BIGINT"
+    return value
 
 
 def _apply(plan: Filter | Project | Distinct | Aggregate, rows: Bag) -> Bag:

@@ -50,24 +50,26 @@ def bind_number(text: str, node: exp.Expr) -> Literal:
     Raises:
         BindError: It has too many digits.
     """
-    if len(text) > _LONGEST:
-        pass  # no type has so many digits
-    elif "e" in text.lower():
-        if math.isfinite(float(text)):
-            return Literal(float(text), DOUBLE)
-    elif "." in text:
-        value = Decimal(text)
-        scale = len(text.partition(".")[2])
+    literal = _number(text) if len(text) <= _LONGEST else None
+    if literal is None:
+        raise BindError(
+            "the number is too large",
+            span=span_of(node),
+            hint="BIGINT goes to 9223372036854775807, DECIMAL has 38 digits, and a DOUBLE, written "
+            "as 1e30, goes to 1.8e308",
+        )
+    return literal
+
+
+def _number(text: str) -> Literal | None:
+    if "e" in text.lower():
+        return Literal(float(text), DOUBLE) if math.isfinite(float(text)) else None
+    if "." in text:
+        value, scale = Decimal(text), len(text.partition(".")[2])
         precision = max(len(value.as_tuple().digits), scale, 1)
-        if precision <= MAX_PRECISION:
-            return Literal(value, decimal(precision, scale))
-    elif -_INT_LIMIT <= int(text) < _INT_LIMIT:
+        return Literal(value, decimal(precision, scale)) if precision <= MAX_PRECISION else None
+    if -_INT_LIMIT <= int(text) < _INT_LIMIT:
         return Literal(int(text), INTEGER)
-    elif -_BIGINT_LIMIT <= int(text) < _BIGINT_LIMIT:
+    if -_BIGINT_LIMIT <= int(text) < _BIGINT_LIMIT:
         return Literal(int(text), BIGINT)
-    raise BindError(
-        "the number is too large",
-        span=span_of(node),
-        hint="BIGINT goes to 9223372036854775807, DECIMAL has 38 digits, and a DOUBLE, written as "
-        "1e30, goes to 1.8e308",
-    )
+    return None
