@@ -8,12 +8,14 @@ from decimal import Decimal
 from functools import cache
 from typing import TYPE_CHECKING
 
+from local import run_locally
 from oracle.duckdb_oracle import Oracle
 from oracle.translate import APPROXIMATE
 from tidemill import connect
 from tidemill.algebra.snapshot import Element, Reference
 from tidemill.algebra.values import conform
 from tidemill.catalog.entries import RelationEntry, StreamEntry
+from tidemill.optimizer.rewrite import optimize
 from tidemill.session import Query, Session
 
 if TYPE_CHECKING:
@@ -22,7 +24,10 @@ if TYPE_CHECKING:
     from oracle.contents import Inputs, Row, Value
     from tidemill.model.schema import Schema
 
-__all__ = ["assert_agree"]
+__all__ = ["assert_agree", "assert_engine_agrees"]
+
+_LAST = 14
+"""After it nothing changes any more in the queries that are drawn."""
 
 _TYPES = {"HUGEINT": "BIGINT", '"NULL"': "INTEGER"}
 """What DuckDB calls the sum of BIGINTs, and the type of NULL alone."""
@@ -57,6 +62,39 @@ def assert_agree(sql: str, inputs: Inputs, instants: Iterable[int], definitions:
         )
 
 
+def assert_engine_agrees(
+    sql: str, inputs: Inputs, definitions: str, *, partitions: int, rows_per_step: int
+) -> None:
+    """Fail unless the local engine gives the reference's answer to a query at every instant."""
+    session = copy(_session(definitions))
+    query = session.sql(sql)
+    assert isinstance(query, Query), "the text is a query"
+    entries = session.catalog.objects.values()
+    content = _content(session, inputs)
+    answer = run_locally(
+        optimize(query.plan),
+        *content,
+        {entry.name: entry for entry in entries if isinstance(entry, RelationEntry)},
+        partitions=partitions,
+        rows_per_step=rows_per_step,
+    )
+    reference = Reference(*content)
+    close = any(f"{name}(" in sql.lower() for name in APPROXIMATE)
+    for time in range(_LAST):
+        ours = sorted(answer.snapshot(time).rows(), key=_sortable)
+        theirs = sorted(reference.snapshot(query.plan, time).elements(), key=_sortable)
+        same = len(ours) == len(theirs) and all(map(_Same(close=close), ours, theirs))
+        assert same, "\n".join(
+            (
+                f"\n{sql}\n\nat instant {time}:",
+                f"engine    {ours}",
+                f"reference {theirs}\n",
+                f"{query.explain()}\n",
+                _input_text(inputs),
+            )
+        )
+
+
 @cache
 def _session(definitions: str) -> Session:
     session = connect(unbounded_state=True)
@@ -65,6 +103,13 @@ def _session(definitions: str) -> Session:
 
 
 def _reference(session: Session, inputs: Inputs) -> Reference:
+    return Reference(*_content(session, inputs))
+
+
+def _content(
+    session: Session, inputs: Inputs
+) -> tuple[dict[str, list[Element]], dict[str, list[Row]]]:
+    """The elements of the streams and the rows of the relations, with values of their types."""
     schemas: dict[str, Schema] = {
         entry.name: entry.schema
         for entry in session.catalog.objects.values()
@@ -77,7 +122,7 @@ def _reference(session: Session, inputs: Inputs) -> Reference:
 
     streams = {name: inputs.streams.get(name.lower(), ()) for name in schemas}
     relations = {name: inputs.relations.get(name.lower(), ()) for name in schemas}
-    return Reference(
+    return (
         {n: [Element(e.time, e.id, conformed(n, e.row)) for e in es] for n, es in streams.items()},
         {n: [conformed(n, row) for row in rows] for n, rows in relations.items()},
     )
