@@ -26,10 +26,19 @@ if TYPE_CHECKING:
 __all__ = ["COMPILERS"]
 
 
-def _compare(comparison: Callable[[pl.Expr, pl.Expr], pl.Expr]) -> Compiler:
+def _compare(
+    comparison: Callable[[pl.Expr, pl.Expr], pl.Expr],
+    mirrored: Callable[[pl.Expr, pl.Expr], pl.Expr],
+) -> Compiler:
+    """A comparison, given with the one that is the same from right to left."""
+
     def compile_(call: Call, arguments: tuple[pl.Expr, ...]) -> pl.Expr:
         left, right = arguments
-        return _compared(comparison, left, right, (call.arguments[0].type, call.arguments[1].type))
+        types = (call.arguments[0].type, call.arguments[1].type)
+        if isinstance(call.arguments[0], Literal):
+            # With a constant on the left, Polars gives one row for a column of one value.
+            return _compared(mirrored, right, left, (types[1], types[0]))
+        return _compared(comparison, left, right, types)
 
     return compile_
 
@@ -56,6 +65,8 @@ def _missing(*, same: bool) -> Compiler:
         left, right = arguments
         types = (call.arguments[0].type, call.arguments[1].type)
         if types[0] == types[1]:
+            if isinstance(call.arguments[0], Literal):  # as in _compare
+                left, right = right, left
             return left.eq_missing(right) if same else left.ne_missing(right)
 
         def compared(a: pl.Expr, b: pl.Expr) -> pl.Expr:
@@ -103,12 +114,12 @@ def _extreme(better: Callable[[pl.Expr, pl.Expr], pl.Expr]) -> Compiler:
 
 
 COMPILERS: dict[str, Compiler] = {
-    "<": _compare(pl.Expr.lt),
-    "<=": _compare(pl.Expr.le),
-    "<>": _compare(pl.Expr.ne),
-    "=": _compare(pl.Expr.eq),
-    ">": _compare(pl.Expr.gt),
-    ">=": _compare(pl.Expr.ge),
+    "<": _compare(pl.Expr.lt, pl.Expr.gt),
+    "<=": _compare(pl.Expr.le, pl.Expr.ge),
+    "<>": _compare(pl.Expr.ne, pl.Expr.ne),
+    "=": _compare(pl.Expr.eq, pl.Expr.eq),
+    ">": _compare(pl.Expr.gt, pl.Expr.lt),
+    ">=": _compare(pl.Expr.ge, pl.Expr.le),
     "and": lambda _, arguments: arguments[0] & arguments[1],
     "coalesce": lambda _, arguments: pl.coalesce(*arguments),
     "greatest": _extreme(pl.Expr.gt),
