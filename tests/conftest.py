@@ -1,7 +1,8 @@
 """Options and profiles of the whole suite.
 
-``--rewrite-golden`` rewrites expected outputs; ``--more`` tries twenty times as many examples of
-each law, with other random numbers every time. HYPOTHESIS_PROFILE names a profile as well.
+``--rewrite-golden`` rewrites expected outputs. How many examples of each law are tried is a
+profile: ``ci`` by default, ``fast`` a few (``make fast``), ``more`` twenty times as many, with other
+random numbers every time. HYPOTHESIS_PROFILE names one; ``--more`` is short for the last.
 """
 
 from __future__ import annotations
@@ -18,20 +19,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 EXAMPLES = 8
+COUNTS = {"fast": EXAMPLES, "ci": 5 * EXAMPLES, "more": 100 * EXAMPLES}
 
-settings.register_profile(
-    "ci",
-    derandomize=True,
-    max_examples=EXAMPLES,
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow],
-)
-settings.register_profile(
-    "more",
-    max_examples=20 * EXAMPLES,
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow],
-)
+for name, count in COUNTS.items():
+    settings.register_profile(
+        name,
+        derandomize=name != "more",
+        max_examples=count,
+        deadline=None,
+        suppress_health_check=[HealthCheck.too_slow],
+    )
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -125,7 +125,7 @@ def snapshot(batches: list[Batch], schema: Schema, time: int) -> Bag:
     return bag
 
 
-@settings(max_examples=10 * settings().max_examples)
+@settings(max_examples=4 * settings().max_examples)
 @given(
     data=st.data(),
     plan=plans(),

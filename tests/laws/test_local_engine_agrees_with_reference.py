@@ -7,7 +7,7 @@ family, and the traps. Windows over rows that stay for ever are refused; that is
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from oracle.agreement import assert_engine_agrees
@@ -16,11 +16,7 @@ from oracle.traps import INPUTS, TRAPS
 from oracle.world import DEFINITIONS, inputs
 from tidemill.errors import PlanError
 
-EXAMPLES = settings().max_examples
-
-
 @pytest.mark.parametrize("family", FAMILIES)
-@settings(max_examples=2 * EXAMPLES)
 @given(data=st.data())
 def test_a_generated_query(family: str, data: st.DataObject) -> None:
     sql = data.draw(queries(family), label="query")

@@ -26,7 +26,7 @@ from tidemill.catalog.functions import function_list
 QUERIES = 40
 """How many queries of each family are drawn in the default profile."""
 
-MORE = settings().max_examples // settings.get_profile("ci").max_examples
+MORE = max(1, settings().max_examples // settings.get_profile("ci").max_examples)
 
 # With elements at the instants 0 to 8: windows fill, move on, and run empty.
 INSTANTS = ((2, 4, 6, 9), (1, 3, 5, 8), (0, 4, 7, 10))

@@ -7,7 +7,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from laws.typed_values import values
@@ -211,6 +211,7 @@ def _assert_same_groups(operator: Aggregate, found: Bag, wanted: list[Row]) -> N
     schedule=schedules(SAMPLE, rows={0: _sample_rows()}),
     reload=st.booleans(),
 )
+@settings(max_examples=3 * settings().max_examples)  # there are very many aggregations
 def test_aggregation_has_a_row_for_each_group_at_every_instant(
     operator: Aggregate, schedule: Schedule, *, reload: bool
 ) -> None:

@@ -112,6 +112,9 @@ class Bag:
         """
         frames = [frame.rename({GROUP: _OUTER}) for frame in (totals, deltas)]
         names, (known, moves) = encode((_OUTER, VALUE), frames)
+        # The group's own timeline begins where its output last changed, which may be long before
+        # the count of a value did: what is carried over covers that row, too.
+        known = known.with_columns(pl.lit(0, TIME_TYPE).alias(SINCE))
         moved, unmoved = touched(known, moves, final=final)
         rows = timeline(moved, moves, (COUNT,))
         closed, opened = cut(
