@@ -201,6 +201,20 @@ def test_an_unknown_source_and_a_missing_frame_are_named() -> None:
     assert 'there is no frame "bids" in memory' in failure(session_with("memory('bids')"))
 
 
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("memory()", 'the source of "bid" needs a name'),
+        ("memory('a', 'b')", 'the source of "bid" takes one name'),
+        ("memory(path => 'a')", 'the source of "bid" takes no argument "path"'),
+        ("parquet()", 'the source of "bid" needs a path'),
+        ("parquet(path => 'a', files_per_batch => 0)", 'files_per_batch of "bid" must be'),
+    ],
+)
+def test_a_source_says_which_arguments_it_takes(source: str, message: str) -> None:
+    assert message in failure(session_with(source))
+
+
 def test_nothing_can_be_read_before_it_has_run() -> None:
     session = memory()
     everything = query(session, "SELECT * FROM bid")

@@ -184,6 +184,8 @@ class Session:
 
         Raises:
             RunError: A source or a sink cannot be read or written.
+            PlanError: A window stands over rows that stay for ever, so that its content grows
+                without end.
         """
         job = Job(self._catalog, dict(self._memory), self._settings)
         job.run()

@@ -29,6 +29,8 @@ _READERS: dict[str, Callable[[Path], pl.DataFrame]] = {
     "json": lambda path: pl.read_ndjson(path, infer_schema_length=None),
 }
 
+_FILE_ARGUMENTS = ("path", "files_per_batch")
+
 
 def read_source(
     name: str, source: ConnectorCall, schema: Schema, memory: Mapping[str, pl.DataFrame]
@@ -47,7 +49,7 @@ def read_source(
     kind = source.name.text.lower()
     arguments = _arguments(name, source)
     if kind == "memory":
-        yield _memory(name, str(arguments["path"]), schema, memory)
+        yield _memory(name, str(arguments["name"]), schema, memory)
         return
     if kind not in _READERS:
         raise RunError(
@@ -63,24 +65,22 @@ def read_source(
 
 
 def _arguments(name: str, source: ConnectorCall) -> dict[str, str | int | float | bool]:
+    """What the source is told, by name; the first thing may stand without its name."""
+    kind = source.name.text
+    first, known = ("name", ("name",)) if kind.lower() == "memory" else ("path", _FILE_ARGUMENTS)
     given: dict[str, str | int | float | bool] = {"files_per_batch": 1, **dict(source.named)}
     if len(source.positional) > 1:
-        raise RunError(
-            f'the source of "{name}" takes one path',
-            hint=f"write {source.name.text}(path => '…', files_per_batch => 1)",
-        )
+        raise RunError(f'the source of "{name}" takes one {first}', hint=f"write {kind}('…')")
     if source.positional:
-        given["path"] = source.positional[0]
-    unknown = [key for key in given if key not in ("path", "files_per_batch")]
+        given[first] = source.positional[0]
+    unknown = [key for key, _ in source.named if key not in known]
     if unknown:
         raise RunError(
             f'the source of "{name}" takes no argument "{unknown[0]}"',
-            hint=suggestion(unknown[0], ("path", "files_per_batch"), what="arguments"),
+            hint=suggestion(unknown[0], known, what="arguments"),
         )
-    if "path" not in given:
-        raise RunError(
-            f'the source of "{name}" needs a path', hint=f"write {source.name.text}(path => '…')"
-        )
+    if first not in given:
+        raise RunError(f'the source of "{name}" needs a {first}', hint=f"write {kind}('…')")
     if not isinstance(given["files_per_batch"], int) or given["files_per_batch"] < 1:
         raise RunError(f'files_per_batch of "{name}" must be a positive number', hint="write 1")
     return given
