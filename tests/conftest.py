@@ -1,8 +1,8 @@
 """Options and profiles of the whole suite.
 
 ``--rewrite-golden`` rewrites expected outputs. How many examples of each law are tried is a
-profile: ``ci`` by default, ``fast`` a few (``make fast``), ``more`` twenty times as many, with other
-random numbers every time. HYPOTHESIS_PROFILE names one; ``--more`` is short for the last.
+profile: ``ci`` by default, ``fast`` a few (``make fast``), ``more`` twenty times as many, with
+other random numbers every time. HYPOTHESIS_PROFILE names one; ``--more`` is short for the last.
 """
 
 from __future__ import annotations

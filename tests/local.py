@@ -12,7 +12,7 @@ from tidemill.engine.ingest import relation_flow
 from tidemill.model.batch import END, ID, START, polars_schema
 from tidemill.model.time import END_OF_TIME, Time
 from tidemill.optimizer.implement import implement
-from tidemill.runtime.local.answers import Answer
+from tidemill.runtime.answers import Answer
 from tidemill.runtime.local.runner import LocalRunner
 
 if TYPE_CHECKING:

@@ -64,7 +64,7 @@ if TYPE_CHECKING:
     from tidemill.catalog.listing import Listing
     from tidemill.errors import Span
     from tidemill.model.schema import Schema
-    from tidemill.runtime.local.answers import Answer
+    from tidemill.runtime.answers import Answer
 
 __all__ = ["Query", "Session", "connect"]
 
@@ -199,8 +199,8 @@ class Session:
         """
         rows = [
             (name, reason, count)
-            for name, ingest in sorted(self._finished().ingests.items())
-            for reason, count in sorted(ingest.refused.items())
+            for name, gate in sorted(self._finished().gates.items())
+            for reason, count in sorted(gate.refused.counts.items())
         ]
         types = {"stream": pl.String, "reason": pl.String, "rows": pl.Int64}
         return pl.DataFrame(rows, schema=types, orient="row")
@@ -211,14 +211,14 @@ class Session:
         Raises:
             RunError: Nothing has been run, or no query reads the stream.
         """
-        ingests = self._finished().ingests
-        found = next((i for name, i in ingests.items() if name.lower() == stream.lower()), None)
+        gates = self._finished().gates
+        found = next((g for name, g in gates.items() if name.lower() == stream.lower()), None)
         if found is None:
             raise RunError(
                 f'no query has read a stream "{stream}"',
-                hint=suggestion(stream, ingests, what="streams"),
+                hint=suggestion(stream, gates, what="streams"),
             )
-        return found.kept_aside()
+        return found.refused.kept()
 
     def answer(self, query: str) -> Answer:
         """What a query gave in the last run.

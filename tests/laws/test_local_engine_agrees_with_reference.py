@@ -16,6 +16,7 @@ from oracle.traps import INPUTS, TRAPS
 from oracle.world import DEFINITIONS, inputs
 from tidemill.errors import PlanError
 
+
 @pytest.mark.parametrize("family", FAMILIES)
 @given(data=st.data())
 def test_a_generated_query(family: str, data: st.DataObject) -> None:

@@ -1,8 +1,9 @@
 """Fragments: a physical plan cut at its exchanges.
 
-Stage 0 is what can be done where the rows come in; each exchange leads into a later stage. An edge
-that crosses stages without an exchange is handed on within the partition. Rows travel on channels,
-named by the fingerprint of the part that makes them.
+Stage 0 is what is done where the rows come in: it has no memory and no time, so it only filters and
+projects. Everything else is in a later stage, and each exchange leads into the next. An edge that
+crosses stages without an exchange is handed on within the partition. Rows travel on channels, named
+by the fingerprint of the part that makes them.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import TYPE_CHECKING
 
+from tidemill.physical import interval
 from tidemill.physical.plan import (
     Apply,
     Exchange,
@@ -116,8 +118,14 @@ def _stages(parts: list[PhysicalPlan]) -> dict[str, int]:
     stages: dict[str, int] = {}
     for part in parts:
         below = max((stages[rows_name(child)] for child in inputs(part)), default=0)
-        stages[rows_name(part)] = below + isinstance(part, Exchange)
+        least = 0 if isinstance(part, Input) or _has_no_time(part) else 1
+        stages[rows_name(part)] = max(below + isinstance(part, Exchange), least)
     return stages
+
+
+def _has_no_time(part: PhysicalPlan) -> bool:
+    """Whether rows pass one by one and keep the time they came with."""
+    return isinstance(part, Apply) and isinstance(part.operator, interval.Filter | interval.Project)
 
 
 def _crossings(parts: list[PhysicalPlan], stages: dict[str, int]) -> Iterator[tuple[int, Channel]]:

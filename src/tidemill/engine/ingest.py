@@ -1,9 +1,10 @@
 """Ingest: from the rows a source delivers to elements with time, id and progress.
 
-Each row gets an id, its number in the stream. The watermark of a stream is the greatest time seen
-so far less the disorder its source declares; a row that starts before it is late. Rows without a
-valid time and late rows are counted and dropped or, if the stream says so, kept with the reason;
-they never stop or change anything else.
+Two steps, since only the first can be taken where rows come in. ``timed`` gives each row its time
+and its id, and sorts out rows without a valid time. A ``Gate`` knows how far the stream has come:
+its watermark is the greatest time seen so far less the disorder that the source declares, and a row
+that starts before it is late. Rows that are sorted out are counted and dropped or, if the stream
+says so, kept with the reason; they never stop or change anything else.
 """
 
 from __future__ import annotations
@@ -22,75 +23,61 @@ if TYPE_CHECKING:
     from tidemill.catalog.entries import RelationEntry, StreamEntry
     from tidemill.model.batch import Batch
 
-__all__ = ["Ingest", "relation_flow"]
+__all__ = ["LATE", "REASON", "Gate", "Refused", "relation_flow", "timed"]
 
 REASON = "reason"
+LATE = "late"
 
 
 @dataclass(slots=True)
-class Ingest:
-    """The progress of one stream.
+class Refused:
+    """The rows of a stream that were not taken.
 
     Attributes:
-        stream: What is read.
-        watermark: No element that starts before it is taken any more.
-        rows: How many rows were delivered.
-        refused: How many were late or had no valid time, by reason.
-        quarantine: Those rows with the reason, if the stream keeps them.
+        stream: Whose rows they are.
+        counts: How many, by reason.
+        rows: The rows with the reason, if the stream keeps them.
     """
 
     stream: StreamEntry
-    watermark: Time = field(default=Time(0))
-    rows: int = 0
-    refused: dict[str, int] = field(default_factory=dict)
-    quarantine: list[pl.DataFrame] = field(default_factory=list)
+    counts: dict[str, int] = field(default_factory=dict)
+    rows: list[pl.DataFrame] = field(default_factory=list)
 
-    def take(self, frame: pl.DataFrame, arrival: Time) -> Flow:
-        """The elements of newly delivered rows, and how far time has come.
+    def add(self, bad: pl.DataFrame) -> None:
+        """Count rows with their reason, and keep them if the stream says so."""
+        for reason, count in bad[REASON].value_counts().iter_rows():
+            self.count(reason, count)
+        if self.stream.late is LatePolicy.QUARANTINE and not bad.is_empty():
+            self.rows.append(bad.select(*self.stream.schema.names, REASON))
 
-        Args:
-            frame: The rows, with the columns and types of the stream.
-            arrival: The time of the batch, which orders streams without a time column.
-        """
-        timed = self._timed(frame, arrival)
-        self.rows += frame.height
-        good = timed if self._all_good(timed[START]) else self._judged(timed)
-        self._advance(good)
-        return Flow([good], self.watermark)
+    def count(self, reason: str, rows: int) -> None:
+        """Count rows that are not at hand."""
+        if rows:
+            self.counts[reason] = self.counts.get(reason, 0) + rows
 
-    def finish(self) -> Flow:
-        """The end of the stream."""
-        self.watermark = END_OF_TIME
-        return Flow([], END_OF_TIME)
-
-    def kept_aside(self) -> pl.DataFrame:
-        """The rows that were not taken, with the reason, if the stream keeps them."""
+    def kept(self) -> pl.DataFrame:
+        """The rows that were kept, with the reason."""
         types = {**polars_schema(self.stream.schema), REASON: pl.String()}
-        return pl.concat([pl.DataFrame(schema=types), *self.quarantine])
+        return pl.concat([pl.DataFrame(schema=types), *self.rows])
 
-    def _timed(self, frame: pl.DataFrame, arrival: Time) -> Batch:
-        column = self.stream.time_column
-        start = (
-            pl.lit(arrival, dtype=TIME_TYPE) if column is None else pl.col(column).cast(TIME_TYPE)
-        )
-        numbers = pl.int_range(self.rows, self.rows + frame.height, dtype=pl.Int64)
-        return frame.with_columns(start.alias(START), numbers.alias(ID)).with_columns(
-            (pl.col(START) + 1).alias(END)
-        )
 
-    def _all_good(self, starts: pl.Series) -> bool:
-        """Whether no row is late or without a valid time, which is the rule."""
-        least, latest = starts.min(), starts.max()
-        assert least is None or isinstance(least, int), "times are integers"
-        assert latest is None or isinstance(latest, int), "times are integers"
-        return (
-            not starts.has_nulls()
-            and (least is None or least >= self.watermark)
-            and (latest is None or latest < END_OF_TIME)
-        )
+def timed(
+    stream: StreamEntry, frame: pl.DataFrame, *, first_id: int, arrival: Time, refused: Refused
+) -> Batch:
+    """The rows as elements, each with its time and its id, without those that have no valid time.
 
-    def _judged(self, timed: Batch) -> Batch:
-        """The rows with a valid time that are not late; the others are counted."""
+    Args:
+        stream: Whose rows they are.
+        frame: The rows, with the columns and types of the stream.
+        first_id: The id of the first row; the others follow.
+        arrival: The time of the batch, which orders streams without a time column.
+        refused: Where rows without a valid time go.
+    """
+    column = stream.time_column
+    start = pl.lit(arrival, dtype=TIME_TYPE) if column is None else pl.col(column).cast(TIME_TYPE)
+    numbers = pl.int_range(first_id, first_id + frame.height, dtype=pl.Int64)
+    elements = frame.with_columns(start.alias(START), numbers.alias(ID))
+    if not _all_valid(elements[START]):
         reason = (
             pl.when(pl.col(START).is_null())
             .then(pl.lit("time is NULL"))
@@ -98,24 +85,75 @@ class Ingest:
             .then(pl.lit("time is before 1970"))
             .when(pl.col(START) >= END_OF_TIME)
             .then(pl.lit("time is after the end of time"))
-            .when(pl.col(START) < self.watermark)
-            .then(pl.lit("late"))
         )
-        judged = timed.with_columns(reason.alias(REASON))
-        self._refuse(judged.filter(pl.col(REASON).is_not_null()))
-        return judged.filter(pl.col(REASON).is_null()).drop(REASON)
+        judged = elements.with_columns(reason.alias(REASON))
+        refused.add(judged.filter(pl.col(REASON).is_not_null()))
+        elements = judged.filter(pl.col(REASON).is_null()).drop(REASON)
+    return elements.with_columns((pl.col(START) + 1).alias(END))
 
-    def _refuse(self, bad: pl.DataFrame) -> None:
-        for reason, count in bad[REASON].value_counts().iter_rows():
-            self.refused[reason] = self.refused.get(reason, 0) + count
-        if self.stream.late is LatePolicy.QUARANTINE:
-            self.quarantine.append(bad.select(*self.stream.schema.names, REASON))
 
-    def _advance(self, good: Batch) -> None:
-        latest = good[START].max()
+@dataclass(slots=True)
+class Gate:
+    """The progress of one stream.
+
+    Attributes:
+        stream: What is read.
+        watermark: No element that starts before it is taken any more.
+        rows: How many rows were delivered.
+        refused: The rows that were not taken.
+    """
+
+    stream: StreamEntry
+    watermark: Time = field(default=Time(0))
+    rows: int = 0
+    refused: Refused = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.refused = Refused(self.stream)
+
+    def take(self, frame: pl.DataFrame, arrival: Time) -> Flow:
+        """The elements of newly delivered rows, and how far time has come; ids count the rows."""
+        elements = timed(
+            self.stream, frame, first_id=self.rows, arrival=arrival, refused=self.refused
+        )
+        self.rows += frame.height
+        admitted = self.admit(elements)
+        latest = admitted[START].max()
+        assert latest is None or isinstance(latest, int), "times are integers"
+        self.advance(latest)
+        return Flow([admitted], self.watermark)
+
+    def admit(self, elements: Batch) -> Batch:
+        """The elements that are not late."""
+        least = elements[START].min()
+        assert least is None or isinstance(least, int), "times are integers"
+        if least is None or least >= self.watermark:
+            return elements
+        late = elements.filter(pl.col(START) < self.watermark)
+        self.refused.add(late.with_columns(pl.lit(LATE).alias(REASON)))
+        return elements.filter(pl.col(START) >= self.watermark)
+
+    def advance(self, latest: int | None) -> None:
+        """An element of this time has been seen."""
         if latest is not None:
-            assert isinstance(latest, int), "times are integers"
             self.watermark = max(self.watermark, Time(latest - self.stream.within))
+
+    def finish(self) -> Flow:
+        """The end of the stream."""
+        self.watermark = END_OF_TIME
+        return Flow([], END_OF_TIME)
+
+
+def _all_valid(starts: pl.Series) -> bool:
+    """Whether every row has a valid time, which is the rule."""
+    least, latest = starts.min(), starts.max()
+    assert least is None or isinstance(least, int), "times are integers"
+    assert latest is None or isinstance(latest, int), "times are integers"
+    return (
+        not starts.has_nulls()
+        and (least is None or least >= 0)
+        and (latest is None or latest < END_OF_TIME)
+    )
 
 
 def relation_flow(relation: RelationEntry, frame: pl.DataFrame) -> Flow:
@@ -127,5 +165,5 @@ def relation_flow(relation: RelationEntry, frame: pl.DataFrame) -> Flow:
         start = pl.max_horizontal(pl.col(validity.start).cast(TIME_TYPE).fill_null(0), start)
         if validity.end is not None:
             end = pl.col(validity.end).cast(TIME_TYPE).fill_null(END_OF_TIME)
-    timed = frame.select(relation.schema.names).with_columns(start.alias(START), end.alias(END))
-    return Flow([timed.filter(pl.col(START) < pl.col(END))], END_OF_TIME)
+    elements = frame.select(relation.schema.names).with_columns(start.alias(START), end.alias(END))
+    return Flow([elements.filter(pl.col(START) < pl.col(END))], END_OF_TIME)

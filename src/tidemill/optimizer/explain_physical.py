@@ -47,7 +47,8 @@ def explain_physical(implemented: Implemented) -> str:
         if uses[name] > 1 and inputs(part):
             numbers[name] = len(numbers) + 1
             label = f"[{numbers[name]}] "
-        expiry = f"  {patterns[name].name.lower()}" if name in patterns else ""
+        labelled = name in patterns and not isinstance(part, Exchange)
+        expiry = f"  {patterns[name].name.lower()}" if labelled else ""
         yield f"{indent}{label}{_describe(part)}{expiry}{_state(part)}"
         for below in inputs(part):
             yield from lines(below, depth + 1)

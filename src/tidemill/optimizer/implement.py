@@ -12,9 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, assert_never
 
-from tidemill.algebra.expr import (
-    Column,
-)
+from tidemill.algebra.expr import Column
 from tidemill.algebra.patterns import UpdatePattern, update_pattern
 from tidemill.algebra.plan import (
     Aggregate,
@@ -54,6 +52,7 @@ from tidemill.optimizer.placement import (
     gathered,
     renamed,
 )
+from tidemill.optimizer.push_exchanges import push_exchanges
 from tidemill.optimizer.steps import (
     apply_to,
     by_row,
@@ -64,7 +63,7 @@ from tidemill.optimizer.steps import (
 )
 from tidemill.physical import interval
 from tidemill.physical.interval import Change, Multiplicity
-from tidemill.physical.plan import Apply, Input, PhysicalPlan
+from tidemill.physical.plan import Apply, Exchange, Input, PhysicalPlan, walk_physical
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -110,7 +109,12 @@ def implement_annotated(plan: Plan) -> Implemented:
     else:
         top = visit(plan).plan
     patterns[top.fingerprint] = update_pattern(plan)
-    return Implemented(top, patterns)
+    moved, names = push_exchanges(top)
+    for part in walk_physical([top]):
+        # What an exchange hands on is what came in; its place may be a window's now.
+        if isinstance(part, Exchange) and part.input.fingerprint in patterns:
+            patterns[part.fingerprint] = patterns[part.input.fingerprint]
+    return Implemented(moved, {names[old]: p for old, p in patterns.items() if old in names})
 
 
 def _implement(plan: Plan, visit: Callable[[Plan], Placed]) -> Placed:

@@ -11,13 +11,13 @@ import polars as pl
 from tidemill.catalog.entries import QueryEntry, RelationEntry, StreamEntry
 from tidemill.engine.engine import Flow, Metrics
 from tidemill.engine.fragments import build_graph
-from tidemill.engine.ingest import Ingest, relation_flow
+from tidemill.engine.ingest import Gate, relation_flow
 from tidemill.errors import RunError
 from tidemill.lang.statements import ObjectKind
 from tidemill.model.time import END_OF_TIME, Time
 from tidemill.optimizer.implement import implement
 from tidemill.optimizer.rewrite import optimize
-from tidemill.runtime.local.answers import Answer
+from tidemill.runtime.answers import Answer
 from tidemill.runtime.local.runner import LocalRunner
 from tidemill.runtime.local.sinks import Sink, open_sink
 from tidemill.runtime.local.sources import read_source
@@ -52,7 +52,7 @@ class Job:
         memory: The frames that ``memory`` sources name.
         settings: How to run.
         answers: What each query has given.
-        ingests: The progress of each stream.
+        gates: The progress of each stream.
         metrics: What each operator has done, by fingerprint.
     """
 
@@ -60,7 +60,7 @@ class Job:
     memory: Mapping[str, pl.DataFrame]
     settings: Settings
     answers: dict[str, Answer] = field(default_factory=dict)
-    ingests: dict[str, Ingest] = field(default_factory=dict)
+    gates: dict[str, Gate] = field(default_factory=dict)
     metrics: dict[str, Metrics] = field(default_factory=dict)
 
     def run(self) -> None:
@@ -115,7 +115,7 @@ class Job:
             if isinstance(entry, RelationEntry):
                 relations[name] = relation_flow(entry, pl.concat(list(frames)))
             else:
-                self.ingests[name] = Ingest(entry)
+                self.gates[name] = Gate(entry)
                 readers[name] = frames
         step = 0
         open_streams = dict(readers)
@@ -127,12 +127,12 @@ class Job:
             step += 1
 
     def _next(self, name: str, open_streams: dict[str, Iterator[pl.DataFrame]], step: int) -> Flow:
-        ingest = self.ingests[name]
+        gate = self.gates[name]
         frame = next(open_streams[name], None) if name in open_streams else None
         if frame is not None:
-            return ingest.take(frame, Time(step))
+            return gate.take(frame, Time(step))
         open_streams.pop(name, None)
-        return ingest.finish()
+        return gate.finish()
 
     def _measure(self, runner: LocalRunner) -> None:
         for engines in runner.engines:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from tidemill.errors import RunError, closest
-from tidemill.runtime.local.answers import Answer
+from tidemill.runtime.answers import Answer
 
 if TYPE_CHECKING:
     from tidemill.lang.statements import ConnectorCall

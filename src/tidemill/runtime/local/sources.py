@@ -1,7 +1,6 @@
 """Sources of the local runtime: files of a directory, and frames in memory.
 
-A source delivers batches of rows with the columns and types of its stream. Columns are found by
-name, without regard to case; those the stream does not declare are left out.
+A source delivers batches of rows with the columns and types of its stream.
 """
 
 from __future__ import annotations
@@ -12,22 +11,15 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from tidemill.errors import RunError, closest, suggestion
-from tidemill.model.batch import polars_type
-from tidemill.model.types import Kind
+from tidemill.runtime.files import READERS, read_file, shaped
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
     from tidemill.lang.statements import ConnectorCall
-    from tidemill.model.schema import Field, Schema
+    from tidemill.model.schema import Schema
 
 __all__ = ["read_source"]
-
-_READERS: dict[str, Callable[[Path], pl.DataFrame]] = {
-    "parquet": pl.read_parquet,
-    "csv": lambda path: pl.read_csv(path, infer_schema=False),
-    "json": lambda path: pl.read_ndjson(path, infer_schema_length=None),
-}
 
 _FILE_ARGUMENTS = ("path", "files_per_batch")
 
@@ -51,16 +43,16 @@ def read_source(
     if kind == "memory":
         yield _memory(name, str(arguments["name"]), schema, memory)
         return
-    if kind not in _READERS:
+    if kind not in READERS:
         raise RunError(
             f'the local engine cannot read "{source.name.text}", the source of "{name}"',
-            hint=closest(kind, [*_READERS, "memory"])
-            or f"it reads {', '.join([*_READERS, 'memory'])}",
+            hint=closest(kind, [*READERS, "memory"])
+            or f"it reads {', '.join([*READERS, 'memory'])}",
         )
     files = _files(name, str(arguments["path"]), kind)
     size = int(arguments["files_per_batch"])
     for first in range(0, len(files), size):
-        frames = [_file(path, kind, schema) for path in files[first : first + size]]
+        frames = [read_file(path, kind, schema) for path in files[first : first + size]]
         yield pl.concat(frames)
 
 
@@ -94,7 +86,7 @@ def _memory(
             f'there is no frame "{key}" in memory for "{name}"',
             hint=closest(key, memory) or f"give one with session.put({key!r}, frame)",
         )
-    return _shaped(memory[key], schema, f'frame "{key}"')
+    return shaped(memory[key], schema, f'frame "{key}"')
 
 
 def _files(name: str, path: str, kind: str) -> list[Path]:
@@ -109,48 +101,3 @@ def _files(name: str, path: str, kind: str) -> list[Path]:
             hint=f"give a {kind} file, a directory of them, or a pattern such as data/*.{kind}",
         )
     return found
-
-
-def _file(path: Path, kind: str, schema: Schema) -> pl.DataFrame:
-    try:
-        frame = _READERS[kind](path)
-    except (pl.exceptions.PolarsError, OSError) as error:
-        reason = str(error).splitlines()[0]
-        raise RunError(
-            f'file "{path}" cannot be read as {kind}: {reason}',
-            hint="mend or remove the file; rows read before are not lost",
-        ) from error
-    return _shaped(frame, schema, f'file "{path}"')
-
-
-def _shaped(frame: pl.DataFrame, schema: Schema, where: str) -> pl.DataFrame:
-    """The frame with the columns and types of the schema."""
-    by_lower = {column.lower(): column for column in reversed(frame.columns)}
-    series = []
-    for field in schema:
-        if field.name.lower() not in by_lower:
-            raise RunError(
-                f'{where} has no column "{field.name}"',
-                hint=suggestion(field.name, frame.columns),
-            )
-        series.append(_column(frame[by_lower[field.name.lower()]], field, where))
-    return pl.DataFrame(series)
-
-
-def _column(column: pl.Series, field: Field, where: str) -> pl.Series:
-    target = polars_type(field.type)
-    try:
-        if column.dtype == pl.String and field.type.kind is Kind.TIMESTAMP:
-            column = column.str.to_datetime(time_unit="us", time_zone=None)
-        elif column.dtype == pl.String and field.type.kind is Kind.DATE:
-            column = column.str.to_date()
-        elif column.dtype == pl.String and field.type.kind is Kind.BOOLEAN:
-            column = column.str.to_lowercase().replace_strict(
-                {"true": True, "false": False}, return_dtype=pl.Boolean()
-            )
-        return column.cast(target).alias(field.name)
-    except pl.exceptions.PolarsError as error:
-        raise RunError(
-            f'column "{field.name}" of {where} is {column.dtype} and not {field.type}',
-            hint=str(error).splitlines()[0],
-        ) from error

@@ -1,0 +1,53 @@
+"""Exchanges below time windows: rows change partition before they get their validity.
+
+    Exchange by k            TimeWindow
+      TimeWindow      ->       Exchange by k
+        input                    input
+
+A time window looks at one row at a time and keeps its values, so it does not matter where it
+stands. Below it, a row still has the start it came with, and the window is computed by those who
+use it. So what is left to do where rows come in is to filter and to project.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tidemill.physical import interval
+from tidemill.physical.plan import Apply, Exchange, Input, PhysicalPlan, walk_physical
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["push_exchanges"]
+
+
+def push_exchanges(plan: PhysicalPlan) -> tuple[PhysicalPlan, Mapping[str, str]]:
+    """The plan with exchanges below time windows.
+
+    Returns:
+        The plan, and for each part of the given one the part of the new one that has the same
+        rows, by fingerprint.
+    """
+    moved: dict[str, PhysicalPlan] = {}
+    for part in walk_physical([plan]):
+        moved[part.fingerprint] = _moved(part, moved)
+    return moved[plan.fingerprint], {old: new.fingerprint for old, new in moved.items()}
+
+
+def _moved(part: PhysicalPlan, moved: Mapping[str, PhysicalPlan]) -> PhysicalPlan:
+    match part:
+        case Input():
+            return part
+        case Apply(operator, below):
+            return Apply(operator, tuple(moved[b.fingerprint] for b in below))
+        case Exchange(below, keys, schema):
+            windows: list[interval.TimeWindow] = []
+            source = moved[below.fingerprint]
+            while isinstance(source, Apply) and isinstance(source.operator, interval.TimeWindow):
+                windows.append(source.operator)
+                (source,) = source.inputs
+            result: PhysicalPlan = Exchange(source, keys, schema)
+            for window in reversed(windows):
+                result = Apply(window, (result,))
+            return result

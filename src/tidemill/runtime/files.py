@@ -1,0 +1,83 @@
+"""Files and frames as rows of a stream or relation: the declared columns, with their types.
+
+Columns are found by name, without regard to case; those the stream does not declare are left out.
+Files without types, and frames with others, are converted; what cannot be converted is an error
+that names the file and the column.
+"""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from tidemill.errors import RunError, suggestion
+from tidemill.model.batch import polars_type
+from tidemill.model.types import Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tidemill.model.schema import Field, Schema
+
+__all__ = ["READERS", "read_file", "shaped"]
+
+READERS: dict[str, Callable[[Path | io.BytesIO], pl.DataFrame]] = {
+    "parquet": pl.read_parquet,
+    "csv": lambda source: pl.read_csv(source, infer_schema=False),
+    "json": lambda source: pl.read_ndjson(source, infer_schema_length=None),
+}
+
+
+def read_file(
+    path: Path | str, kind: str, schema: Schema, *, content: bytes | None = None
+) -> pl.DataFrame:
+    """The rows of a file, which is at ``path`` or whose content has been read already.
+
+    Raises:
+        RunError: It cannot be read, or does not have the columns of the schema.
+    """
+    try:
+        frame = READERS[kind](Path(path) if content is None else io.BytesIO(content))
+    except (pl.exceptions.PolarsError, OSError) as error:
+        reason = str(error).splitlines()[0]
+        raise RunError(
+            f'file "{path}" cannot be read as {kind}: {reason}',
+            hint="mend or remove the file; rows read before are not lost",
+        ) from error
+    return shaped(frame, schema, f'file "{path}"')
+
+
+def shaped(frame: pl.DataFrame, schema: Schema, where: str) -> pl.DataFrame:
+    """The frame with the columns and types of the schema."""
+    by_lower = {column.lower(): column for column in reversed(frame.columns)}
+    series = []
+    for field in schema:
+        if field.name.lower() not in by_lower:
+            raise RunError(
+                f'{where} has no column "{field.name}"',
+                hint=suggestion(field.name, frame.columns),
+            )
+        series.append(_column(frame[by_lower[field.name.lower()]], field, where))
+    return pl.DataFrame(series)
+
+
+def _column(column: pl.Series, field: Field, where: str) -> pl.Series:
+    target = polars_type(field.type)
+    try:
+        if column.dtype == pl.String and field.type.kind is Kind.TIMESTAMP:
+            column = column.str.to_datetime(time_unit="us", time_zone=None)
+        elif column.dtype == pl.String and field.type.kind is Kind.DATE:
+            column = column.str.to_date()
+        elif column.dtype == pl.String and field.type.kind is Kind.BOOLEAN:
+            column = column.str.to_lowercase().replace_strict(
+                {"true": True, "false": False}, return_dtype=pl.Boolean()
+            )
+        return column.cast(target).alias(field.name)
+    except pl.exceptions.PolarsError as error:
+        raise RunError(
+            f'column "{field.name}" of {where} is {column.dtype} and not {field.type}',
+            hint=str(error).splitlines()[0],
+        ) from error

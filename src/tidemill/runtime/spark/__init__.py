@@ -1,0 +1,1 @@
+"""The engine on Spark Structured Streaming; the only package that imports pyspark."""

@@ -1,0 +1,75 @@
+"""Deployment: which part of the graph runs in which step of the pipeline.
+
+Stage 0 of the graph runs where rows come in; each later fragment in a stage of its own. The number
+of stages is fixed for the life of a checkpoint, so there may be more than the graph needs, which
+hand everything on, or fewer: then the last one runs all that is left, in one partition.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from tidemill.engine.fragments import Channel, Fragment, Graph, Route
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tidemill.catalog.entries import RelationEntry, StreamEntry
+
+__all__ = ["Deployment"]
+
+
+@dataclass(frozen=True, slots=True)
+class Deployment:
+    """What is sent to everyone who takes part.
+
+    Attributes:
+        graph: The operators of all queries.
+        streams: The streams they read.
+        relations: The relations they read, with their rows in Arrow's IPC format.
+        pids: The partitions, by the numbers Spark knows them by.
+        stages: How many stateful stages there are.
+    """
+
+    graph: Graph
+    streams: Mapping[str, StreamEntry]
+    relations: Mapping[str, tuple[RelationEntry, bytes]]
+    pids: tuple[int, ...]
+    stages: int
+
+    def intake(self, name: str) -> Fragment:
+        """What is done with the rows of one input where they come in."""
+        first = self.graph.fragments[0]
+        known = {name}
+        nodes = []
+        for node in first.nodes:
+            if known.issuperset(node.reads):
+                known.add(node.name)
+                nodes.append(node)
+        writes = tuple(self._folded(0, channel) for channel in first.writes)
+        used = tuple(channel for channel in writes if channel.source in known)
+        return Fragment(0, tuple(nodes), frozenset({name}), used)
+
+    def fragments(self, stage: int) -> tuple[Fragment, ...]:
+        """What a stage, from 1, runs: one fragment, but for the last one all that is left."""
+        everything = self.graph.fragments
+        chosen = everything[stage:] if stage == self.stages else everything[stage : stage + 1]
+        return tuple(
+            replace(f, writes=tuple(self._folded(f.stage, channel) for channel in f.writes))
+            for f in chosen
+        )
+
+    def later(self, stage: int) -> frozenset[str]:
+        """The channels that stages after this one read."""
+        if stage >= self.stages:
+            return frozenset()
+        after = self.graph.fragments[stage + 1 :]
+        return frozenset(name for fragment in after for name in fragment.reads)
+
+    def _folded(self, stage: int, channel: Channel) -> Channel:
+        """The channel; into a last stage that runs several fragments all rows go to one place."""
+        is_folded = len(self.graph.fragments) > self.stages + 1
+        if is_folded and stage == self.stages - 1 and channel.route is not Route.QUERY:
+            return replace(channel, route=Route.HASH, keys=())
+        return channel

@@ -1,0 +1,107 @@
+"""What travels between the steps of the pipeline: messages, each to one partition.
+
+A message holds rows as one Arrow IPC blob, or facts as JSON; never code. Rows travel in blobs
+because a row of its own costs Spark several microseconds in each stage.
+
+    rows      elements on a channel of the graph
+    answer    elements of a query's answer, on their way out
+    arrived   what came in on a stream, to find out what is late
+    kept      rows that were refused and are kept, with the reason
+    pulse     how far time has come, to every partition
+    report    counts for people
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, TypeAlias
+
+import polars as pl
+import pyarrow as pa
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+__all__ = ["COLUMNS", "Facts", "Kind", "Message", "from_arrow", "to_arrow"]
+
+COLUMNS = "pid int, kind string, channel string, blob binary"
+"""The columns of a message, as Spark writes them."""
+
+_SCHEMA = pa.schema(
+    [
+        ("pid", pa.int32()),
+        ("kind", pa.string()),
+        ("channel", pa.string()),
+        ("blob", pa.binary()),
+    ]
+)
+
+Facts: TypeAlias = dict[str, "int | str | None | dict[str, int]"]
+
+
+class Kind(StrEnum):
+    """What a message is about."""
+
+    ROWS = "rows"
+    ANSWER = "answer"
+    ARRIVED = "arrived"
+    KEPT = "kept"
+    PULSE = "pulse"
+    REPORT = "report"
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A message to a partition.
+
+    Attributes:
+        pid: The partition, by the number Spark knows it by.
+        kind: What it is about.
+        channel: The channel, query or stream it belongs to; for facts, who sent them.
+        blob: Rows in Arrow's IPC format, or JSON.
+    """
+
+    pid: int
+    kind: Kind
+    channel: str
+    blob: bytes
+
+    @classmethod
+    def of_rows(cls, pid: int, kind: Kind, channel: str, frame: pl.DataFrame) -> Message:
+        """A message that holds rows."""
+        buffer = io.BytesIO()
+        frame.write_ipc_stream(buffer, compression="lz4")
+        return cls(pid, kind, channel, buffer.getvalue())
+
+    @classmethod
+    def of_facts(cls, pid: int, kind: Kind, channel: str, facts: Facts) -> Message:
+        """A message that holds facts."""
+        return cls(pid, kind, channel, json.dumps(facts, sort_keys=True).encode())
+
+    def rows(self) -> pl.DataFrame:
+        """The rows."""
+        return pl.read_ipc_stream(io.BytesIO(self.blob))
+
+    def facts(self) -> Facts:
+        """The facts."""
+        facts: Facts = json.loads(self.blob)
+        return facts
+
+
+def to_arrow(messages: Iterable[Message]) -> pa.RecordBatch:
+    """Messages as rows for Spark."""
+    columns = list(zip(*((m.pid, m.kind, m.channel, m.blob) for m in messages), strict=True))
+    columns = columns or [(), (), (), ()]
+    arrays = [pa.array(c, f.type) for c, f in zip(columns, _SCHEMA, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=_SCHEMA)
+
+
+def from_arrow(batch: pa.RecordBatch | pa.Table) -> Iterator[Message]:
+    """The messages that rows from Spark are."""
+    for pid, kind, channel, blob in zip(
+        *(batch.column(name).to_pylist() for name in _SCHEMA.names), strict=True
+    ):
+        yield Message(pid, Kind(kind), channel, blob)
