@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from tidemill.algebra.plan import Plan, Relation, Source, Validity
 from tidemill.algebra.snapshot import Element, Reference, Row
 from tidemill.model.schema import Field, Schema
-from tidemill.model.types import BIGINT, VARCHAR, DataType
+from tidemill.model.types import BIGINT, DOUBLE, VARCHAR, DataType
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -55,7 +55,11 @@ P = Relation("P", _PERIOD, Validity("start", "end"))
 SOURCES = (S, T, U)
 LEAVES: tuple[Plan, ...] = (S, T, U, R, P)
 
-VALUES: dict[DataType, tuple[Value, ...]] = {BIGINT: (None, 0, 1, 2), VARCHAR: (None, "x", "y")}
+VALUES: dict[DataType, tuple[Value, ...]] = {
+    BIGINT: (None, 0, 1, 2),
+    VARCHAR: (None, "x", "y"),
+    DOUBLE: (None, 0.5, 1.0),
+}
 
 
 # Inputs

@@ -41,7 +41,7 @@ from tidemill.algebra.plan import (
     WindowSpec,
 )
 from tidemill.model.schema import Field, Schema
-from tidemill.model.types import BIGINT, VARCHAR, DataType
+from tidemill.model.types import BIGINT, DOUBLE, VARCHAR, DataType
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -142,9 +142,9 @@ def aggregate_calls(draw: DrawFn, schema: Schema) -> AggregateCall:
     if draw(st.booleans()):
         return AggregateCall("count", None, BIGINT, condition=condition)
     field = draw(st.sampled_from(schema.fields))
-    numeric = ["sum"] if field.type == BIGINT else []
+    numeric = ["sum", "avg", "median"] if field.type == BIGINT else []
     function = draw(st.sampled_from(["count", "min", "max", *numeric]))
-    type_ = BIGINT if function == "count" else field.type
+    type_ = {"count": BIGINT, "avg": DOUBLE, "median": DOUBLE}.get(function, field.type)
     argument = Column(field.name, field.type)
     return AggregateCall(function, argument, type_, draw(st.booleans()), condition)
 
@@ -257,15 +257,22 @@ def _join(draw: DrawFn, operator: type[Plan], left: Plan, right: Plan) -> Plan:
 
 @cache
 def _conditions(schema: Schema) -> SearchStrategy[Expr]:
-    """Conditions of a join: none, an equality of a left and a right column, or any."""
-    equalities: list[Expr] = [
-        call(function, Column(a.name, a.type), Column(b.name, b.type))
-        for a in schema
-        for b in schema
-        if a.name[0] == "l" and b.name[0] == "r" and a.type == b.type
-        for function in ("=", "is_not_distinct")
-    ]
-    return st.sampled_from([TRUE, *equalities]) | predicates(schema)
+    """Conditions of a join: none, equalities of left and right columns or expressions, or any."""
+    sides = [Schema(tuple(f for f in schema if f.name[0] == side)) for side in "lr"]
+    shared = [type_ for type_ in VALUES if all(_columns(side, type_) for side in sides)]
+    if not shared:
+        return st.just(TRUE) | predicates(schema)
+    signs = st.sampled_from(["=", "=", "is_not_distinct"])
+    one: SearchStrategy[Expr] = st.sampled_from(shared).flatmap(
+        lambda type_: st.builds(
+            call,
+            signs,
+            st.sampled_from(_columns(sides[0], type_)),
+            st.sampled_from(_columns(sides[1], type_)) | expressions(sides[1], type_),
+        )
+    )
+    two = st.builds(lambda p, q: call("and", p, q), one, one)
+    return st.one_of(st.just(TRUE), one, two, predicates(schema))
 
 
 def _shortened(draw: DrawFn, join: Join) -> Plan:

@@ -140,7 +140,8 @@ def test_the_engine_gives_the_answer_of_the_reference(
     arrival = data.draw(arrivals(content))
     try:
         out = answer(plan, content, arrival, partitions, reload=reload)
-    except PlanError:
+    except PlanError as error:
+        assert "stay for ever" in str(error)
         reject()  # a window over rows that never end has no finite answer
     reference = content.reference()
     for time in HORIZON:

@@ -12,6 +12,7 @@ from typing import assert_never
 
 from tidemill.algebra.annotations import is_constant
 from tidemill.algebra.plan import (
+    NOW,
     Aggregate,
     AntiJoin,
     Difference,
@@ -21,6 +22,7 @@ from tidemill.algebra.plan import (
     Intersect,
     Istream,
     Join,
+    JoinKind,
     MaxUnion,
     Plan,
     Project,
@@ -36,7 +38,7 @@ from tidemill.algebra.plan import (
 )
 from tidemill.algebra.tree import children, once_per_node, walk
 
-__all__ = ["UnboundedState", "growing_window", "unbounded_state"]
+__all__ = ["UnboundedState", "endless_input", "growing_window", "unbounded_state"]
 
 HOLISTIC = frozenset({"median"})
 
@@ -76,6 +78,44 @@ def growing_window(plan: Plan) -> Window | None:
             return growing_window(plan.left)
         case Join() | Union() | MaxUnion() | Intersect():
             return growing_window(plan.left) or growing_window(plan.right)
+        case _:
+            assert_never(plan)
+
+
+def endless_input(plan: Plan) -> tuple[Window, Plan] | None:
+    """A window over rows that may never end, and what makes them so.
+
+    Every instant of such a row is an element of its own, so at the end of the streams there would
+    be elements without end.
+    """
+    for node in walk(plan):
+        if not isinstance(node, Window) or node.spec == NOW:
+            continue
+        if (cause := _lasting(node.input)) is not None:
+            return node, cause
+    return None
+
+
+@once_per_node
+def _lasting(plan: Plan) -> Plan | None:
+    """What lets rows of the plan last for ever, if something does."""
+    match plan:
+        case Source() | Istream() | Dstream():
+            return None
+        case Relation() | Window(_, Unbounded() | RowWindow()):
+            return plan
+        case Window(input_, spec):
+            return _lasting(input_) if spec == NOW else None
+        case Filter() | Project() | Distinct() | Aggregate() | Rstream():
+            return _lasting(plan.input)
+        case Join(kind=JoinKind.INNER) | SemiJoin() | Intersect():
+            return _lasting(plan.left) and _lasting(plan.right)
+        case Join(kind=JoinKind.RIGHT):
+            return _lasting(plan.right)
+        case Join(kind=JoinKind.FULL) | Union() | MaxUnion():
+            return _lasting(plan.left) or _lasting(plan.right)
+        case Join() | AntiJoin() | Difference() | StrictDifference():
+            return _lasting(plan.left)
         case _:
             assert_never(plan)
 

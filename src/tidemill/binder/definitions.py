@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, assert_never
 
-from tidemill.algebra.bounds import unbounded_state
+from tidemill.algebra.bounds import endless_input, unbounded_state
 from tidemill.algebra.expr import Column
 from tidemill.algebra.plan import (
     Aggregate,
@@ -15,6 +15,7 @@ from tidemill.algebra.plan import (
     Join,
     MaxUnion,
     Plan,
+    Relation,
     Rstream,
     SemiJoin,
     StrictDifference,
@@ -135,6 +136,15 @@ def check_bounded(plan: Plan) -> None:
             f"{_WORDS[type(found.operator)]} above this window would keep every row for ever",
             span=found.window.span,
             hint="give the window a size, or allow it with connect(unbounded_state=True)",
+        )
+    endless = endless_input(plan)
+    if endless is not None:
+        window, cause = endless
+        word = "a relation" if isinstance(cause, Relation) else "a window of ROWS"
+        raise PlanError(
+            f"this window is over rows that may never end, since {word} is below it",
+            span=window.span,
+            hint="put ISTREAM(…) around what is below, to count each row once, when it comes",
         )
 
 

@@ -78,6 +78,12 @@ def _check_name(token: Token) -> None:
         raise ParseError(
             "a name must not begin with @", span=token_span(token), hint="choose another name"
         )
+    if token.text == "*" or (token.text.startswith("^") and token.text.endswith("$")):
+        raise ParseError(  # the kernels take such a name for a pattern of names
+            "a name must not be *, nor begin with ^ and end with $",
+            span=token_span(token),
+            hint="choose another name",
+        )
     if any(ord(character) < ord(" ") for character in token.text):
         raise ParseError(
             "a name must not contain control characters",

@@ -39,6 +39,7 @@ from tidemill.algebra.plan import (
     Union,
     Window,
 )
+from tidemill.algebra.tree import once_per_node
 from tidemill.optimizer.implement_joins import (
     implement_anti_join,
     implement_join,
@@ -70,6 +71,9 @@ if TYPE_CHECKING:
 
 
 __all__ = ["Implemented", "implement", "implement_annotated"]
+
+_MOST_ROWS = 2**61
+"""More rows never come, and sums of two such numbers are still numbers."""
 
 _SET_OPERATIONS = {
     Difference: Multiplicity.DIFFERENCE,
@@ -103,11 +107,7 @@ def implement_annotated(plan: Plan) -> Implemented:
             patterns[done[id(node)].plan.fingerprint] = update_pattern(node)
         return done[id(node)]
 
-    if isinstance(plan, Rstream):
-        # As an answer, the last piece of what never ends may be one element.
-        top = apply_to(interval.Rstream(plan.schema), visit(plan.input)).plan
-    else:
-        top = visit(plan).plan
+    top = visit(plan).plan
     patterns[top.fingerprint] = update_pattern(plan)
     moved, names = push_exchanges(top)
     for part in walk_physical([top]):
@@ -137,8 +137,8 @@ def _implement(plan: Plan, visit: Callable[[Plan], Placed]) -> Placed:
             change = Change.INSERTED if isinstance(plan, Istream) else Change.DELETED
             return apply_to(interval.Changes(change, plan.schema), below)
         case Rstream(input_):
-            # Below a window every instant must be an element of its own, to the end of time.
-            return apply_to(interval.Rstream(plan.schema, must_cut=True), visit(input_))
+            # Its snapshots are its input's; a window above splits it into instants.
+            return visit(input_)
         case Union(left, right):
             return union_rows(plan.schema, visit(left), visit(right))
         case Difference() | StrictDifference() | Intersect() | MaxUnion():
@@ -167,13 +167,18 @@ def _window(plan: Window, below: Placed) -> Placed:
         case RowWindow(rows, slide, partition_by):
             keys = [Column(name, plan.schema[name].type) for name in partition_by]
             window = interval.RowWindow(
-                plan.schema, rows, slide, partition_by, by_id=carries_ids(plan.input)
+                plan.schema,
+                min(rows, _MOST_ROWS),
+                min(slide, _MOST_ROWS),
+                partition_by,
+                by_id=carries_ids(plan.input),
             )
             return apply_to(window, gathered(below, keys))
         case _:
             assert_never(plan.spec)
 
 
+@once_per_node
 def _comes_in_instants(plan: Plan) -> bool:
     """Whether the operators below emit a chronon stream instant by instant.
 
@@ -181,7 +186,7 @@ def _comes_in_instants(plan: Plan) -> bool:
     although every row is valid for one instant at a time.
     """
     match plan:
-        case Source() | Istream() | Dstream() | Rstream():
+        case Source() | Istream() | Dstream():
             return True
         case Filter() | Project():
             return _comes_in_instants(plan.input)

@@ -75,7 +75,9 @@ def implement_semi_join(plan: SemiJoin, left: Placed, right: Placed) -> Placed:
         Named(f"@key{i}", sides.own(equality.right)) for i, equality in enumerate(sides.equalities)
     )
     schema = Schema(tuple(Field(key.name, key.expr.type) for key in keys))
-    found = distinct_rows(project_rows(schema, keys, sides.right))
+    # Equal keys are together already; another exchange would take them from their left partners.
+    rows = project_rows(schema, keys, sides.right)
+    found = apply_to(interval.Counting(Multiplicity.DISTINCT, (schema,), schema), rows)
     condition = conjunction(
         *(
             Call(
