@@ -141,7 +141,8 @@ def test_the_engine_gives_the_answer_of_the_reference(
     try:
         out = answer(plan, content, arrival, partitions, reload=reload)
     except PlanError as error:
-        assert "stay for ever" in str(error)
+        if "stay for ever" not in str(error):
+            raise
         reject()  # a window over rows that never end has no finite answer
     reference = content.reference()
     for time in HORIZON:
