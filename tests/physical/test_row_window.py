@@ -125,12 +125,12 @@ def test_every_delay_gives_the_same_snapshots(delay: int | None) -> None:
 # State
 
 
-def test_state_is_the_windows_and_the_queues() -> None:
+def test_state_is_the_windows_the_queues_and_a_count_of_each_group() -> None:
     rows = tuple(Element((letter,), t, t + 1) for t in range(30) for letter in "abc")
     schedule = Schedule((LETTERS,), (Arrive(0, rows), Advance(100)))
-    assert run(window(4, by=True), schedule, ids=True).sizes[0] == 12
+    assert run(window(4, by=True), schedule, ids=True).sizes[0] == 12 + 3
     # Of 30 elements of each letter 28 have come in, and 2 wait for the next move.
-    assert run(window(4, 7, by=True), schedule, ids=True).sizes[0] == 18
+    assert run(window(4, 7, by=True), schedule, ids=True).sizes[0] == 18 + 3
 
 
 def test_one_group_gives_ordered_ends() -> None:

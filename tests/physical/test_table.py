@@ -58,6 +58,28 @@ def test_many_small_segments_become_few() -> None:
     assert rows.rows() == 100
 
 
+def test_a_large_segment_is_not_written_anew_for_every_row_that_leaves() -> None:
+    rows = table()
+    rows.insert(frame([(n, n, n + 1) for n in range(100)]))
+    for time in range(1, 51):
+        assert rows.extract(START, Time(time))["x"].to_list() == [time - 1]
+    assert [(s.name, s.frame.height) for s in rows.segments()] == [(0, 100)]
+    assert (rows.rows(), rows.least(START)) == (50, 50)
+    rows.extract(START, Time(51))
+    assert [(s.name, s.frame.height) for s in rows.segments()] == [(1, 49)]
+
+
+def test_a_segment_is_written_only_when_it_is_asked_for() -> None:
+    rows = table()
+    rows.insert(frame([(1, 0, 10)]))
+    saved = save_state(State({"t": rows}))
+    rows.insert(frame([(2, 0, 10)]))
+    again = save_state(State({"t": rows}))
+    assert [name for name in again.segments if name not in saved.segments] == ["t/1"]
+    assert len(again.segments) == 2
+    assert again.segments["t/0"] == saved.segments["t/0"]
+
+
 actions = st.lists(
     st.one_of(
         st.tuples(

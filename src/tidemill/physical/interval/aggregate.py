@@ -8,7 +8,7 @@ State:  ``pending`` elements that start at or after the watermark; ``ends``, wha
         counters when an element ends; ``totals``, the counters of each group and since when its
         output has been the same. What counters cannot say has tables of its own: ``min`` and
         ``max`` (``extremes.py``), DISTINCT, ``median`` and wide numbers (``bags.py``). A group
-        without rows is forgotten.
+        without rows is forgotten. A watermark touches only the groups that change.
 Order:  none promised; a segment leaves when it has ended, so ``held`` is the oldest open one.
 
 Elements that agree on keys, start and end, as behind a window that slides, become one before they
@@ -34,13 +34,13 @@ from tidemill.physical.kernels.sweep import (
     SINCE,
     TIME,
     cut,
+    earliest,
     encode,
-    least_since,
     named,
     timeline,
-    touched,
 )
 from tidemill.physical.operator import State
+from tidemill.physical.state.keyed import KeyedTable, keyed
 from tidemill.physical.state.table import Table
 
 if TYPE_CHECKING:
@@ -103,14 +103,14 @@ class Aggregate:
         counters = _counter_types(self._direct())
         interval = {START: TIME_TYPE, END: TIME_TYPE}
         every = _counter_types(self._arguments)
-        tables = {
+        tables: dict[str, Table] = {
             "pending": Table({**keys, **interval, **counters}, (START, END)),
             "ends": Table({**keys, END: TIME_TYPE, **counters}, (END,)),
-            "totals": Table({**keys, SINCE: TIME_TYPE, **every}, (SINCE,)),
+            "totals": KeyedTable({**keys, SINCE: TIME_TYPE, **every}, (SINCE,), index=list(keys)),
         }
         for part in self._parts():
             tables |= part.tables(keys)
-        return State(tables, {"held": END_OF_TIME, "watermark": _BEGINNING})
+        return State(tables, {"watermark": _BEGINNING})
 
     def on_batch(self, state: State, port: int, batch: Batch) -> Iterator[Batch]:
         """Remember what the elements contribute until the watermark has passed their start."""
@@ -142,9 +142,10 @@ class Aggregate:
         deltas = _deltas(state, time)
         if deltas.is_empty() and not final:
             return
-        parts = self._parts()
-        frames = [state.tables["totals"].all(), deltas]
-        frames += (frame for part in parts for frame in part.extract(state, time))
+        groups = deltas.select(self._key_columns())
+        totals, parts = keyed(state, "totals"), self._parts()
+        frames = [totals.drain() if final else totals.take(groups), deltas]
+        frames += (frame for part in parts for frame in part.extract(state, time, groups))
         names, (known, deltas, *rest) = encode(self._key_columns(), frames)
         of_part = dict(zip(parts, zip(rest[::2], rest[1::2], strict=True), strict=True))
 
@@ -152,13 +153,12 @@ class Aggregate:
             bag.argument: bag.sweep(*of_part[bag], since=since, final=final) for bag in self._bags
         }
         for bag in self._bags:
-            bag.store(state, named(swept[bag.argument].totals, names))
+            bag.store(state, swept[bag.argument], names)
         distinct = [b.contributions(swept[b.argument]) for b in self._bags if b.argument.distinct]
         deltas = pl.concat([deltas, *distinct], how="diagonal").fill_null(0)
 
-        counters = _counters(state.tables["totals"])
-        moved, unmoved = touched(known, deltas, final=final)
-        rows = timeline(moved, deltas, counters).with_row_index(ROW)
+        counters = _counters(totals)
+        rows = timeline(known, deltas, counters).with_row_index(ROW)
         values: dict[tuple[Argument, str], pl.Series] = {}
         for extreme in self._extremes:
             found, stairs = extreme.sweep(*of_part[extreme], rows, time)
@@ -173,21 +173,13 @@ class Aggregate:
             final=final,
         )
         opened = carry(opened.filter(pl.col(ROWS) > 0), self._arguments)
-        totals = pl.concat([unmoved.select(opened.columns), opened])
-        state.tables["totals"].clear()
-        state.tables["totals"].insert(named(totals, names))
-        state.numbers["held"] = least_since(totals)
+        totals.insert(named(opened, names))
         if not closed.is_empty():
-            emitted = named(closed, names).select(
-                *self._key_columns(), *(output.name for output in outputs), START, END
-            )
-            emitted.columns = interval_columns(self.schema)
-            yield emitted
+            yield self._emitted(named(closed, names))
 
     def held(self, state: State) -> Time:
         """The start of the oldest segment that is still open."""
-        starts = state.tables["pending"].least(START)
-        return Time(min(state.numbers["held"], END_OF_TIME if starts is None else starts))
+        return earliest(state.tables["totals"].least(SINCE), state.tables["pending"].least(START))
 
     def _parts(self) -> tuple[Bag | Extreme, ...]:
         return (*self._bags, *self._extremes)
@@ -198,6 +190,13 @@ class Aggregate:
     def _direct(self) -> list[Argument]:
         """The arguments whose counters change with elements, not with the values there are."""
         return [argument for argument in self._arguments if not argument.distinct]
+
+    def _emitted(self, closed: pl.DataFrame) -> Batch:
+        """Segments with the names of their columns."""
+        outputs = (_output(i) for i in range(len(self.aggregates)))
+        emitted = closed.select(*self._key_columns(), *outputs, START, END)
+        emitted.columns = interval_columns(self.schema)
+        return emitted
 
     def _outputs(
         self,
@@ -220,8 +219,13 @@ class Aggregate:
                 value = median_of(middle(pieces, rows.height), argument.type)
             else:
                 value = result(call, argument, rows, wide[argument])
-            outputs.append(value.alias(f"@out{i}"))
+            outputs.append(value.alias(_output(i)))
         return outputs
+
+
+def _output(number: int) -> str:
+    """The name of the column of an aggregate's values."""
+    return f"@out{number}"
 
 
 def _counter_types(known: Sequence[Argument]) -> dict[str, pl.DataType]:

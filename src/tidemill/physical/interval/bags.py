@@ -1,7 +1,9 @@
 """The different values of an aggregate's argument in each group, and how often each occurs.
 
 Kept for DISTINCT, ``median`` and wide numbers, in three tables: ``pending``, ``ends`` and
-``totals``, as of the aggregation itself, but by keys and value.
+``totals``, as of the aggregation itself, but by keys and value. Where all values of a group are
+looked at, as for ``median``, its totals are found by the keys, but only those that change are
+written anew.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ from tidemill.physical.kernels.sweep import (
     timeline,
     touched,
 )
+from tidemill.physical.state.keyed import KeyedTable, keyed
 from tidemill.physical.state.table import Table
 
 if TYPE_CHECKING:
@@ -42,12 +45,14 @@ class Swept:
     Attributes:
         pieces: ``GROUP``, ``VALUE``, ``COUNT``, ``START`` and ``END``: the values, as far as they
             can matter after the last watermark. What has not ended yet ends with time.
-        totals: ``GROUP``, ``VALUE``, ``SINCE`` and ``COUNT``: what is still there.
+        moved: ``GROUP`` and ``VALUE`` of the totals that have changed.
+        totals: ``GROUP``, ``VALUE``, ``SINCE`` and ``COUNT``: what has become of them.
         changes: ``GROUP``, the argument's column, ``TIME`` and a sign: where a value has appeared
             or disappeared.
     """
 
     pieces: pl.DataFrame
+    moved: pl.DataFrame
     totals: pl.DataFrame
     changes: pl.DataFrame
 
@@ -63,10 +68,13 @@ class Bag:
         row = {**keys, VALUE: polars_type(self.argument.type)}
         count = {COUNT: pl.Int64()}
         interval = {START: TIME_TYPE, END: TIME_TYPE}
+        index = list(keys) if self._looks_at_groups else list(row)
         return {
             self._name("pending"): Table({**row, **interval, **count}, (START, END)),
             self._name("ends"): Table({**row, END: TIME_TYPE, **count}, (END,)),
-            self._name("totals"): Table({**row, SINCE: TIME_TYPE, **count}, (SINCE,)),
+            self._name("totals"): KeyedTable(
+                {**row, SINCE: TIME_TYPE, **count}, (SINCE,), index=index
+            ),
         }
 
     def insert(self, state: State, elements: pl.DataFrame, *, panes: bool) -> None:
@@ -84,20 +92,34 @@ class Bag:
             values = values.with_columns(pl.lit(1, pl.Int64).alias(COUNT))
         pending.insert(values)
 
-    def extract(self, state: State, time: Time) -> tuple[pl.DataFrame, pl.DataFrame]:
-        """The totals, and the changes before ``time``, which are forgotten."""
-        ends = state.tables[self._name("ends")]
+    def extract(
+        self, state: State, time: Time, groups: pl.DataFrame
+    ) -> tuple[pl.DataFrame, pl.DataFrame]:
+        """The totals that matter, and the changes before ``time``, which are forgotten.
+
+        Args:
+            state: The state.
+            time: The watermark; in the end all totals matter.
+            groups: The keys of the groups that change.
+        """
+        ends, totals = state.tables[self._name("ends")], keyed(state, self._name("totals"))
         started = state.tables[self._name("pending")].extract(START, time)
         ends.insert(started.filter(pl.col(END) < END_OF_TIME))
         ended = ends.extract(END, time).with_columns(pl.col(COUNT) * -1).rename({END: TIME})
         begun = started.drop(END).rename({START: TIME}).select(ended.columns)
-        return state.tables[self._name("totals")].all(), pl.concat([begun, ended])
+        deltas = pl.concat([begun, ended])
+        if time == END_OF_TIME:
+            return totals.drain(), deltas
+        if self._looks_at_groups:
+            return totals.find(groups), deltas
+        return totals.take(deltas.select(*groups.columns, VALUE)), deltas
 
-    def store(self, state: State, totals: pl.DataFrame) -> None:
-        """Remember the totals, with keys, until the next watermark."""
-        table = state.tables[self._name("totals")]
-        table.clear()
-        table.insert(totals)
+    def store(self, state: State, swept: Swept, names: pl.DataFrame) -> None:
+        """Remember the totals until the next watermark; ``names`` are the keys of the groups."""
+        totals = keyed(state, self._name("totals"))
+        if self._looks_at_groups and totals.rows():
+            totals.take(named(swept.moved, names))
+        totals.insert(named(swept.totals, names))
 
     def sweep(
         self, totals: pl.DataFrame, deltas: pl.DataFrame, *, since: int, final: bool
@@ -125,20 +147,16 @@ class Bag:
             final=final,
         )
         opened = opened.filter(pl.col(COUNT) > 0)
-        left = pl.concat([unmoved.select(opened.columns), opened])
-        open_pieces = left.rename({SINCE: START}).with_columns(
-            pl.lit(END_OF_TIME, TIME_TYPE).alias(END)
-        )
+        there = pl.concat([unmoved.select(opened.columns), opened])
+        there = there.with_columns(pl.col(SINCE).alias(START), pl.lit(END_OF_TIME).alias(END))
         if self.argument.distinct:
-            closed, open_pieces = (
-                frame.with_columns(pl.lit(1, pl.Int64).alias(COUNT))
-                for frame in (closed, open_pieces)
-            )
-        pieces = pl.concat([closed, open_pieces.select(closed.columns)])
+            once = pl.lit(1, pl.Int64).alias(COUNT)
+            closed, there = closed.with_columns(once), there.with_columns(once)
+        pieces = pl.concat([closed, there.select(closed.columns)])
         return Swept(
             *(
                 named(frame, names).rename({_OUTER: GROUP})
-                for frame in (pieces, left, _appearances(rows, since))
+                for frame in (pieces, moved.select(GROUP), opened, _appearances(rows, since))
             )
         )
 
@@ -149,6 +167,11 @@ class Bag:
             (expr * sign).alias(expr.meta.output_name()) for expr in self.argument.contributions()
         ]
         return swept.changes.rename({VALUE: self.argument.column}).select(GROUP, TIME, *added)
+
+    @property
+    def _looks_at_groups(self) -> bool:
+        """Whether all values of a group that changes are looked at."""
+        return "median" in self.argument.functions or self.argument.keeps_wide
 
     def _name(self, table: str) -> str:
         return f"bag{self.argument.index}.{table}"

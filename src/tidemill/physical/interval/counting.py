@@ -3,7 +3,8 @@
 Law:    snapshot(out, t)[row] = multiplicity(snapshot(left, t)[row], snapshot(right, t)[row]).
 State:  ``pending`` elements that start at or after the watermark; ``ends`` of those that have
         started; ``totals``, how often each row is there and since when the output has been the
-        same. A row that is nowhere any more is forgotten.
+        same. A row that is nowhere any more is forgotten. A watermark touches only the totals of
+        rows that change.
 Order:  none promised; a segment leaves when it has ended, so ``held`` is the oldest open one.
 """
 
@@ -22,14 +23,14 @@ from tidemill.physical.kernels.sweep import (
     SINCE,
     TIME,
     cut,
+    earliest,
     encode,
-    least_since,
     named,
     repeat,
     timeline,
-    touched,
 )
 from tidemill.physical.operator import LEFT, State
+from tidemill.physical.state.keyed import KeyedTable, keyed
 from tidemill.physical.state.table import Table
 
 if TYPE_CHECKING:
@@ -82,9 +83,10 @@ class Counting:
             {
                 "pending": Table({**row, **interval, **counters}, (START, END)),
                 "ends": Table({**row, END: TIME_TYPE, **counters}, (END,)),
-                "totals": Table({**row, SINCE: TIME_TYPE, **counters}, (SINCE,)),
-            },
-            {"held": END_OF_TIME},
+                "totals": KeyedTable(
+                    {**row, SINCE: TIME_TYPE, **counters}, (SINCE,), index=list(row)
+                ),
+            }
         )
 
     def on_batch(self, state: State, port: int, batch: Batch) -> Iterator[Batch]:
@@ -103,29 +105,28 @@ class Counting:
         final = time == END_OF_TIME
         if deltas.is_empty() and not final:
             return
-        totals = state.tables["totals"]
-        names, (known, changes) = encode(list(number_columns(self.schema)), [totals.all(), deltas])
-        moved, unmoved = touched(known, changes, final=final)
+        row, totals = list(number_columns(self.schema)), keyed(state, "totals")
+        known = totals.drain() if final else totals.take(deltas.select(row))
+        names, (known, changes) = encode(row, [known, deltas])
+        # Of a row that is not in the output it does not matter since when.
+        known = known.with_columns(pl.col(SINCE).replace(END_OF_TIME, 0))
         multiplicity = _multiplicity(self.multiplicity)
         closed, opened = cut(
-            timeline(moved, changes, _COUNTERS).with_columns(multiplicity.alias(_OUT)),
+            timeline(known, changes, _COUNTERS).with_columns(multiplicity.alias(_OUT)),
             present=pl.col(_OUT) > 0,
             outputs=(_OUT,),
             counters=_COUNTERS,
             final=final,
         )
         opened = opened.filter(pl.any_horizontal(pl.col(_COUNTERS) != 0))
-        left = pl.concat([unmoved.select(opened.columns), opened])
-        totals.clear()
-        totals.insert(named(left, names))
-        state.numbers["held"] = least_since(left.filter(multiplicity > 0))
+        since = pl.when(multiplicity > 0).then(SINCE).otherwise(END_OF_TIME)
+        totals.insert(named(opened.with_columns(since.alias(SINCE)), names))
         if not closed.is_empty():
             yield restored(repeat(named(closed, names), _OUT), self.schema)
 
     def held(self, state: State) -> Time:
         """The start of the oldest segment that is still open."""
-        starts = state.tables["pending"].least(START)
-        return Time(min(state.numbers["held"], END_OF_TIME if starts is None else starts))
+        return earliest(state.tables["totals"].least(SINCE), state.tables["pending"].least(START))
 
 
 def _deltas(state: State, time: Time) -> pl.DataFrame:

@@ -3,6 +3,7 @@
 Kept in two tables: ``pending`` elements that start at or after the watermark, and ``stairs``, of
 those that have started the ones that can still be the least or greatest. One that ends no later
 than another that is no worse never is, so of n elements with random values some log(n) are kept.
+A watermark touches only the stairs of groups that change.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from tidemill.model.time import END_OF_TIME, Time
 from tidemill.model.types import Kind
 from tidemill.physical.kernels.cover import VALUE, extremes, located, staircase
 from tidemill.physical.kernels.sweep import GROUP
+from tidemill.physical.state.keyed import KeyedTable, keyed
 from tidemill.physical.state.table import Table
 
 if TYPE_CHECKING:
@@ -38,7 +40,7 @@ class Extreme:
         row = {**keys, VALUE: polars_type(self.argument.type), END: TIME_TYPE}
         return {
             self._name("pending"): Table({**row, START: TIME_TYPE}, (START, END)),
-            self._name("stairs"): Table(row, (END,)),
+            self._name("stairs"): KeyedTable(row, (END,), index=list(keys)),
         }
 
     def insert(self, state: State, elements: pl.DataFrame, *, panes: bool) -> None:
@@ -51,10 +53,16 @@ class Extreme:
             values = values.group_by(row).agg(self._best())
         pending.insert(values)
 
-    def extract(self, state: State, time: Time) -> tuple[pl.DataFrame, pl.DataFrame]:
-        """The stairs, and the elements that start before ``time``, which are forgotten."""
+    def extract(
+        self, state: State, time: Time, groups: pl.DataFrame
+    ) -> tuple[pl.DataFrame, pl.DataFrame]:
+        """The stairs of groups, in the end of all, and the elements that start before ``time``.
+
+        They are forgotten.
+        """
         started = state.tables[self._name("pending")].extract(START, time)
-        return state.tables[self._name("stairs")].all(), started
+        stairs = keyed(state, self._name("stairs"))
+        return stairs.drain() if time == END_OF_TIME else stairs.take(groups), started
 
     def sweep(
         self, stairs: pl.DataFrame, started: pl.DataFrame, rows: pl.DataFrame, time: Time
@@ -67,28 +75,21 @@ class Extreme:
             rows: The timeline of the groups that have changed, with its rows numbered.
             time: The watermark.
         """
-        groups = rows.select(pl.col(GROUP).unique())
-        carried = stairs.join(groups, on=GROUP, how="semi")
         before = pl.lit(None, TIME_TYPE).alias(START)
         pieces = pl.concat(
             [
                 frame.select(GROUP, VALUE, START, END)
-                for frame in (carried.with_columns(before), started)
+                for frame in (stairs.with_columns(before), started)
             ]
         )
         values = extremes(located(rows, pieces), rows.height, greatest=self.greatest)
         # What ends at the watermark is there until that instant is looked at.
         active = pieces.filter((pl.col(END) >= time) & (time < END_OF_TIME))
-        left = staircase(active, greatest=self.greatest)
-        unmoved = stairs.join(groups, on=GROUP, how="anti")
-        columns = (GROUP, VALUE, END)
-        return values, pl.concat([unmoved.select(columns), left.select(columns)])
+        return values, staircase(active, greatest=self.greatest).drop(START)
 
     def store(self, state: State, stairs: pl.DataFrame) -> None:
         """Remember the stairs, with keys, until the next watermark."""
-        table = state.tables[self._name("stairs")]
-        table.clear()
-        table.insert(stairs)
+        state.tables[self._name("stairs")].insert(stairs)
 
     def _best(self) -> pl.Expr:
         if not self.greatest:

@@ -4,9 +4,11 @@ Law:    where a group has n elements up to t, snapshot(out, t) holds its element
         ``max(m - rows + 1, 1) … m`` with ``m = n // slide * slide`` (17.2), over all groups.
         Elements are in the order of their instants, those of one instant by ``ID`` or by values
         (NULLs first, NaN last). NULL = NULL and NaN = NaN in groups. The input are chronons.
-State:  elements at or after the watermark; of each group those in the window and the at most
-        ``slide - 1`` not yet in it, with their positions. A group lives for ever, since its last
-        elements never leave (E18): state grows with the number of groups.
+State:  ``pending`` elements at or after the watermark; ``open``, of each group those in the window
+        and the at most ``slide - 1`` not yet in it, with their positions; ``counts``, how many
+        elements each group has had. A group lives for ever, since its last elements never leave
+        (E18): state grows with the number of groups. Of the open elements a watermark touches only
+        those that come in or go out.
 Order:  ends are in the order of starts if there is one group and no ``max_delay``; never chronon.
 
 Element i comes in with element ``ceil(i / slide)·slide`` of its group and goes out with element
@@ -24,8 +26,9 @@ import polars as pl
 
 from tidemill.model.batch import END, ID, START, TIME_TYPE, interval_columns, polars_schema
 from tidemill.model.time import END_OF_TIME, Time
-from tidemill.physical.interval.groups import GROUP, with_group
+from tidemill.physical.kernels.sweep import GROUP, encode, named
 from tidemill.physical.operator import State
+from tidemill.physical.state.keyed import KeyedTable, keyed
 from tidemill.physical.state.table import Table
 
 if TYPE_CHECKING:
@@ -38,7 +41,8 @@ __all__ = ["RowWindow"]
 
 # Of an open element START is where it comes in, or END_OF_TIME while it has not.
 _POSITION = "@position"
-_ARRIVAL = "@arrival"
+# Of a group: how many elements it has had before and after new ones, and where these begin.
+_BEFORE, _AFTER, _FIRST = "@before", "@after", "@first"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +75,16 @@ class RowWindow:
         """No element."""
         payload = polars_schema(self.schema)
         ids = {ID: TIME_TYPE} if self.by_id else {}
-        opened = {**payload, START: TIME_TYPE, _POSITION: TIME_TYPE}
+        keys = {name: payload[name] for name in self.partition_by}
         return State(
             {
                 "pending": Table({**payload, START: TIME_TYPE, **ids}, (START,)),
-                "open": Table(opened, (START,)),
+                "open": KeyedTable(
+                    {**payload, START: TIME_TYPE, _POSITION: TIME_TYPE},
+                    (START,),
+                    index=(*keys, _POSITION),
+                ),
+                "counts": KeyedTable({**keys, _BEFORE: TIME_TYPE}, (), index=list(keys)),
             }
         )
 
@@ -88,10 +97,10 @@ class RowWindow:
         """Count the elements before ``time``; emit those that go out, and cut those overdue."""
         due = state.tables["pending"].extract(START, time)
         if not due.is_empty():
-            yield from self._out(self._count(state.tables["open"], due))
+            yield from self._out(self._move(state, due))
         if time == END_OF_TIME:
-            rest = state.tables["open"].all()
-            state.tables["open"].clear()
+            rest = keyed(state, "open").drain()
+            state.tables["counts"].clear()
             yield from self._out(rest.with_columns(pl.lit(END_OF_TIME, TIME_TYPE).alias(END)))
         elif self.max_delay is not None:
             overdue = state.tables["open"].extract(START, Time(time - self.max_delay))
@@ -104,35 +113,28 @@ class RowWindow:
         least = state.tables["open"].least(START)
         return END_OF_TIME if least is None else Time(least)
 
-    def _count(self, table: Table, due: pl.DataFrame) -> pl.DataFrame:
-        """Move the window over the new elements; return those that go out, keep the others."""
-        order = [START, ID] if self.by_id else [START, *self.schema.names]
-        arrived = due.sort(order).select(
-            *self.schema.names,
-            pl.lit(END_OF_TIME, TIME_TYPE).alias(START),
-            pl.lit(None, TIME_TYPE).alias(_POSITION),
-            pl.col(START).alias(_ARRIVAL),
-        )
-        opened, untouched = self._touched(table.all(), due)
-        before = opened.sort(_POSITION).with_columns(pl.lit(None, TIME_TYPE).alias(_ARRIVAL))
-        rows = with_group(pl.concat([before, arrived]), self.partition_by)
-        moved = _moved(rows.sort(GROUP, maintain_order=True), self.rows, self.slide)
-        table.clear()
-        table.insert(untouched)
-        table.insert(moved.filter(pl.col(END).is_null()))
-        return moved.filter(pl.col(END).is_not_null())
+    def _move(self, state: State, due: pl.DataFrame) -> pl.DataFrame:
+        """Move the window over new elements; return those that go out, keep the others."""
+        opened, counts, keys = keyed(state, "open"), keyed(state, "counts"), list(self.partition_by)
+        arrived = due.sort([START, ID] if self.by_id else [START, *self.schema.names])
+        known = counts.take(arrived.select(keys))
+        names, (known, arrived) = encode(keys, [known, arrived])
+        if keys:
+            arrived = arrived.sort(GROUP, maintain_order=True)
+        groups = _counted(arrived, known)
+        counts.insert(named(groups.select(GROUP, pl.col(_AFTER).alias(_BEFORE)), names))
+        moving = opened.take(named(_moving(groups, self.rows, self.slide), names))
 
-    def _touched(
-        self, opened: pl.DataFrame, due: pl.DataFrame
-    ) -> tuple[pl.DataFrame, pl.DataFrame]:
-        """The open elements of groups with new elements, and the others."""
-        if not self.partition_by:
-            return opened, opened.clear()
-        keys = due.select(self.partition_by).unique()
-        return (
-            opened.join(keys, on=self.partition_by, how="semi", nulls_equal=True),
-            opened.join(keys, on=self.partition_by, how="anti", nulls_equal=True),
+        # From here on a group has its number in ``groups``.
+        _, (_, moving) = encode(keys, [named(groups.select(GROUP), names), moving])
+        arrivals = arrived[START]
+        arrived = arrived.with_columns(
+            pl.col(GROUP).rle_id(), pl.lit(END_OF_TIME, TIME_TYPE).alias(START)
         )
+        rows = pl.concat([moving, _placed(arrived, groups).select(moving.columns)])
+        rows = _moved(rows, groups, arrivals, self.rows, self.slide)
+        opened.insert(rows.filter(pl.col(END).is_null()))
+        return rows.filter(pl.col(END).is_not_null())
 
     def _out(self, rows: pl.DataFrame) -> Iterator[Batch]:
         seen = rows.filter(pl.col(START) < pl.col(END)).select(interval_columns(self.schema))
@@ -140,25 +142,65 @@ class RowWindow:
             yield seen
 
 
-def _moved(rows: pl.DataFrame, size: int, slide: int) -> pl.DataFrame:
-    """The elements with position, ``START``, and ``END``, NULL while they stay.
+def _counted(arrived: pl.DataFrame, known: pl.DataFrame) -> pl.DataFrame:
+    """The groups of new elements, in their order: ``_BEFORE``, ``_AFTER`` and ``_FIRST``."""
+    counted = arrived.group_by(GROUP, maintain_order=True).agg(pl.len().cast(TIME_TYPE).alias("@n"))
+    before = pl.col(_BEFORE).fill_null(0)
+    return counted.join(
+        known.select(GROUP, _BEFORE), on=GROUP, how="left", maintain_order="left"
+    ).select(
+        GROUP,
+        before,
+        (before + pl.col("@n")).alias(_AFTER),
+        (pl.col("@n").cum_sum() - pl.col("@n")).alias(_FIRST),
+    )
 
-    Groups stand together, each in the order of its elements without a gap, so that element j of a
-    group is found ``j - i`` rows below its element i. Arrivals of open elements are not needed:
-    what comes in or goes out now does so with one of the new elements.
+
+def _moving(groups: pl.DataFrame, size: int, slide: int) -> pl.DataFrame:
+    """``GROUP`` and ``_POSITION`` of the open elements that go out or come in now."""
+    before, after = pl.col(_BEFORE), pl.col(_AFTER)
+    was, now = before // slide * slide, after // slide * slide
+    first_out = pl.max_horizontal(was - size, 0) + 1
+    last_out = pl.min_horizontal(now - size, before)
+    first_in = pl.max_horizontal(was, now - size) + 1
+    last_in = pl.min_horizontal(now, before)
+    ranges = [(first_out, last_out), (first_in, last_in)]
+    return pl.concat(
+        groups.select(GROUP, pl.int_ranges(first, last + 1, dtype=pl.Int64).alias(_POSITION))
+        .explode(_POSITION)
+        .drop_nulls()
+        for first, last in ranges
+    )
+
+
+def _placed(arrived: pl.DataFrame, groups: pl.DataFrame) -> pl.DataFrame:
+    """New elements, by group, with their positions."""
+    row = pl.int_range(pl.len(), dtype=pl.Int64)
+    offset = (groups[_BEFORE] - groups[_FIRST] + 1).gather(arrived[GROUP])
+    return arrived.with_columns((row + offset).alias(_POSITION))
+
+
+def _moved(
+    rows: pl.DataFrame, groups: pl.DataFrame, arrivals: pl.Series, size: int, slide: int
+) -> pl.DataFrame:
+    """The elements with ``START``, and ``END``, NULL while they stay.
+
+    What comes in or goes out now does so with one of the new elements, whose arrivals stand by
+    group, so that element j of a group is found ``j - i`` rows below its element i.
     """
-    position = pl.first(_POSITION).over(GROUP).fill_null(1) + pl.int_range(pl.len()).over(GROUP)
-    placed = rows.with_columns(position.alias(_POSITION)).with_row_index("@row")
-    last = pl.last(_POSITION).over(GROUP)
+    before, after, first = (
+        pl.lit(groups[name].gather(rows[GROUP]) if groups.height > 1 else groups[name].first())
+        for name in (_BEFORE, _AFTER, _FIRST)
+    )
 
     def arrival_of(element: pl.Expr) -> pl.Expr:
-        row = pl.col("@row").cast(TIME_TYPE) + element - pl.col(_POSITION)
-        return pl.col(_ARRIVAL).gather(pl.when(element <= last).then(row))
+        is_new = (element > before) & (element <= after)
+        return pl.lit(arrivals).gather(pl.when(is_new).then(element - before - 1 + first))
 
     def move_after(element: pl.Expr) -> pl.Expr:
-        return (element + slide - 1) // slide * slide
+        return element if slide == 1 else (element + slide - 1) // slide * slide
 
-    return placed.with_columns(
+    return rows.with_columns(
         pl.min_horizontal(START, arrival_of(move_after(pl.col(_POSITION)))).alias(START),
         arrival_of(move_after(pl.col(_POSITION) + size)).alias(END),
     )

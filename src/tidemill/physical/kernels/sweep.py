@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from tidemill.model.batch import END, START
-from tidemill.model.time import END_OF_TIME
+from tidemill.model.time import END_OF_TIME, Time
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,8 +28,8 @@ __all__ = [
     "SINCE",
     "TIME",
     "cut",
+    "earliest",
     "encode",
-    "least_since",
     "named",
     "repeat",
     "timeline",
@@ -147,11 +147,9 @@ def cut(
     return closed.select(GROUP, pl.col(TIME).alias(START), END, *outputs), totals
 
 
-def least_since(totals: pl.DataFrame) -> int:
-    """The start of the oldest open segment; ``END_OF_TIME`` if there is none."""
-    since = totals[SINCE].min()
-    assert since is None or isinstance(since, int), "times are integers"
-    return END_OF_TIME if since is None else since
+def earliest(*times: int | None) -> Time:
+    """The earliest of some times; ``END_OF_TIME`` if there is none."""
+    return Time(min((time for time in times if time is not None), default=END_OF_TIME))
 
 
 def repeat(frame: pl.DataFrame, times: str) -> pl.DataFrame:

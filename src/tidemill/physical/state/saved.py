@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import io
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import polars as pl
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator
 
     from tidemill.physical.operator import State
 
@@ -31,11 +32,30 @@ class Saved:
     Attributes:
         manifest: What there is, as JSON.
         segments: The rows by the name of their segment, as Arrow IPC; a name always means the same
-            rows, so one that is stored already need not be stored again.
+            rows, so one that is stored already need not be stored again. They are written when
+            they are asked for, so that what nobody asks for costs nothing.
     """
 
     manifest: str
     segments: Mapping[str, bytes]
+
+
+class _Written(Mapping[str, bytes]):
+    """Segments as bytes, made when asked for; segments never change."""
+
+    __slots__ = ("_frames",)
+
+    def __init__(self, frames: dict[str, pl.DataFrame]) -> None:
+        self._frames = frames
+
+    def __getitem__(self, name: str) -> bytes:
+        return _to_bytes(self._frames[name])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._frames)
+
+    def __len__(self) -> int:
+        return len(self._frames)
 
 
 def save_state(state: State) -> Saved:
@@ -46,11 +66,11 @@ def save_state(state: State) -> Saved:
         "tables": {name: table.manifest() for name, table in state.tables.items()},
     }
     segments = {
-        f"{name}/{segment.name}": _to_bytes(segment.frame)
+        f"{name}/{segment.name}": segment.frame
         for name, table in state.tables.items()
         for segment in table.segments()
     }
-    return Saved(json.dumps(manifest, sort_keys=True), segments)
+    return Saved(json.dumps(manifest, sort_keys=True), _Written(segments))
 
 
 def load_state(state: State, saved: Saved) -> None:

@@ -1,9 +1,9 @@
 """A table of state: a list of immutable segments, log-structured.
 
 Inserting appends a segment. Each segment knows the least and the greatest value of every time
-column, so that reading, extracting and purging skip what lies outside. Purging drops whole
-segments; in a segment of which only a part is over, the rows are passed over until half of them
-are, then it is written anew. Small segments are merged when there are many.
+column, so that reading, extracting and purging skip what lies outside. Extracting and purging drop
+whole segments; in a segment of which only a part is over, the rows are passed over until half of
+them are, then it is written anew. Small segments are merged when there are many.
 
 Law: a table behaves like the bag of its rows. ``rows`` and ``bytes`` count exactly the rows that
 are alive. Segments have names that are never used twice, so that whoever stores them need write
@@ -12,7 +12,7 @@ each only once.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -37,14 +37,18 @@ class Segment:
     Attributes:
         name: Its name, unique in the table for ever.
         frame: The rows.
-        low: The least value of each time column.
-        high: The greatest value of each time column.
+        low: The least value of each time column, or less.
+        high: The greatest value of each time column, or more.
+        floor: Rows whose time is at most this have been extracted.
+        left: How many rows have not.
     """
 
     name: int
     frame: pl.DataFrame
     low: dict[str, int]
     high: dict[str, int]
+    floor: dict[str, int] = field(default_factory=dict)
+    left: int = 0
 
 
 class Table:
@@ -142,11 +146,9 @@ class Table:
             if segment.low[column] >= before:
                 kept.append(segment)
                 continue
-            frame = self._alive(segment)
-            due = frame.filter(pl.col(column) < before)
+            due = self._alive(segment, pl.col(column) < before)
             taken.append(due)
-            if due.height < frame.height:
-                kept.append(self._segment(frame.filter(pl.col(column) >= before)))
+            kept += self._without(segment, column, before, due.height)
         self._segments = kept
         return self._concat(taken)
 
@@ -169,7 +171,8 @@ class Table:
         least: int | None = None
         for segment in self._segments:
             if least is None or segment.low[column] < least:
-                value = self._alive(segment)[column].min()
+                alive = pl.col(column).filter(pl.all_horizontal(True, *self._floors(segment)))
+                value = segment.frame.select(alive.min()).item()
                 assert value is None or isinstance(value, int), "times are integers"
                 least = value if least is None else min(least, least if value is None else value)
         return least
@@ -184,26 +187,51 @@ class Table:
             "segments": [segment.name for segment in self._segments],
             "next_name": self._next_name,
             "floor": dict(self._floor),
+            "floors": {str(s.name): s.floor for s in self._segments if s.floor},
         }
 
     def restore(self, manifest: Mapping[str, object], frames: Sequence[pl.DataFrame]) -> None:
         """Go on where another table stopped, given its manifest and the rows of its segments."""
-        names, next_name, floor = (manifest[key] for key in ("segments", "next_name", "floor"))
+        names, next_name, floor, floors = (
+            manifest[key] for key in ("segments", "next_name", "floor", "floors")
+        )
         assert isinstance(names, list), "a manifest lists the names of the segments"
         assert isinstance(next_name, int), "a manifest says which name is next"
         assert isinstance(floor, dict), "a manifest says what is over"
-        self._segments = [
-            replace(self._segment(frame.select(list(self._schema))), name=name)
-            for name, frame in zip(names, frames, strict=True)
-        ]
-        self._next_name, self._floor = next_name, dict(floor)
+        assert isinstance(floors, dict), "a manifest says what has been extracted"
+        self._floor = dict(floor)
+        self._segments = []
+        for name, frame in zip(names, frames, strict=True):
+            segment = self._segment(frame.select(list(self._schema)))
+            segment = replace(segment, name=name, floor=floors.get(str(name), {}))
+            self._segments.append(replace(segment, left=self._alive(segment).height))
+        self._next_name = next_name
 
-    def _alive(self, segment: Segment) -> pl.DataFrame:
-        frame = segment.frame
-        for column, floor in self._floor.items():
-            if segment.low[column] <= floor:
-                frame = frame.filter(pl.col(column) > floor)
-        return frame
+    def _alive(self, segment: Segment, *conditions: pl.Expr) -> pl.DataFrame:
+        """The rows of a segment that are alive, and meet some conditions."""
+        conditions = (*conditions, *self._floors(segment))
+        return segment.frame.filter(conditions) if conditions else segment.frame
+
+    def _floors(self, segment: Segment) -> list[pl.Expr]:
+        """What rows of a segment meet that are alive."""
+        purged = [(name, t) for name, t in self._floor.items() if segment.low[name] <= t]
+        return [pl.col(name) > time for name, time in (*segment.floor.items(), *purged)]
+
+    def _without(self, segment: Segment, column: str, before: Time, due: int) -> list[Segment]:
+        """What is left of a segment without its rows with ``column < before``, which are due."""
+        left = segment.left - due
+        if not left:
+            return []
+        rest = replace(
+            segment,
+            low={**segment.low, column: int(before)},
+            floor={**segment.floor, column: before - 1},
+            left=left,
+        )
+        if 2 * left >= segment.frame.height:
+            return [rest]
+        alive = self._alive(rest)
+        return [] if alive.is_empty() else [self._segment(alive)]
 
     def _append(self, frame: pl.DataFrame) -> None:
         self._segments.append(self._segment(frame))
@@ -212,7 +240,7 @@ class Table:
         self._next_name += 1
         low = frame.select(pl.col(self._times).min()).row(0, named=True)
         high = frame.select(pl.col(self._times).max()).row(0, named=True)
-        return Segment(self._next_name - 1, frame, low, high)
+        return Segment(self._next_name - 1, frame, low, high, left=frame.height)
 
     def _compact(self) -> None:
         """Merge small neighbours; a layout by expiry keeps its stretches apart."""

@@ -1,0 +1,288 @@
+"""A table whose rows are found by a key, log-structured.
+
+Segments are sorted by a hash of the key, and searched by halving. Inserting appends a segment, and
+merges the newest as long as the one before is no larger than they are together (``levels.py``).
+Removing writes down which rows are gone (``removals.py``); a segment of which more than half are
+gone is written anew.
+
+Law:    a table behaves like the bag of its rows. Keys are equal as Polars groups them: NULL equals
+        NULL, NaN equals NaN, and -0.0 equals 0.0. ``rows`` and ``bytes`` count exactly the rows
+        that are alive. Names of segments are never used twice.
+Cost:   finding k keys, or removing their rows, takes time for them and for the logarithm of the
+        rows. A row is written as often as that logarithm, over its whole life.
+
+The hash of Polars may be another in another version. What was hashed otherwise is hashed anew when
+it is loaded, under new names.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias
+
+import polars as pl
+
+from tidemill.physical.state.levels import merge_from
+from tidemill.physical.state.removals import ROW, SEGMENT, Removals
+from tidemill.physical.state.run import HASH, Run, row_bytes
+from tidemill.physical.state.table import Segment, Table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from tidemill.model.time import Time
+    from tidemill.physical.operator import State
+
+__all__ = ["KeyedTable", "keyed"]
+
+_PROBE = pl.DataFrame({"0": [None, 0, -1], "1": [0.5, None, float("nan")], "2": ["", "x", None]})
+_MANY = 4
+
+_Places: TypeAlias = list[tuple[Run, pl.Series]]
+"""Some rows: numbers of rows by run."""
+
+
+class KeyedTable(Table):
+    """Rows with a key.
+
+    Args:
+        schema: The columns and their types.
+        times: The columns of time.
+        index: The columns of the key; none means that all rows have the same.
+    """
+
+    __slots__ = ("_index", "_removals", "_row_bytes", "_runs")
+
+    def __init__(
+        self, schema: dict[str, pl.DataType], times: tuple[str, ...], *, index: Sequence[str]
+    ) -> None:
+        super().__init__(schema, times)
+        assert all(name in schema for name in index), "the key is made of columns"
+        self._index = tuple(index)
+        self._runs: list[Run] = []
+        self._removals = Removals(self._new_name)
+        self._row_bytes = row_bytes(schema)
+
+    @property
+    def layout(self) -> str:
+        """How segments are laid out."""
+        return "key"
+
+    def rows(self) -> int:
+        """How many rows are alive."""
+        return sum(run.left for run in self._runs)
+
+    def bytes(self) -> int:
+        """How many bytes the rows that are alive take, with their hashes."""
+        return sum(run.bytes(self._row_bytes) for run in self._runs)
+
+    def segments(self) -> tuple[Segment, ...]:
+        """The segments of rows and of removals, each kind oldest first."""
+        runs = (Segment(run.name, run.frame, {}, {}) for run in self._runs)
+        return (*runs, *self._removals.segments)
+
+    def insert(self, frame: pl.DataFrame) -> None:
+        """Add rows."""
+        if frame.is_empty():
+            return
+        added = _pick(frame, self._schema).hstack([self._hash(frame).alias(HASH)])
+        first = merge_from([*(run.left for run in self._runs), added.height])
+        rows = pl.concat([*(run.alive() for run in self._runs[first:]), added])
+        self._runs[first:] = [Run(self._new_name(), rows.sort(HASH))]
+        self._forget()
+
+    def all(self) -> pl.DataFrame:
+        """The rows that are alive, as one frame."""
+        return self._joined([run.alive() for run in self._runs])
+
+    def find(self, keys: pl.DataFrame) -> pl.DataFrame:
+        """The rows that agree with one of the keys.
+
+        Args:
+            keys: The columns of the key, and any others by which the rows of a key are told
+                apart. It does not matter if one is there twice, or none at all.
+        """
+        if not keys.width:
+            return self.all()
+        return self._joined([run.frame[rows] for run, rows in self._found(keys)])
+
+    def take(self, keys: pl.DataFrame) -> pl.DataFrame:
+        """Remove and return the rows that agree with one of the keys."""
+        return self._remove(self._found(keys)) if keys.width else self.drain()
+
+    def drain(self) -> pl.DataFrame:
+        """Remove and return all rows."""
+        rows = self.all()
+        self.clear()
+        return rows
+
+    def scan(
+        self, column: str, *, low: Time | None = None, high: Time | None = None
+    ) -> Iterator[pl.DataFrame]:
+        """The rows with ``low <= column < high``, by segment."""
+        for run in self._runs:
+            frame = run.alive().drop(HASH)
+            if low is not None:
+                frame = frame.filter(pl.col(column) >= low)
+            if high is not None:
+                frame = frame.filter(pl.col(column) < high)
+            if not frame.is_empty():
+                yield frame
+
+    def extract(self, column: str, before: Time) -> pl.DataFrame:
+        """Remove and return the rows with ``column < before``."""
+        due = [run for run in self._runs if run.least(column) < before]
+        return self._remove([(run, run.before(column, before)) for run in due])
+
+    def purge(self, column: str, time: Time) -> None:
+        """Forget the rows with ``column <= time``."""
+        due = [run for run in self._runs if run.least(column) <= time]
+        self._remove([(run, run.before(column, time + 1)) for run in due])
+
+    def least(self, column: str) -> int | None:
+        """The least value of a time column among the rows that are alive."""
+        return min((run.least(column) for run in self._runs), default=None)
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self._runs = []
+        self._removals.segments = []
+
+    def manifest(self) -> dict[str, object]:
+        """What, besides the segments, a table must know to go on."""
+        return {
+            "segments": [segment.name for segment in self.segments()],
+            "removals": [segment.name for segment in self._removals.segments],
+            "next_name": self._next_name,
+            "hash": _hash_version(),
+        }
+
+    def restore(self, manifest: Mapping[str, object], frames: Sequence[pl.DataFrame]) -> None:
+        """Go on where another table stopped, given its manifest and the rows of its segments."""
+        names, removals, next_name = (manifest[k] for k in ("segments", "removals", "next_name"))
+        assert isinstance(names, list), "a manifest lists the names of the segments"
+        assert isinstance(removals, list), "a manifest lists the names of the removals"
+        assert isinstance(next_name, int), "a manifest says which name is next"
+        self.clear()
+        self._next_name = next_name
+        for name, frame in zip(names, frames, strict=True):
+            if name in removals:
+                self._removals.segments.append(Segment(name, frame, {}, {}))
+            else:
+                self._runs.append(Run(name, frame))
+        by_name = {run.name: run for run in self._runs}
+        removed = self._removals.all().filter(pl.col(SEGMENT).is_in(list(by_name)))
+        for (name,), part in removed.partition_by(SEGMENT, as_dict=True).items():
+            by_name[name].remove(part[ROW])
+        if manifest["hash"] != _hash_version():
+            self.insert(self.drain())
+
+    def _found(self, keys: pl.DataFrame) -> _Places:
+        """The rows that agree with one of the keys."""
+        if not self._runs:
+            return []
+        hashes = self._hash(keys)
+        found = self._candidates(hashes.unique())
+        if not found:
+            return []
+        # Hashes may agree where keys do not.
+        there = pl.concat([_numbered(run.frame[rows], keys.columns) for run, rows in found])
+        wanted = _numbered(keys, keys.columns)
+        if wanted.height > _MANY * there.height:
+            hit = pl.concat([run.frame[HASH][rows] for run, rows in found])
+            wanted = wanted.filter(hashes.is_in(hit.implode()))
+        agree = there.with_row_index(ROW).join(
+            wanted, on=wanted.columns, how="semi", nulls_equal=True
+        )
+        return found if agree.height == there.height else _narrowed(found, agree[ROW])
+
+    def _candidates(self, hashes: pl.Series) -> _Places:
+        """The rows with some hashes."""
+        sides = pl.select(
+            pl.lit(run.frame[HASH]).search_sorted(pl.lit(hashes), side).alias(f"{side}{i}")
+            for i, run in enumerate(self._runs)
+            for side in ("left", "right")
+        ).get_columns()
+        found = (
+            (run, run.among(_spanned(low, past)))
+            for run, low, past in zip(self._runs, sides[::2], sides[1::2], strict=True)
+        )
+        return [(run, rows) for run, rows in found if len(rows)]
+
+    def _remove(self, found: _Places) -> pl.DataFrame:
+        """Remove and return rows."""
+        taken = self._joined([run.frame[rows] for run, rows in found])
+        for run, rows in found:
+            run.remove(rows)
+        self._runs = [self._tidied(run) for run in self._runs if run.left]
+        names = {run.name for run in self._runs}
+        self._removals.add([(run.name, rows) for run, rows in found if run.name in names])
+        self._forget()
+        return taken
+
+    def _tidied(self, run: Run) -> Run:
+        """The run, written anew if more than half of it is gone."""
+        return run if 2 * run.left >= run.frame.height else Run(self._new_name(), run.alive())
+
+    def _forget(self) -> None:
+        """Forget removals from segments that are no more."""
+        gone = sum(run.frame.height - run.left for run in self._runs)
+        self._removals.merge([run.name for run in self._runs], gone)
+
+    def _hash(self, frame: pl.DataFrame) -> pl.Series:
+        if not self._index:
+            return pl.repeat(0, frame.height, dtype=pl.UInt64, eager=True)
+        return key_hash(_pick(frame, self._index))
+
+    def _new_name(self) -> int:
+        self._next_name += 1
+        return self._next_name - 1
+
+    def _joined(self, frames: list[pl.DataFrame]) -> pl.DataFrame:
+        """Rows of several runs as one frame, without their hashes."""
+        return self._concat([_pick(frame, self._schema) for frame in frames])
+
+
+def keyed(state: State, name: str) -> KeyedTable:
+    """A table of state that has a key."""
+    table = state.tables[name]
+    assert isinstance(table, KeyedTable), f"{name} has a key"
+    return table
+
+
+def key_hash(keys: pl.DataFrame) -> pl.Series:
+    """The hash of each row; it does not tell 0.0 from -0.0, nor one NaN from another."""
+    return keys.to_struct("").hash(seed=0)
+
+
+def _hash_version() -> str:
+    """What a hash depends on: the version of Polars, and what it makes of a few rows."""
+    return f"{pl.__version__} {key_hash(_PROBE).to_list()}"
+
+
+def _spanned(low: pl.Series, past: pl.Series) -> pl.Series:
+    """All numbers of some ranges; most have none or one."""
+    some = low < past
+    low, past = low.filter(some), past.filter(some)
+    if len(low) == int((past - low).sum()):
+        return low
+    return pl.select(pl.int_ranges(low, past, dtype=pl.UInt32).explode()).to_series()
+
+
+def _narrowed(found: _Places, places: pl.Series) -> _Places:
+    """Of some rows, one after the other, those at the places given."""
+    narrowed, first = [], 0
+    for run, rows in found:
+        here = places.filter((places >= first) & (places < first + len(rows))) - first
+        narrowed.append((run, rows[here]))
+        first += len(rows)
+    return [(run, rows) for run, rows in narrowed if len(rows)]
+
+
+def _pick(frame: pl.DataFrame, names: Iterable[str]) -> pl.DataFrame:
+    """Some columns; not by select, since to Polars some names are patterns."""
+    return pl.DataFrame([frame.get_column(name) for name in names])
+
+
+def _numbered(frame: pl.DataFrame, names: Iterable[str]) -> pl.DataFrame:
+    """Some columns, with numbers for names."""
+    return pl.DataFrame([frame.get_column(name).alias(f"{i}") for i, name in enumerate(names)])

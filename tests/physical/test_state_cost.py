@@ -1,0 +1,92 @@
+"""A small step writes little, however much an operator remembers.
+
+Segments never change and are stored by name, once. So what a step costs to store is the rows of the
+segments it makes; that must not grow with the state, but for a logarithm.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+import pytest
+
+from physical.test_aggregate import COUNT, aggregation
+from tidemill.algebra.expr import AggregateCall, Column
+from tidemill.model.batch import END, ID, START
+from tidemill.model.schema import Field, Schema
+from tidemill.model.time import Time
+from tidemill.model.types import BIGINT, DOUBLE
+from tidemill.physical.interval.counting import Counting, Multiplicity
+from tidemill.physical.interval.row_window import RowWindow
+
+if TYPE_CHECKING:
+    from tidemill.physical.operator import Operator, State
+
+PAIRS = Schema((Field("k", BIGINT), Field("x", BIGINT)))
+K, X = Column("k", BIGINT), Column("x", BIGINT)
+
+SIZE, STEPS, WIDTH, LENGTH = 16_384, 30, 10, 1000
+
+OPERATORS: dict[str, Operator] = {
+    "sum and count": aggregation(PAIRS, COUNT, AggregateCall("sum", X, BIGINT), by=("k",)),
+    "median": aggregation(PAIRS, AggregateCall("median", X, DOUBLE), by=("k",)),
+    "median of one group": aggregation(PAIRS, AggregateCall("median", K, DOUBLE)),
+    "min and max": aggregation(
+        PAIRS, *(AggregateCall(name, X, BIGINT) for name in ("min", "max")), by=("k",)
+    ),
+    "count distinct": aggregation(PAIRS, AggregateCall("count", K, BIGINT, distinct=True)),
+    "distinct": Counting(Multiplicity.DISTINCT, (PAIRS,), PAIRS),
+    "difference": Counting(Multiplicity.DIFFERENCE, (PAIRS, PAIRS), PAIRS),
+    "rows": RowWindow(PAIRS, SIZE),
+    "rows slide": RowWindow(PAIRS, SIZE // 2, SIZE // 2),
+    "rows by key": RowWindow(PAIRS, 4, partition_by=("k",)),
+    "many rows by key": RowWindow(PAIRS, SIZE // 8, partition_by=("x",)),
+}
+
+
+def elements(first: int, count: int, *, start: int, length: int) -> pl.DataFrame:
+    number = pl.int_range(first, first + count, dtype=pl.Int64, eager=True)
+    return pl.DataFrame(
+        {
+            "k": number * 7919 % SIZE,
+            "x": number % 4,
+            START: pl.repeat(start, count, dtype=pl.Int64, eager=True),
+            END: number % length + start + 1,
+            ID: number,
+        }
+    )
+
+
+def made(state: State, known: set[tuple[str, int]]) -> int:
+    """How many rows stand in segments that are not known, which then are."""
+    found = {
+        (name, segment.name): segment.frame.height
+        for name, table in state.tables.items()
+        for segment in table.segments()
+    }
+    new = sum(height for segment, height in found.items() if segment not in known)
+    known.update(found)
+    return new
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_a_small_step_writes_little(name: str) -> None:
+    operator, known = OPERATORS[name], set[tuple[str, int]]()
+    state = operator.new_state()
+    list(operator.on_batch(state, 0, elements(0, SIZE, start=0, length=LENGTH)))
+    list(operator.on_watermark(state, Time(1)))
+    assert state.rows() >= SIZE / 2
+    made(state, known)
+    written = 0
+    for step in range(1, STEPS + 1):
+        batch = elements(SIZE + step * WIDTH, WIDTH, start=step, length=5)
+        list(operator.on_batch(state, 0, batch))
+        written += made(state, known)
+        list(operator.on_watermark(state, Time(step + 1)))
+        written += made(state, known)
+    # About as many elements end as start, each is one row of some tables.
+    # What starts or ends is written in some tables, each time it is merged.
+    changes = STEPS * (2 * WIDTH + SIZE // LENGTH)
+    assert written <= changes * len(state.tables) * SIZE.bit_length()
+    assert written < STEPS * SIZE / 4, "that is little"
