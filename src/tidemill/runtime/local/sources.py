@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from tidemill.errors import RunError, closest, suggestion
+from tidemill.errors import RunError, closest
+from tidemill.runtime.connectors import source_place
 from tidemill.runtime.files import READERS, read_file, shaped
 
 if TYPE_CHECKING:
@@ -19,9 +20,7 @@ if TYPE_CHECKING:
     from tidemill.lang.statements import ConnectorCall
     from tidemill.model.schema import Schema
 
-__all__ = ["read_source"]
-
-_FILE_ARGUMENTS = ("path", "files_per_batch")
+__all__ = ["memory_frame", "read_source"]
 
 
 def read_source(
@@ -38,49 +37,30 @@ def read_source(
     Raises:
         RunError: The source cannot be read, or does not have these columns.
     """
-    kind = source.name.text.lower()
-    arguments = _arguments(name, source)
-    if kind == "memory":
-        yield _memory(name, str(arguments["name"]), schema, memory)
+    place = source_place(name, source)
+    if place.kind == "memory":
+        yield memory_frame(name, place.path, schema, memory)
         return
-    if kind not in READERS:
+    if place.kind not in READERS:
         raise RunError(
             f'the local engine cannot read "{source.name.text}", the source of "{name}"',
-            hint=closest(kind, [*READERS, "memory"])
+            hint=closest(place.kind, [*READERS, "memory"])
             or f"it reads {', '.join([*READERS, 'memory'])}",
         )
-    files = _files(name, str(arguments["path"]), kind)
-    size = int(arguments["files_per_batch"])
-    for first in range(0, len(files), size):
-        frames = [read_file(path, kind, schema) for path in files[first : first + size]]
-        yield pl.concat(frames)
+    files = _files(name, place.path, place.kind)
+    for first in range(0, len(files), place.files_per_batch):
+        chosen = files[first : first + place.files_per_batch]
+        yield pl.concat([read_file(path, place.kind, schema) for path in chosen])
 
 
-def _arguments(name: str, source: ConnectorCall) -> dict[str, str | int | float | bool]:
-    """What the source is told, by name; the first thing may stand without its name."""
-    kind = source.name.text
-    first, known = ("name", ("name",)) if kind.lower() == "memory" else ("path", _FILE_ARGUMENTS)
-    given: dict[str, str | int | float | bool] = {"files_per_batch": 1, **dict(source.named)}
-    if len(source.positional) > 1:
-        raise RunError(f'the source of "{name}" takes one {first}', hint=f"write {kind}('…')")
-    if source.positional:
-        given[first] = source.positional[0]
-    unknown = [key for key, _ in source.named if key not in known]
-    if unknown:
-        raise RunError(
-            f'the source of "{name}" takes no argument "{unknown[0]}"',
-            hint=suggestion(unknown[0], known, what="arguments"),
-        )
-    if first not in given:
-        raise RunError(f'the source of "{name}" needs a {first}', hint=f"write {kind}('…')")
-    if not isinstance(given["files_per_batch"], int) or given["files_per_batch"] < 1:
-        raise RunError(f'files_per_batch of "{name}" must be a positive number', hint="write 1")
-    return given
-
-
-def _memory(
+def memory_frame(
     name: str, key: str, schema: Schema, memory: Mapping[str, pl.DataFrame]
 ) -> pl.DataFrame:
+    """A frame in memory, with the columns and types of the stream that reads it.
+
+    Raises:
+        RunError: There is no such frame, or it does not have these columns.
+    """
     if key not in memory:
         raise RunError(
             f'there is no frame "{key}" in memory for "{name}"',

@@ -30,6 +30,7 @@ class Deployment:
         relations: The relations they read, with their rows in Arrow's IPC format.
         pids: The partitions, by the numbers Spark knows them by.
         stages: How many stateful stages there are.
+        version: A name for this plan; a changed plan has another.
     """
 
     graph: Graph
@@ -37,6 +38,7 @@ class Deployment:
     relations: Mapping[str, tuple[RelationEntry, bytes]]
     pids: tuple[int, ...]
     stages: int
+    version: str
 
     def intake(self, name: str) -> Fragment:
         """What is done with the rows of one input where they come in."""

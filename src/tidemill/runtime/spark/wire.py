@@ -39,7 +39,7 @@ _SCHEMA = pa.schema(
     ]
 )
 
-Facts: TypeAlias = dict[str, "int | str | None | dict[str, int]"]
+Facts: TypeAlias = dict[str, "int | str | dict[str, int] | None"]
 
 
 class Kind(StrEnum):

@@ -1,0 +1,99 @@
+"""The Spark session: started with what the pipeline needs, and quiet.
+
+What Spark and its Python workers write goes to a log file. A session that is already there is used
+as it is, with the settings that can still be made.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pyspark.sql import SparkSession
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["Cluster", "open_cluster"]
+
+_STATE_STORE = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+_SETTINGS = {
+    "spark.sql.streaming.stateStore.providerClass": _STATE_STORE,
+    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+    "spark.sql.streaming.queryEvolution.enableSourceEvolution": "true",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.adaptive.enabled": "false",
+}
+"""What the pipeline needs, and can be set on a session that is already there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """A Spark session, how many tasks it runs at a time, and where its log is."""
+
+    spark: SparkSession
+    tasks: int
+    log: Path | None
+
+
+def open_cluster(master: str | None, memory: str) -> Cluster:
+    """The Spark session of this process; started if there is none.
+
+    Args:
+        master: Where to run, as Spark writes it.
+        memory: How much memory the driver gets; with a local master it is all there is.
+    """
+    active = SparkSession.getActiveSession()
+    if active is not None:
+        return _fitted(active, None)
+    log = Path(tempfile.mkstemp(prefix="tidemill-spark-", suffix=".log")[1])
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder = SparkSession.builder.appName("tidemill")
+    if master is not None:
+        builder = builder.master(master)
+    settings = {
+        **_SETTINGS,
+        "spark.driver.memory": memory,
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.executorEnv.POLARS_MAX_THREADS": "1",
+        "spark.python.worker.faulthandler.enabled": "true",
+    }
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    with _output_to(log):
+        spark = builder.getOrCreate()
+    spark.sparkContext.setLogLevel("WARN")
+    return _fitted(spark, log)
+
+
+def _fitted(spark: SparkSession, log: Path | None) -> Cluster:
+    for key, value in _SETTINGS.items():
+        spark.conf.set(key, value)
+    tasks = max(1, spark.sparkContext.defaultParallelism)
+    spark.conf.set("spark.sql.shuffle.partitions", str(tasks))
+    return Cluster(spark, tasks, log)
+
+
+@contextmanager
+def _output_to(log: Path) -> Iterator[None]:
+    """What processes started here write goes to the log; they keep it when this is over."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    saved = os.dup(1), os.dup(2)
+    file = os.open(log, os.O_WRONLY | os.O_APPEND)
+    try:
+        os.dup2(file, 1)
+        os.dup2(file, 2)
+        yield
+    finally:
+        for old, number in zip(saved, (1, 2), strict=True):
+            os.dup2(old, number)
+            os.close(old)
+        os.close(file)

@@ -1,0 +1,203 @@
+"""The keeper: the state of a partition at rest, from batch to batch.
+
+What operators remember is a list of immutable segments. Each is written once to the shelf, which
+is Spark's state store and the truth, and once to the cache, files on this host that are mapped into
+memory. A manifest in JSON says which segments there are. When a partition is opened again, by this
+process or another one, segments come from the cache, or from the shelf where the cache has lost
+them. A segment is stored under a name that no other attempt at the same batch uses, so a file in
+the cache is what its name says, or it is not there.
+
+Law: a stage that was saved and opened again behaves like the stage itself.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Protocol
+
+from tidemill.errors import RunError
+from tidemill.model.time import Time
+from tidemill.runtime.spark.stage import Progress, Stage
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import polars as pl
+
+    from tidemill.engine.engine import Engine
+    from tidemill.physical.state.table import Segment, Table
+    from tidemill.runtime.spark.cache import Cache
+    from tidemill.runtime.spark.deployment import Deployment
+
+__all__ = ["FORMAT", "Kept", "Shelf", "open_stage"]
+
+FORMAT = 1
+"""The version of the manifest."""
+
+
+class Shelf(Protocol):
+    """Where the state of one partition is kept for good."""
+
+    def manifest(self) -> str | None:
+        """What was written last; ``None`` at first."""
+        ...
+
+    def write_manifest(self, text: str) -> None:
+        """Replace the manifest."""
+        ...
+
+    def read(self, name: str) -> bytes:
+        """A segment."""
+        ...
+
+    def write(self, name: str, blob: bytes) -> None:
+        """A new segment."""
+        ...
+
+    def remove(self, name: str) -> None:
+        """Forget a segment."""
+        ...
+
+
+class Kept:
+    """A stage and where its segments are stored.
+
+    Attributes:
+        stage: The stage.
+        stored: The name of each segment on the shelf, by operator, table and number.
+        token: What the manifest that it equals is called; another token means another state.
+    """
+
+    def __init__(self, stage: Stage) -> None:
+        self.stage = stage
+        self.stored: dict[tuple[str, str, int], str] = {}
+        self.token = ""
+
+    def save(self, shelf: Shelf, cache: Cache, token: str) -> None:
+        """Write what is new, forget what is over, and say what there is.
+
+        Args:
+            shelf: Where the state is kept.
+            cache: Where copies are kept.
+            token: A name for this state that no other state has.
+        """
+        alive: dict[tuple[str, str, int], Segment] = {}
+        for engine in self.stage.engines:
+            for operator, state in engine.states.items():
+                for name, table in state.tables.items():
+                    alive |= {(operator, name, s.name): s for s in table.segments()}
+        for key in self.stored.keys() - alive.keys():
+            name = self.stored.pop(key)
+            shelf.remove(name)
+            cache.remove(name)
+        for key in alive.keys() - self.stored.keys():
+            name = f"{'.'.join(map(str, key))}.{token}"
+            shelf.write(name, cache.write(name, alive[key].frame))
+            self.stored[key] = name
+        self.token = token
+        shelf.write_manifest(json.dumps(self._manifest(), sort_keys=True))
+
+    def _manifest(self) -> dict[str, object]:
+        operators = {
+            name: {
+                "watermark": engine.watermarks[name],
+                "numbers": state.numbers,
+                "tables": {
+                    table_name: {
+                        **table.manifest(),
+                        "stored": [self.stored[name, table_name, s.name] for s in table.segments()],
+                    }
+                    for table_name, table in state.tables.items()
+                },
+            }
+            for engine in self.stage.engines
+            for name, state in engine.states.items()
+            if state.tables or state.numbers
+        }
+        return {
+            "format": FORMAT,
+            "token": self.token,
+            "progress": asdict(self.stage.progress),
+            "operators": operators,
+        }
+
+
+def open_stage(deployment: Deployment, number: int, pid: int, shelf: Shelf, cache: Cache) -> Kept:
+    """The stage as it was saved last; operators that were not there begin empty.
+
+    Raises:
+        RunError: It was saved by a version that this one cannot read.
+    """
+    kept = Kept(Stage(deployment, number, pid))
+    text = shelf.manifest()
+    if text is None:
+        return kept
+    manifest = json.loads(text)
+    if manifest["format"] != FORMAT:
+        raise RunError(
+            f"the checkpoint has format {manifest['format']}, and this version reads {FORMAT}",
+            hint="go on with the version that wrote it, or choose a new checkpoint",
+        )
+    kept.token = manifest["token"]
+    kept.stage.progress = Progress(**manifest["progress"])
+    known = manifest["operators"]
+    for engine in kept.stage.engines:
+        for name in engine.states.keys() & known.keys():
+            _load(kept, engine, name, known[name], _Segments(shelf, cache))
+    _forget_others(kept, known, shelf, cache)
+    return kept
+
+
+class _Segments:
+    """Reads segments, from the cache if they are there."""
+
+    def __init__(self, shelf: Shelf, cache: Cache) -> None:
+        self._shelf = shelf
+        self._cache = cache
+
+    def __getitem__(self, name: str) -> pl.DataFrame:
+        frame = self._cache.read(name)
+        return self._cache.restore(name, self._shelf.read(name)) if frame is None else frame
+
+
+def _load(
+    kept: Kept, engine: Engine, name: str, entry: dict[str, dict[str, object]], source: _Segments
+) -> None:
+    """Fill the state of one operator."""
+    state = engine.states[name]
+    watermark = entry["watermark"]
+    assert isinstance(watermark, int), "a manifest says how far time has come"
+    engine.watermarks[name] = Time(watermark)
+    state.numbers = dict(entry["numbers"])  # type: ignore[arg-type] # JSON: numbers by name
+    for table_name, table in state.tables.items():
+        saved = entry["tables"][table_name]
+        assert isinstance(saved, dict), "a manifest describes tables"
+        table.restore(saved, [source[stored] for stored in saved["stored"]])
+        kept.stored |= dict(_places(name, table_name, table, saved["stored"]))
+
+
+def _places(
+    operator: str, name: str, table: Table, stored: list[str]
+) -> Iterator[tuple[tuple[str, str, int], str]]:
+    """Where the segments of a table are stored; what was written anew on loading is not yet."""
+    by_number = {int(place.split(".")[-2]): place for place in stored}
+    for segment in table.segments():
+        if segment.name in by_number:
+            yield (operator, name, segment.name), by_number[segment.name]
+
+
+def _forget_others(
+    kept: Kept,
+    known: dict[str, dict[str, dict[str, dict[str, list[str]]]]],
+    shelf: Shelf,
+    cache: Cache,
+) -> None:
+    """Remove the segments of operators that are no longer there."""
+    here = set(kept.stored.values())
+    for entry in known.values():
+        for table in entry["tables"].values():
+            for name in table["stored"]:
+                if name not in here:
+                    shelf.remove(name)
+                    cache.remove(name)

@@ -1,0 +1,85 @@
+"""The pipeline: all queries of a catalog as one streaming query of Spark's.
+
+sources -> intake -> stage 1 -> … -> stage n -> delivery
+"""
+
+from __future__ import annotations
+
+import hashlib
+import tempfile
+from functools import reduce
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tidemill.runtime.connectors import Place, source_place
+from tidemill.runtime.local.sources import memory_frame
+from tidemill.runtime.spark.processor import StageProcessor
+from tidemill.runtime.spark.sources import control_messages, stream_messages
+from tidemill.runtime.spark.wire import COLUMNS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    import polars as pl
+    from pyspark.sql import DataFrame
+    from pyspark.sql.streaming import StreamingQuery
+
+    from tidemill.runtime.spark.checkpoint import Checkpoint
+    from tidemill.runtime.spark.cluster import Cluster
+    from tidemill.runtime.spark.deployment import Deployment
+
+__all__ = ["start_pipeline"]
+
+
+def start_pipeline(  # noqa: PLR0913 — the parts of the pipeline
+    cluster: Cluster,
+    deployment: Deployment,
+    checkpoint: Checkpoint,
+    memory: Mapping[str, pl.DataFrame],
+    deliver: Callable[[DataFrame, int], None],
+    *,
+    every: float | None,
+    cache_bytes: int,
+) -> StreamingQuery:
+    """Start to read, compute and deliver.
+
+    Args:
+        cluster: Where to run.
+        deployment: What runs where.
+        checkpoint: Where to take up, and to leave, the state.
+        memory: The frames that ``memory`` sources name.
+        deliver: What is done with the results of a batch.
+        every: How often a batch begins, in seconds; ``None`` to stop when all is read.
+        cache_bytes: How many bytes the copies of state on each host may take.
+    """
+    spark = cluster.spark
+    parts = [control_messages(spark, deployment, checkpoint.control)]
+    for name in deployment.streams:
+        place = _place(deployment, name, checkpoint, memory)
+        parts.append(stream_messages(spark, deployment, name, place))
+    flow = reduce(lambda above, below: above.unionAll(below), parts)
+    digest = hashlib.sha256(str(checkpoint.directory.resolve()).encode()).hexdigest()[:16]
+    cache = str(Path(tempfile.gettempdir()) / f"tidemill-cache-{digest}"), cache_bytes
+    for number in range(1, deployment.stages + 1):
+        processor = StageProcessor(deployment, number, cache)
+        flow = flow.groupBy("pid").transformWithStateInPandas(processor, COLUMNS, "Append", "None")
+    writer = flow.writeStream.foreachBatch(deliver).outputMode("append")
+    writer = writer.option("checkpointLocation", str(checkpoint.spark))
+    if every is None:
+        return writer.trigger(availableNow=True).start()
+    return writer.trigger(processingTime=f"{every} seconds").start()
+
+
+def _place(
+    deployment: Deployment, name: str, checkpoint: Checkpoint, memory: Mapping[str, pl.DataFrame]
+) -> Place:
+    """Where Spark reads a stream; a frame in memory has been written to a file."""
+    stream = deployment.streams[name]
+    place = source_place(name, stream.source)
+    if place.kind != "memory":
+        return place
+
+    def frame() -> pl.DataFrame:
+        return memory_frame(name, place.path, stream.schema, memory)
+
+    return Place("parquet", str(checkpoint.frame(place.path, frame)))

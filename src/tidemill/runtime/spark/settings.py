@@ -1,0 +1,33 @@
+"""How queries are run on Spark."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["SparkSettings"]
+
+
+@dataclass(frozen=True, slots=True)
+class SparkSettings:
+    """How queries are run on Spark.
+
+    Attributes:
+        master: Where, as Spark writes it; ``None`` takes what ``spark-submit`` says.
+        partitions: How many partitions state is kept in; ``None`` for one a task.
+        optimized: Whether plans are rewritten first; the answers are the same.
+        checkpoint: Where state is kept for a later run; ``None`` forgets it after the session.
+        stages: How many stateful stages there are; ``None`` for as many as the first plan needs.
+        trigger: How often a batch begins while running continuously, in seconds; 0 for as soon
+            as the last one is done.
+        memory: How much memory Spark's driver gets.
+        cache_bytes: How many bytes the copies of state on each host may take.
+    """
+
+    master: str | None = "local[*]"
+    partitions: int | None = None
+    optimized: bool = True
+    checkpoint: str | None = None
+    stages: int | None = None
+    trigger: float = 0
+    memory: str = "2g"
+    cache_bytes: int = 4 << 30

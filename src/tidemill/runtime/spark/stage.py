@@ -1,0 +1,258 @@
+"""A stage: one partition of one fragment, from batch to batch.
+
+A step takes the messages of a micro-batch and gives those for the next stage. The first stage also
+is the gate of every stream: it knows how far each has come, leaves out what is late, and feeds the
+rows of relations to those who have not had them. Rows that a later stage reads, and everything on
+its way out, are handed on.
+
+Law: what a stage gives is a function of its state and the messages, in whatever order they come.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from tidemill.engine.engine import Engine, Flow
+from tidemill.engine.fragments import Route
+from tidemill.engine.ingest import LATE, Refused, relation_flow
+from tidemill.engine.routing import route
+from tidemill.lang.statements import LatePolicy
+from tidemill.model.batch import START
+from tidemill.model.time import END_OF_TIME, Time
+from tidemill.runtime.spark.intake import deal
+from tidemill.runtime.spark.wire import Kind, Message
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from tidemill.engine.fragments import Channel
+    from tidemill.model.batch import Batch
+    from tidemill.runtime.spark.deployment import Deployment
+
+__all__ = ["CONTROL", "Progress", "Stage"]
+
+CONTROL = "@control"
+"""Who sends word that all streams have ended."""
+
+
+@dataclass(slots=True)
+class Progress:
+    """What a partition of the first stage knows besides the state of its operators.
+
+    Attributes:
+        watermarks: How far each stream has come.
+        seen: When something last came on each stream, in the time of batches.
+        fed: The channels that have had the rows of relations.
+    """
+
+    watermarks: dict[str, int] = field(default_factory=dict)
+    seen: dict[str, int] = field(default_factory=dict)
+    fed: list[str] = field(default_factory=list)
+
+
+class Stage:
+    """One partition of a stage.
+
+    Args:
+        deployment: What runs where.
+        number: The stage, from 1.
+        pid: The partition.
+    """
+
+    def __init__(self, deployment: Deployment, number: int, pid: int) -> None:
+        self.deployment = deployment
+        self.number = number
+        self.pid = pid
+        self.progress = Progress()
+        self.engines = [Engine(fragment) for fragment in deployment.fragments(number)]
+        inputs = (*deployment.streams, *deployment.relations) if number == 1 else ()
+        self._intakes = {name: deployment.intake(name) for name in inputs}
+        self._streams = {
+            channel.name: name
+            for name in deployment.streams
+            for channel in (self._intakes[name].writes if number == 1 else ())
+        }
+
+    def step(self, messages: Sequence[Message]) -> Iterator[Message]:
+        """The messages for the next stage, given those of a batch."""
+        by_kind: dict[Kind, list[Message]] = {kind: [] for kind in Kind}
+        for message in messages:
+            by_kind[message.kind].append(message)
+        if self.number == 1:
+            flows, answers = self._through_the_gate(by_kind)
+            yield from self._late(by_kind[Kind.ARRIVED])
+            self._advance(by_kind[Kind.PULSE])
+            for name, flow in flows.items():
+                flow.watermark = self._watermark(self._streams[name])
+            flows |= self._relations()
+            answers += self._given(flows)
+        else:
+            flows, answers = self._arrived(by_kind)
+        yield from (Message(self.pid, m.kind, m.channel, m.blob) for m in by_kind[Kind.KEPT])
+        yield from (Message(self.pid, m.kind, m.channel, m.blob) for m in by_kind[Kind.REPORT])
+        yield from answers
+        yield from self._run(flows)
+
+    # The first stage
+
+    def _through_the_gate(
+        self, by_kind: Mapping[Kind, Sequence[Message]]
+    ) -> tuple[dict[str, Flow], list[Message]]:
+        """What is not late: by channel, and on its way out."""
+        flows = {
+            channel.name: Flow([], Time(0))
+            for name in self.deployment.streams
+            for channel in self._intakes[name].writes
+            if channel.route is not Route.QUERY
+        }
+        for message in by_kind[Kind.ROWS]:
+            flows[message.channel].batches.append(self._admitted(message))
+        answers = [
+            Message.of_rows(self.pid, Kind.ANSWER, message.channel, self._admitted(message))
+            for message in by_kind[Kind.ANSWER]
+        ]
+        return flows, answers
+
+    def _admitted(self, message: Message) -> Batch:
+        rows = message.rows()
+        watermark = self._watermark(self._streams[message.channel])
+        least = rows[START].min()
+        assert least is None or isinstance(least, int), "times are integers"
+        return (
+            rows if least is None or least >= watermark else rows.filter(pl.col(START) >= watermark)
+        )
+
+    def _late(self, arrived: Sequence[Message]) -> Iterator[Message]:
+        """Late rows, counted, and kept if their stream says so."""
+        for message in arrived:
+            stream = self.deployment.streams[message.channel]
+            refused = Refused(stream)
+            rows = message.rows()
+            late = rows.filter(pl.col(START) < self._watermark(message.channel))
+            if late.is_empty():
+                continue
+            if stream.late is LatePolicy.QUARANTINE:
+                refused.add(late.with_columns(pl.lit(LATE).alias("reason")))
+                yield Message.of_rows(self.pid, Kind.KEPT, message.channel, refused.kept())
+            facts = {"rows": 0, "refused": {LATE: late.height}}
+            yield Message.of_facts(self.pid, Kind.REPORT, f"stream {message.channel}", facts)
+
+    def _advance(self, pulses: Sequence[Message]) -> None:
+        """Learn how far the streams have come."""
+        now, ended = 0, False
+        marks, seen = self.progress.watermarks, self.progress.seen
+        for pulse in pulses:
+            facts = pulse.facts()
+            at, latest = facts["now"], facts["latest"]
+            assert isinstance(at, int), "a pulse tells the time"
+            now = max(now, at)
+            ended = ended or pulse.channel == CONTROL
+            if isinstance(latest, int):
+                seen[pulse.channel] = max(at, seen.get(pulse.channel, 0))
+                within = self.deployment.streams[pulse.channel].within
+                marks[pulse.channel] = max(self._watermark(pulse.channel), latest - within)
+        if ended:
+            marks |= dict.fromkeys(self.deployment.streams, END_OF_TIME)
+        self._wake_the_others(now)
+
+    def _wake_the_others(self, now: int) -> None:
+        """Let silent streams that may be idle no longer hold the others back."""
+        marks, seen = self.progress.watermarks, self.progress.seen
+        idle = {
+            name
+            for name, stream in self.deployment.streams.items()
+            if stream.idle_after is not None
+            and now - seen.setdefault(name, now) >= stream.idle_after
+        }
+        awake = [self._watermark(name) for name in self.deployment.streams if name not in idle]
+        for name in idle if awake else ():
+            marks[name] = max(self._watermark(name), min(awake))
+
+    def _relations(self) -> dict[str, Flow]:
+        """The rows of relations for the channels that have not had them."""
+        flows: dict[str, Flow] = {}
+        place, count = self.deployment.pids.index(self.pid), len(self.deployment.pids)
+        for name, (relation, blob) in self.deployment.relations.items():
+            fragment = self._intakes[name]
+            engine = Engine(fragment)
+            rows = Message(self.pid, Kind.ROWS, name, blob).rows()
+            flow = relation_flow(relation, rows)
+            outputs = engine.step({name: flow})
+            for channel in fragment.writes:
+                flows[channel.name] = Flow([], END_OF_TIME)
+                if channel.name not in self.progress.fed:
+                    self.progress.fed.append(channel.name)
+                    for batch in outputs[channel.name].batches:
+                        part = _share(channel, batch, place, count)
+                        flows[channel.name].batches.append(part)
+        return flows
+
+    def _watermark(self, stream: str) -> Time:
+        return Time(self.progress.watermarks.get(stream, 0))
+
+    def _given(self, flows: dict[str, Flow]) -> list[Message]:
+        """Rows of relations that are answers; they are taken out of the flows."""
+        channels = [c for name in self.deployment.relations for c in self._intakes[name].writes]
+        out = [c.name for c in channels if c.route is Route.QUERY]
+        return [
+            Message.of_rows(self.pid, Kind.ANSWER, name, batch)
+            for name in out
+            for batch in flows.pop(name).batches
+        ]
+
+    # Later stages
+
+    def _arrived(
+        self, by_kind: Mapping[Kind, Sequence[Message]]
+    ) -> tuple[dict[str, Flow], list[Message]]:
+        """What came on each channel, and answers on their way out."""
+        flows: dict[str, Flow] = {}
+        for pulse in by_kind[Kind.PULSE]:
+            for channel, mark in pulse.facts().items():
+                assert isinstance(mark, int), "a pulse says how far channels have come"
+                known = flows.setdefault(channel, Flow([], END_OF_TIME))
+                known.watermark = min(known.watermark, Time(mark))
+        for message in by_kind[Kind.ROWS]:
+            flows[message.channel].batches.append(message.rows())
+        answers = [Message(self.pid, m.kind, m.channel, m.blob) for m in by_kind[Kind.ANSWER]]
+        return flows, answers
+
+    # Every stage
+
+    def _run(self, flows: dict[str, Flow]) -> Iterator[Message]:
+        """Step the engines; what they give goes on, or out."""
+        last = self.number == self.deployment.stages
+        marks: dict[str, int] = {}
+        for name in self.deployment.later(self.number) & flows.keys():
+            marks[name] = flows[name].watermark
+            for batch in flows[name].batches:
+                yield Message.of_rows(self._onward(), Kind.ROWS, name, batch)
+        for engine in self.engines:
+            outputs = engine.step({name: flows[name] for name in engine.fragment.reads})
+            for channel in engine.fragment.writes:
+                flow = outputs[channel.name]
+                if last and channel.route is not Route.QUERY:
+                    flows[channel.name] = flow  # all that is left runs here, in one partition
+                    continue
+                marks[channel.name] = flow.watermark
+                for batch in flow.batches:
+                    yield from deal(self.deployment, channel, batch, self.pid)
+        if not last:
+            for pid in self.deployment.pids:
+                yield Message.of_facts(pid, Kind.PULSE, f"stage {self.number}", dict(marks))
+
+    def _onward(self) -> int:
+        """The partition of the next stage that takes what is only handed on."""
+        folded = len(self.deployment.graph.fragments) > self.deployment.stages + 1
+        is_next_the_last = self.number == self.deployment.stages - 1
+        return self.deployment.pids[0] if folded and is_next_the_last else self.pid
+
+
+def _share(channel: Channel, batch: Batch, place: int, count: int) -> Batch:
+    """The rows of a relation that belong into one of so many partitions."""
+    if channel.route is Route.HASH:
+        return route(batch, channel.keys, count)[place]
+    return batch.gather_every(count, place)
