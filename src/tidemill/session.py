@@ -23,7 +23,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, TypeAlias, assert_never
+from functools import partial
+from typing import TYPE_CHECKING, Protocol, TypeAlias, assert_never
 
 import polars as pl
 
@@ -57,11 +58,14 @@ from tidemill.optimizer.trace import trace_text
 from tidemill.runtime.local.job import Job, Settings
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
     from types import TracebackType
     from typing import Self
 
     from tidemill.algebra.plan import Plan
     from tidemill.catalog.listing import Listing
+    from tidemill.engine.ingest import Gate
     from tidemill.errors import Span
     from tidemill.model.schema import Schema
     from tidemill.runtime.answers import Answer
@@ -120,42 +124,101 @@ Result: TypeAlias = Query | pl.DataFrame | str | None
 """What a statement gives back: a query, a table (SHOW, DESCRIBE), a text (EXPLAIN) or nothing."""
 
 
-def connect(
+def connect(  # noqa: PLR0913 — every setting has a name and a default
     *,
     engine: str = "local",
-    partitions: int = 1,
+    master: str | None = "local[*]",
+    checkpoint: str | Path | None = None,
+    partitions: int | None = None,
+    stages: int | None = None,
+    memory: str = "2g",
     optimize: bool = True,
     unbounded_state: bool = False,
 ) -> Session:
     """A new session with an empty catalog.
 
     Args:
-        engine: Where queries run; this version has ``"local"``, this process.
+        engine: Where queries run: ``"local"`` is this process, ``"spark"`` is Spark. The answers
+            are the same.
+        master: Which Spark, as Spark writes it; ``None`` takes what ``spark-submit`` says.
+        checkpoint: On Spark, the directory that state is kept in, so that a later session can
+            take it up; ``None`` forgets it after the run.
         partitions: How many partitions state is kept in; the answers are the same.
+        stages: On Spark, how many stateful stages there are, which is fixed for the life of a
+            checkpoint; ``None`` for as many as the first queries need.
+        memory: How much memory Spark's driver gets, with a local master all there is.
         optimize: Whether plans are rewritten before they run; the answers are the same.
         unbounded_state: Accept queries whose state can grow without bound, such as a join of two
             streams for ever.
 
     Raises:
-        PlanError: There is no such engine, or not at least one partition.
+        PlanError: There is no such engine, or not at least one partition or stage.
     """
-    if engine != "local":
-        raise PlanError(f'there is no engine "{engine}"', hint='this version has engine="local"')
-    if partitions < 1:
+    if engine not in _ENGINES:
+        raise PlanError(f'there is no engine "{engine}"', hint=suggestion(engine, _ENGINES))
+    if partitions is not None and partitions < 1:
         raise PlanError("there must be at least one partition", hint="write partitions=1")
-    settings = Settings(partitions=partitions, optimized=optimize)
-    return Session(settings, unbounded_state=unbounded_state)
+    if stages is not None and stages < 1:
+        raise PlanError("there must be at least one stage", hint="write stages=1")
+    if engine == "local":
+        settings = Settings(partitions=partitions or 1, optimized=optimize)
+        return Session(
+            partial(Job, settings=settings), optimized=optimize, unbounded_state=unbounded_state
+        )
+    # Spark takes a second to import, so only those who use it wait for it.
+    from tidemill.runtime.spark.job import SparkJob  # noqa: PLC0415
+    from tidemill.runtime.spark.settings import SparkSettings  # noqa: PLC0415
+
+    on_spark = SparkSettings(
+        master=master,
+        partitions=partitions,
+        optimized=optimize,
+        checkpoint=None if checkpoint is None else str(checkpoint),
+        stages=stages,
+        memory=memory,
+    )
+    return Session(
+        partial(SparkJob, settings=on_spark), optimized=optimize, unbounded_state=unbounded_state
+    )
+
+
+_ENGINES = ("local", "spark")
+
+
+class Runs(Protocol):
+    """The queries of a catalog, to be run or run, and what has become of them."""
+
+    @property
+    def answers(self) -> Mapping[str, Answer]:
+        """What each query has given."""
+        ...
+
+    @property
+    def gates(self) -> Mapping[str, Gate]:
+        """What came on each stream, and what was refused."""
+        ...
+
+    def run(self) -> None:
+        """Process everything the sources hold, to the end of the streams."""
+        ...
 
 
 class Session:
     """A catalog, the statements that change it, and the answers of its queries."""
 
-    def __init__(self, settings: Settings | None = None, *, unbounded_state: bool = False) -> None:
-        self._settings = settings or Settings()
+    def __init__(
+        self,
+        job: Callable[[Catalog, Mapping[str, pl.DataFrame]], Runs],
+        *,
+        optimized: bool = True,
+        unbounded_state: bool = False,
+    ) -> None:
+        self._new_job = job
+        self._optimized = optimized
         self._unbounded_state = unbounded_state
         self._catalog = Catalog()
         self._memory: dict[str, pl.DataFrame] = {}
-        self._job: Job | None = None
+        self._job: Runs | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -187,7 +250,7 @@ class Session:
             PlanError: A window stands over rows that stay for ever, so that its content grows
                 without end.
         """
-        job = Job(self._catalog, dict(self._memory), self._settings)
+        job = self._new_job(self._catalog, dict(self._memory))
         job.run()
         self._job = job
 
@@ -233,7 +296,7 @@ class Session:
             )
         return answers[query]
 
-    def _finished(self) -> Job:
+    def _finished(self) -> Runs:
         if self._job is None:
             raise RunError("nothing has been run yet", hint="call session.run()")
         return self._job
@@ -284,7 +347,7 @@ class Session:
                 return _frame(describe_entry(self._catalog.get(name)))
             case Explain(mode, query):
                 plan, _ = plan_query(query, self._catalog, allow_unbounded=True)
-                return _explained(mode, plan, span, optimized=self._settings.optimized)
+                return _explained(mode, plan, span, optimized=self._optimized)
             case _:
                 assert_never(statement)
 

@@ -85,8 +85,7 @@ def take_in(
         home, Kind.REPORT, f"stream {name}", {"rows": rows, "refused": refused.counts}
     )
     for pid in deployment.pids:
-        facts = {"latest": latest, "now": origin.now}
-        yield Message.of_facts(pid, Kind.PULSE, name, facts)
+        yield Message.of_facts(pid, Kind.PULSE, name, {"latest": latest, "now": origin.now})
 
 
 def deal(deployment: Deployment, channel: Channel, batch: Batch, home: int) -> Iterator[Message]:

@@ -33,10 +33,10 @@ from tidemill.runtime.spark.sources import write_control
 from tidemill.runtime.spark.wire import Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from pyspark.sql import DataFrame
-    from pyspark.sql.streaming import StreamingQuery
+    from pyspark.sql.streaming.query import StreamingQuery
 
     from tidemill.catalog.catalog import Catalog
     from tidemill.engine.fragments import Graph
@@ -121,7 +121,7 @@ class SparkJob:
         version = hashlib.sha256(repr(graph).encode()).hexdigest()[:16]
         return Deployment(graph, streams, relations, facts.pids, facts.stages, version)
 
-    def _reading(self, name: str, entry: RelationEntry):  # noqa: ANN202
+    def _reading(self, name: str, entry: RelationEntry) -> Callable[[], pl.DataFrame]:
         return lambda: pl.concat(list(read_source(name, entry.source, entry.schema, self.memory)))
 
     def _deliver(self, results: DataFrame, batch: int) -> None:

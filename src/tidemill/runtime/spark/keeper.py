@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypedDict
 
 from tidemill.errors import RunError
 from tidemill.model.time import Time
@@ -161,18 +161,21 @@ class _Segments:
         return self._cache.restore(name, self._shelf.read(name)) if frame is None else frame
 
 
-def _load(
-    kept: Kept, engine: Engine, name: str, entry: dict[str, dict[str, object]], source: _Segments
-) -> None:
+class _Entry(TypedDict):
+    """What a manifest says about an operator."""
+
+    watermark: int
+    numbers: dict[str, int]
+    tables: dict[str, dict[str, list[str]]]
+
+
+def _load(kept: Kept, engine: Engine, name: str, entry: _Entry, source: _Segments) -> None:
     """Fill the state of one operator."""
     state = engine.states[name]
-    watermark = entry["watermark"]
-    assert isinstance(watermark, int), "a manifest says how far time has come"
-    engine.watermarks[name] = Time(watermark)
-    state.numbers = dict(entry["numbers"])  # type: ignore[arg-type] # JSON: numbers by name
+    engine.watermarks[name] = Time(entry["watermark"])
+    state.numbers = dict(entry["numbers"])
     for table_name, table in state.tables.items():
         saved = entry["tables"][table_name]
-        assert isinstance(saved, dict), "a manifest describes tables"
         table.restore(saved, [source[stored] for stored in saved["stored"]])
         kept.stored |= dict(_places(name, table_name, table, saved["stored"]))
 
@@ -187,12 +190,7 @@ def _places(
             yield (operator, name, segment.name), by_number[segment.name]
 
 
-def _forget_others(
-    kept: Kept,
-    known: dict[str, dict[str, dict[str, dict[str, list[str]]]]],
-    shelf: Shelf,
-    cache: Cache,
-) -> None:
+def _forget_others(kept: Kept, known: dict[str, _Entry], shelf: Shelf, cache: Cache) -> None:
     """Remove the segments of operators that are no longer there."""
     here = set(kept.stored.values())
     for entry in known.values():

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     import polars as pl
     from pyspark.sql import DataFrame
-    from pyspark.sql.streaming import StreamingQuery
+    from pyspark.sql.streaming.query import StreamingQuery
 
     from tidemill.runtime.spark.checkpoint import Checkpoint
     from tidemill.runtime.spark.cluster import Cluster

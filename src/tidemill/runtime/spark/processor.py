@@ -12,7 +12,7 @@ from uuid import uuid4
 
 import pandas as pd
 from pyspark import TaskContext
-from pyspark.sql.streaming import StatefulProcessor
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 
 from tidemill.runtime.spark.cache import Cache
 from tidemill.runtime.spark.keeper import Kept, open_stage
@@ -21,8 +21,11 @@ from tidemill.runtime.spark.wire import Kind, Message
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pyspark.sql.streaming import StatefulProcessorHandle
-    from pyspark.sql.streaming.stateful_processor import MapState, ValueState
+    from pyspark.sql.streaming.stateful_processor import (
+        MapState,
+        StatefulProcessorHandle,
+        ValueState,
+    )
 
     from tidemill.runtime.spark.deployment import Deployment
 
@@ -53,7 +56,7 @@ class StageProcessor(StatefulProcessor):
         self._manifest = handle.getValueState("manifest", "text string")
         self._segments = handle.getMapState("segments", "name string", "blob binary")
 
-    def handleInputRows(  # noqa: N802 — Spark's name
+    def handleInputRows(  # type: ignore[override]  # noqa: N802 — Spark's name, frames only
         self,
         key: tuple[int],
         rows: Iterator[pd.DataFrame],
@@ -108,7 +111,9 @@ class _StateShelf:
 
     def read(self, name: str) -> bytes:
         """A segment."""
-        return bytes(self._segments.getValue((name,))[0])
+        value = self._segments.getValue((name,))
+        assert value is not None, f"segment {name} is in the manifest, so it is on the shelf"
+        return bytes(value[0])
 
     def write(self, name: str, blob: bytes) -> None:
         """A new segment."""

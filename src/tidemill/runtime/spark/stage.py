@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from tidemill.engine.fragments import Channel
     from tidemill.model.batch import Batch
     from tidemill.runtime.spark.deployment import Deployment
+    from tidemill.runtime.spark.wire import Facts
 
 __all__ = ["CONTROL", "Progress", "Stage"]
 
@@ -137,7 +138,7 @@ class Stage:
             if stream.late is LatePolicy.QUARANTINE:
                 refused.add(late.with_columns(pl.lit(LATE).alias("reason")))
                 yield Message.of_rows(self.pid, Kind.KEPT, message.channel, refused.kept())
-            facts = {"rows": 0, "refused": {LATE: late.height}}
+            facts: Facts = {"rows": 0, "refused": {LATE: late.height}}
             yield Message.of_facts(self.pid, Kind.REPORT, f"stream {message.channel}", facts)
 
     def _advance(self, pulses: Sequence[Message]) -> None:

@@ -23,7 +23,7 @@ import polars as pl
 import pyarrow as pa
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
 __all__ = ["COLUMNS", "Facts", "Kind", "Message", "from_arrow", "to_arrow"]
 
@@ -39,7 +39,7 @@ _SCHEMA = pa.schema(
     ]
 )
 
-Facts: TypeAlias = dict[str, "int | str | dict[str, int] | None"]
+Facts: TypeAlias = "Mapping[str, int | dict[str, int] | None]"
 
 
 class Kind(StrEnum):
@@ -79,7 +79,7 @@ class Message:
     @classmethod
     def of_facts(cls, pid: int, kind: Kind, channel: str, facts: Facts) -> Message:
         """A message that holds facts."""
-        return cls(pid, kind, channel, json.dumps(facts, sort_keys=True).encode())
+        return cls(pid, kind, channel, json.dumps(dict(facts), sort_keys=True).encode())
 
     def rows(self) -> pl.DataFrame:
         """The rows."""
