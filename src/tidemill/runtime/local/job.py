@@ -12,15 +12,14 @@ from tidemill.catalog.entries import QueryEntry, RelationEntry, StreamEntry
 from tidemill.engine.engine import Flow, Metrics
 from tidemill.engine.fragments import build_graph
 from tidemill.engine.ingest import Gate, relation_flow
-from tidemill.errors import RunError
 from tidemill.lang.statements import ObjectKind
 from tidemill.model.time import END_OF_TIME, Time
 from tidemill.optimizer.implement import implement
 from tidemill.optimizer.rewrite import optimize
 from tidemill.runtime.answers import Answer
 from tidemill.runtime.local.runner import LocalRunner
-from tidemill.runtime.local.sinks import Sink, open_sink
 from tidemill.runtime.local.sources import read_source
+from tidemill.runtime.sinks import FileSink, file_sinks
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -83,25 +82,16 @@ class Job:
             for name, batches in runner.step(flows).items():
                 self.answers[name].add(batches)
                 if name in sinks and batches:
-                    sinks[name].write(number, batches)
+                    sinks[name].write(number, 0, batches)
         self._measure(runner)
 
-    def _open_sinks(self, queries: list[QueryEntry]) -> dict[str, Sink]:
+    def _open_sinks(self, queries: list[QueryEntry]) -> dict[str, FileSink]:
         """The sinks of the queries, empty; each query has an answer to add to."""
-        sinks: dict[str, Sink] = {}
-        written: dict[str, str] = {}
         for query in queries:
             self.answers[query.name] = Answer(query.plan.schema)
-            if query.sink is None:
-                continue
-            place = repr(query.sink)
-            if place in written and query.sink.name.text.lower() != "memory":
-                raise RunError(
-                    f'queries "{written[place]}" and "{query.name}" write to the same place',
-                    hint="give each its own path",
-                )
-            written[place] = query.name
-            sinks[query.name] = open_sink(query.name, query.sink, query.plan.schema)
+        sinks = file_sinks(queries, others=())
+        for sink in sinks.values():
+            sink.prepare()
         return sinks
 
     def _flows(self, inputs: list[str]) -> Iterator[dict[str, Flow]]:

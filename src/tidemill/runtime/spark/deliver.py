@@ -1,20 +1,15 @@
 """Delivery: the results of a batch to where they go, all queries in one pass.
 
-Files are written by the tasks, each under a name of its own in the directory of the batch; a batch
-that is delivered again replaces it. What goes to memory comes to the driver, with what was kept
-aside and the reports.
+Files are written by the tasks that have the rows. What goes to memory comes to the driver, with
+what was kept aside and the reports.
 """
 
 from __future__ import annotations
 
-import shutil
-from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pyspark import TaskContext
 
-from tidemill.runtime.answers import Answer
 from tidemill.runtime.spark.wire import COLUMNS, Kind, from_arrow, to_arrow
 
 if TYPE_CHECKING:
@@ -23,22 +18,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame
 
-    from tidemill.model.schema import Schema
+    from tidemill.runtime.sinks import FileSink
     from tidemill.runtime.spark.wire import Message
 
-__all__ = ["FileSink", "deliver"]
-
-
-@dataclass(frozen=True, slots=True)
-class FileSink:
-    """A directory that takes one directory of Parquet files for each batch."""
-
-    directory: str
-    schema: Schema
-
-    def batch_directory(self, batch: int) -> Path:
-        """Where the files of a batch are."""
-        return Path(self.directory) / f"batch={batch:08d}"
+__all__ = ["deliver"]
 
 
 def deliver(
@@ -49,10 +32,10 @@ def deliver(
     Args:
         results: The messages of the last stage.
         batch: The number of the batch.
-        sinks: For each channel of answers, the files it goes to.
+        sinks: For each channel of answers that goes to files only, where to.
     """
     for sink in (sink for some in sinks.values() for sink in some):
-        shutil.rmtree(sink.batch_directory(batch), ignore_errors=True)
+        sink.clear(batch)
     left = results.mapInArrow(_writing(dict(sinks), batch), COLUMNS)
     return list(from_arrow(left.toArrow()))
 
@@ -71,19 +54,10 @@ def _writing(
                     answers.setdefault(message.channel, []).append(message)
                 else:
                     left.append(message)
-            yield to_arrow(left)
+            if left:
+                yield to_arrow(left)
         for channel, messages in answers.items():
             for sink in sinks[channel]:
-                _write(sink, batch, task, messages)
+                sink.write(batch, task, [message.rows() for message in messages])
 
     return run
-
-
-def _write(sink: FileSink, batch: int, task: int, messages: list[Message]) -> None:
-    answer = Answer(sink.schema)
-    answer.add(message.rows() for message in messages)
-    directory = sink.batch_directory(batch)
-    directory.mkdir(parents=True, exist_ok=True)
-    unfinished = directory / f".part-{task:05d}"
-    answer.results().write_parquet(unfinished)
-    unfinished.rename(directory / f"part-{task:05d}.parquet")
