@@ -188,9 +188,8 @@ _ENGINES = ("local", "spark")
 class Runs(Protocol):
     """The queries of a catalog, to be run or run, and what has become of them."""
 
-    @property
-    def answers(self) -> Mapping[str, Answer]:
-        """What each query has given."""
+    def answer(self, query: str) -> Answer | None:
+        """What a query has given, if it was there."""
         ...
 
     @property
@@ -289,12 +288,12 @@ class Session:
         Raises:
             RunError: It has not been run.
         """
-        answers = self._finished().answers
-        if query not in answers:
+        answer = self._finished().answer(query)
+        if answer is None:
             raise RunError(
                 f'query "{query}" was not there in the last run', hint="call session.run() again"
             )
-        return answers[query]
+        return answer
 
     def _finished(self) -> Runs:
         if self._job is None:

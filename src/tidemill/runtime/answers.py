@@ -33,6 +33,11 @@ class Answer:
         """Take new elements."""
         self._batches += [batch.select(interval_columns(self._schema)) for batch in batches]
 
+    def read(self, frames: Iterable[pl.DataFrame]) -> None:
+        """Take elements as ``results`` gives them."""
+        start, end = self._time_names("start", "end")
+        self.add(frame.rename({start: START, end: END}) for frame in frames)
+
     def elements(self) -> Batch:
         """The elements in the order of their starts, then ends, then values."""
         whole = pl.concat([empty_batch(self._schema), *self._batches])

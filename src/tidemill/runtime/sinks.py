@@ -49,8 +49,8 @@ class FileSink:
     directory: str
     schema: Schema
 
-    def prepare(self) -> None:
-        """Remove what an earlier run left.
+    def prepare(self, *, anew: bool = True) -> None:
+        """Make the directory; if it is to begin anew, remove what an earlier run left.
 
         Raises:
             RunError: Something else is there.
@@ -66,7 +66,8 @@ class FileSink:
                 hint="choose an empty directory",
             )
         try:
-            shutil.rmtree(root, ignore_errors=True)
+            if anew:
+                shutil.rmtree(root, ignore_errors=True)
             root.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise RunError(
@@ -97,6 +98,22 @@ class FileSink:
                 f'the sink of "{self.query}" cannot be written: {error}',
                 hint="make room or mend the directory; nothing is lost",
             ) from error
+
+    def answer(self) -> Answer:
+        """What has been written so far.
+
+        Raises:
+            RunError: Files of this kind cannot be read back with their types.
+        """
+        if self.kind != "parquet":
+            raise RunError(
+                f'the answer of "{self.query}" goes to {self.kind} files in "{self.directory}"',
+                hint="read them there, or write INTO parquet(…)",
+            )
+        answer = Answer(self.schema)
+        files = sorted(Path(self.directory).glob("batch=*/part-*.parquet"))
+        answer.read(pl.read_parquet(file, hive_partitioning=False) for file in files)
+        return answer
 
     def _place(self, batch: int) -> Path:
         return Path(self.directory) / f"batch={batch:08d}"

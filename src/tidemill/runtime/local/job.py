@@ -85,6 +85,10 @@ class Job:
                     sinks[name].write(number, 0, batches)
         self._measure(runner)
 
+    def answer(self, query: str) -> Answer | None:
+        """What a query has given, if it was there."""
+        return self.answers.get(query)
+
     def _open_sinks(self, queries: list[QueryEntry]) -> dict[str, FileSink]:
         """The sinks of the queries, empty; each query has an answer to add to."""
         for query in queries:

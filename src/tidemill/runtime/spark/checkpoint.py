@@ -52,11 +52,15 @@ class Checkpoint:
         directory: Where it is.
         facts: What it is made for.
         is_temporary: Whether it is removed when it is closed.
+        is_resumed: Whether it was there before.
     """
 
-    def __init__(self, directory: Path, facts: Facts, *, is_temporary: bool) -> None:
+    def __init__(
+        self, directory: Path, facts: Facts, *, is_temporary: bool = False, is_resumed: bool = False
+    ) -> None:
         self.directory = directory
         self.facts = facts
+        self.is_resumed = is_resumed
         self._is_temporary = is_temporary
 
     @property
@@ -112,14 +116,14 @@ def open_checkpoint(settings: SparkSettings, facts: Facts) -> Checkpoint:
         return Checkpoint(directory, facts, is_temporary=True)
     directory = Path(settings.checkpoint)
     if (directory / "tidemill.json").is_file():
-        return Checkpoint(directory, _read(directory, settings), is_temporary=False)
+        return Checkpoint(directory, _read(directory, settings), is_resumed=True)
     if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
         raise RunError(
             f'"{directory}" is not a checkpoint, and not empty', hint="choose a new directory"
         )
     directory.mkdir(parents=True, exist_ok=True)
     _write(directory, facts)
-    return Checkpoint(directory, facts, is_temporary=False)
+    return Checkpoint(directory, facts)
 
 
 def _read(directory: Path, settings: SparkSettings) -> Facts:

@@ -25,23 +25,28 @@ __all__ = ["deliver"]
 
 
 def deliver(
-    results: DataFrame, batch: int, sinks: Mapping[str, tuple[FileSink, ...]]
+    results: DataFrame,
+    batch: int,
+    sinks: Mapping[str, tuple[FileSink, ...]],
+    *,
+    kept: frozenset[str],
 ) -> list[Message]:
-    """Write the answers that go to files; the messages that are left, for the driver.
+    """Write the answers that go to files; the messages that the driver is to have.
 
     Args:
         results: The messages of the last stage.
         batch: The number of the batch.
-        sinks: For each channel of answers that goes to files only, where to.
+        sinks: For each channel of answers, the files it goes to.
+        kept: The channels of answers that the driver is to have.
     """
     for sink in (sink for some in sinks.values() for sink in some):
         sink.clear(batch)
-    left = results.mapInArrow(_writing(dict(sinks), batch), COLUMNS)
+    left = results.mapInArrow(_writing(dict(sinks), batch, kept), COLUMNS)
     return list(from_arrow(left.toArrow()))
 
 
 def _writing(
-    sinks: Mapping[str, tuple[FileSink, ...]], batch: int
+    sinks: Mapping[str, tuple[FileSink, ...]], batch: int, kept: frozenset[str]
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         context = TaskContext.get()
@@ -50,9 +55,9 @@ def _writing(
         for rows in batches:
             left = []
             for message in from_arrow(rows):
-                if message.kind is Kind.ANSWER and message.channel in sinks:
+                if message.kind is Kind.ANSWER and sinks.get(message.channel):
                     answers.setdefault(message.channel, []).append(message)
-                else:
+                if message.kind is not Kind.ANSWER or message.channel in kept:
                     left.append(message)
             if left:
                 yield to_arrow(left)

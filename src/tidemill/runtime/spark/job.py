@@ -1,14 +1,16 @@
 """A job on Spark: the queries of a catalog, running or run, and what has become of them.
 
 A bounded run ends with one more batch, in which the control stream says that all streams have
-ended. A continuous run goes on until it is stopped, at the end of a batch.
+ended. A continuous run goes on until it is stopped, at the end of a batch. When the catalog changes
+meanwhile, the pipeline is stopped and started again on the same checkpoint: whatever is the same in
+the new plan finds its state.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
-from dataclasses import dataclass, field
+from threading import Lock
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -23,9 +25,10 @@ from tidemill.optimizer.implement import implement
 from tidemill.optimizer.rewrite import optimize
 from tidemill.runtime.answers import Answer
 from tidemill.runtime.local.sources import read_source
+from tidemill.runtime.sinks import FileSink, file_sinks
 from tidemill.runtime.spark.checkpoint import Checkpoint, Facts, open_checkpoint
-from tidemill.runtime.spark.cluster import open_cluster
-from tidemill.runtime.spark.deliver import FileSink, deliver
+from tidemill.runtime.spark.cluster import Cluster, open_cluster
+from tidemill.runtime.spark.deliver import deliver
 from tidemill.runtime.spark.deployment import Deployment
 from tidemill.runtime.spark.partitions import partition_ids
 from tidemill.runtime.spark.pipeline import start_pipeline
@@ -45,25 +48,32 @@ if TYPE_CHECKING:
 __all__ = ["SparkJob"]
 
 
-@dataclass(slots=True)
 class SparkJob:
     """The queries of a catalog on Spark.
 
-    Attributes:
+    Args:
         catalog: What is registered.
         memory: The frames that ``memory`` sources name.
         settings: How to run.
-        answers: What each query has given, of those that do not write it elsewhere.
+
+    Attributes:
         gates: What came on each stream, and what was refused.
     """
 
-    catalog: Catalog
-    memory: Mapping[str, pl.DataFrame]
-    settings: SparkSettings
-    answers: dict[str, Answer] = field(default_factory=dict)
-    gates: dict[str, Gate] = field(default_factory=dict)
-    _graph: Graph | None = None
-    _sinks: dict[str, tuple[FileSink, ...]] = field(default_factory=dict)
+    def __init__(
+        self, catalog: Catalog, memory: Mapping[str, pl.DataFrame], settings: SparkSettings
+    ) -> None:
+        self.gates: dict[str, Gate] = {}
+        self._answers: dict[str, Answer] = {}
+        self._sinks: dict[str, FileSink] = {}
+        self._catalog = catalog
+        self._memory = memory
+        self._settings = settings
+        self._checkpoint: Checkpoint | None = None
+        self._cluster: Cluster | None = None
+        self._query: StreamingQuery | None = None
+        self._delivering = Lock()
+        self._stopping = False
 
     def run(self) -> None:
         """Process everything the sources hold, to the end of the streams.
@@ -71,73 +81,154 @@ class SparkJob:
         Raises:
             RunError: A source or a sink cannot be read or written.
         """
-        queries = [e for e in self.catalog.entries(ObjectKind.QUERY) if isinstance(e, QueryEntry)]
-        plans = {
-            query.name: implement(optimize(query.plan) if self.settings.optimized else query.plan)
-            for query in queries
-        }
-        graph = build_graph(plans)
-        self._graph = graph
-        for query in queries:
-            self.answers[query.name] = Answer(query.plan.schema)
-        cluster = open_cluster(self.settings.master, self.settings.memory)
-        count = self.settings.partitions or cluster.tasks
-        stages = self.settings.stages or max(1, len(graph.fragments) - 1)
-        facts = Facts(partition_ids(count, cluster.tasks), stages)
-        checkpoint = open_checkpoint(self.settings, facts)
         try:
-            deployment = self._deployment(graph, checkpoint)
-
-            def start() -> StreamingQuery:
-                return start_pipeline(
-                    cluster,
-                    deployment,
-                    checkpoint,
-                    self.memory,
-                    self._deliver,
-                    every=None,
-                    cache_bytes=self.settings.cache_bytes,
-                )
-
-            _finish(start())
-            write_control(checkpoint.control, "end")
-            _finish(start())
-            checkpoint.end()
+            self._start(every=None)
+            self._finish()
+            assert self._checkpoint is not None, "a started job has a checkpoint"
+            write_control(self._checkpoint.control, "end")
+            self._start(every=None)
+            self._finish()
+            self._checkpoint.end()
         finally:
-            checkpoint.close()
+            self.close()
+
+    def start(self) -> None:
+        """Process what comes, until it is stopped."""
+        self._start(every=self._settings.trigger)
+
+    def await_idle(self) -> None:
+        """Wait until everything there is now has been processed.
+
+        Raises:
+            RunError: A source or a sink cannot be read or written.
+        """
+        assert self._query is not None, "only a started job can be waited for"
+        try:
+            self._query.processAllAvailable()
+        except StreamingQueryException as error:
+            raise _told(str(error)) from error
+
+    def stop(self) -> None:
+        """Stop at the end of a batch; a batch that has begun but not delivered is undone."""
+        if self._query is None:
+            return
+        with self._delivering:  # what is being delivered is delivered in full
+            self._stopping = True
+        self._query.stop()
+        self._query = None
+        self._stopping = False
+
+    def change(self, catalog: Catalog) -> None:
+        """Go on with another catalog; what is the same in it keeps its state and its answer."""
+        self.stop()
+        self._catalog = catalog
+        self.start()
+
+    def close(self) -> None:
+        """Stop, and forget the state if nobody is to take it up again."""
+        self.stop()
+        if self._checkpoint is not None:
+            self._checkpoint.close()
+            self._checkpoint = None
+
+    def answer(self, query: str) -> Answer | None:
+        """What a query has given so far: from memory, or from the files it goes to."""
+        sink = self._sinks.get(query)
+        return self._answers.get(query) if sink is None else sink.answer()
+
+    # Starting
+
+    def _start(self, *, every: float | None) -> None:
+        queries = [e for e in self._catalog.entries(ObjectKind.QUERY) if isinstance(e, QueryEntry)]
+        optimized = self._settings.optimized
+        plans = {q.name: implement(optimize(q.plan) if optimized else q.plan) for q in queries}
+        graph = build_graph(plans)
+        sinks = file_sinks(queries, others=())
+        cluster, checkpoint = self._places(graph)
+        for name in sinks.keys() - self._sinks.keys():
+            sinks[name].prepare(anew=not checkpoint.is_resumed)
+        self._sinks = sinks
+        for query in queries:
+            self._answers.setdefault(query.name, Answer(query.plan.schema))
+        self._query = start_pipeline(
+            cluster,
+            self._deployment(graph, checkpoint),
+            checkpoint,
+            self._memory,
+            self._delivery(graph),
+            every=every,
+            cache_bytes=self._settings.cache_bytes,
+        )
+
+    def _places(self, graph: Graph) -> tuple[Cluster, Checkpoint]:
+        """Where to run, and where to keep the state."""
+        settings = self._settings
+        if self._cluster is None:
+            self._cluster = open_cluster(settings.master, settings.memory)
+        if self._checkpoint is None:
+            count = settings.partitions or self._cluster.tasks
+            stages = settings.stages or max(1, len(graph.fragments) - 1)
+            facts = Facts(partition_ids(count, self._cluster.tasks), stages)
+            self._checkpoint = open_checkpoint(settings, facts)
+        return self._cluster, self._checkpoint
 
     def _deployment(self, graph: Graph, checkpoint: Checkpoint) -> Deployment:
         streams: dict[str, StreamEntry] = {}
         relations: dict[str, tuple[RelationEntry, bytes]] = {}
         for name in sorted(input_.name for input_ in graph.inputs):
-            entry = self.catalog.find(name)
+            entry = self._catalog.find(name)
             if isinstance(entry, RelationEntry):
                 relations[name] = entry, checkpoint.relation(name, self._reading(name, entry))
             else:
                 assert isinstance(entry, StreamEntry), "plans read streams and relations"
                 streams[name] = entry
-                self.gates[name] = Gate(entry)
+                self.gates.setdefault(name, Gate(entry))
         facts = checkpoint.facts
         version = hashlib.sha256(repr(graph).encode()).hexdigest()[:16]
         return Deployment(graph, streams, relations, facts.pids, facts.stages, version)
 
     def _reading(self, name: str, entry: RelationEntry) -> Callable[[], pl.DataFrame]:
-        return lambda: pl.concat(list(read_source(name, entry.source, entry.schema, self.memory)))
+        return lambda: pl.concat(list(read_source(name, entry.source, entry.schema, self._memory)))
 
-    def _deliver(self, results: DataFrame, batch: int) -> None:
-        assert self._graph is not None, "results come from a graph"
-        for message in deliver(results, batch, self._sinks):
-            match message.kind:
-                case Kind.ANSWER:
-                    for query, channel in self._graph.answers.items():
-                        if channel == message.channel:
-                            self.answers[query].add([message.rows()])
-                case Kind.KEPT:
-                    self.gates[message.channel].refused.rows.append(message.rows())
-                case Kind.REPORT:
-                    self._note(message.channel, message.facts())
-                case _:
-                    pass
+    # Running
+
+    def _finish(self) -> None:
+        """Wait until all is read."""
+        assert self._query is not None, "only a started job can be waited for"
+        try:
+            self._query.awaitTermination()
+        except StreamingQueryException as error:
+            raise _told(str(error)) from error
+        self._query = None
+
+    def _delivery(self, graph: Graph) -> Callable[[DataFrame, int], None]:
+        """What is done with the results of a batch."""
+        files: dict[str, tuple[FileSink, ...]] = {}
+        kept: dict[str, list[Answer]] = {}
+        for query, channel in graph.answers.items():
+            if query in self._sinks:
+                files[channel] = (*files.get(channel, ()), self._sinks[query])
+            else:
+                kept.setdefault(channel, []).append(self._answers[query])
+
+        def run(results: DataFrame, batch: int) -> None:
+            with self._delivering:
+                if self._stopping:
+                    raise RunError("the pipeline is being stopped", hint="start it again")
+                for message in deliver(results, batch, files, kept=frozenset(kept)):
+                    match message.kind:
+                        case Kind.ANSWER:
+                            rows = message.rows()
+                            for answer in kept[message.channel]:
+                                answer.add([rows])
+                        case Kind.KEPT:
+                            self.gates[message.channel].refused.rows.append(message.rows())
+                        case Kind.REPORT:
+                            self._note(message.channel, message.facts())
+                        case _:
+                            pass
+
+        return run
 
     def _note(self, sender: str, facts: Mapping[str, object]) -> None:
         kind, _, name = sender.partition(" ")
@@ -148,18 +239,6 @@ class SparkJob:
             gate.rows += rows
             for reason, count in refused.items():
                 gate.refused.count(reason, count)
-
-
-def _finish(query: StreamingQuery) -> None:
-    """Wait until all is read.
-
-    Raises:
-        RunError: Something could not be read, computed or written.
-    """
-    try:
-        query.awaitTermination()
-    except StreamingQueryException as error:
-        raise _told(str(error)) from error
 
 
 def _told(text: str) -> RunError:
