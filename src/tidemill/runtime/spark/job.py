@@ -24,6 +24,7 @@ from tidemill.lang.statements import ObjectKind
 from tidemill.optimizer.implement import implement
 from tidemill.optimizer.rewrite import optimize
 from tidemill.runtime.answers import Answer
+from tidemill.runtime.files import READERS
 from tidemill.runtime.local.sources import read_source
 from tidemill.runtime.sinks import FileSink, file_sinks
 from tidemill.runtime.spark.checkpoint import Checkpoint, Facts, open_checkpoint
@@ -82,15 +83,28 @@ class SparkJob:
             RunError: A source or a sink cannot be read or written.
         """
         try:
-            self._start(every=None)
-            self._finish()
-            assert self._checkpoint is not None, "a started job has a checkpoint"
-            write_control(self._checkpoint.control, "end")
-            self._start(every=None)
-            self._finish()
-            self._checkpoint.end()
+            self._run_to_the_end()
         finally:
             self.close()
+
+    def _run_to_the_end(self) -> None:
+        # Starting costs seconds, so it is done once where the sources say when all is read.
+        listens = self._reads_only_files()
+        self._start(every=0 if listens else None)
+        assert self._checkpoint is not None, "a started job has a checkpoint"
+        if self._checkpoint.facts.ended:
+            return
+        if listens:
+            self.await_idle()
+        else:
+            self._finish()
+        write_control(self._checkpoint.control, "end")
+        if listens:
+            self.await_idle()
+        else:
+            self._start(every=None)
+            self._finish()
+        self._checkpoint.end()
 
     def start(self) -> None:
         """Process what comes, until it is stopped."""
@@ -137,6 +151,15 @@ class SparkJob:
         return self._answers.get(query) if sink is None else sink.answer()
 
     # Starting
+
+    def _reads_only_files(self) -> bool:
+        """Whether every source is a directory of files, or in memory."""
+        streams = self._catalog.entries(ObjectKind.STREAM)
+        return all(
+            entry.source.name.text.lower() in (*READERS, "memory")
+            for entry in streams
+            if isinstance(entry, StreamEntry)
+        )
 
     def _start(self, *, every: float | None) -> None:
         queries = [e for e in self._catalog.entries(ObjectKind.QUERY) if isinstance(e, QueryEntry)]
