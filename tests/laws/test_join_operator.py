@@ -73,13 +73,19 @@ def pairs(schedule: Schedule, names: tuple[str, ...], condition: Expr, time: int
 
 
 @pytest.mark.parametrize("many", [4, 1 << 21], ids=["bounded", "free"])
-@given(schedule=schedules(LEFT_PAIR, RIGHT_PAIR), condition=CONDITIONS, reload=st.booleans())
+@given(
+    schedule=schedules(LEFT_PAIR, RIGHT_PAIR),
+    condition=CONDITIONS,
+    orderly=st.tuples(st.booleans(), st.booleans()),
+    reload=st.booleans(),
+)
 def test_join_is_snapshot_reducible(
-    schedule: Schedule, condition: Expr, many: int, *, reload: bool
+    schedule: Schedule, condition: Expr, orderly: tuple[bool, bool], many: int, *, reload: bool
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pairs_module, "_MANY", many)
-        output = run(Join(LEFT_PAIR, RIGHT_PAIR, NAMES, condition), schedule, reload=reload)
+        join = Join(LEFT_PAIR, RIGHT_PAIR, NAMES, condition, orderly)
+        output = run(join, schedule, reload=reload)
     for t in schedule.times():
         assert output.snapshot(t) == pairs(schedule, NAMES, condition, t), t
 

@@ -16,20 +16,20 @@ from tidemill.physical.state.saved import load_state, save_state
 from tidemill.physical.state.table import Table
 
 SCHEMA: dict[str, pl.DataType] = {"x": pl.Int64(), START: pl.Int64(), END: pl.Int64()}
-WIDTHS = [None, 5]
+LAYOUTS = [False, True]
 
 
 def frame(rows: list[tuple[int, int, int]]) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=SCHEMA, orient="row")
 
 
-def table(width: int | None = None) -> Table:
-    return Table(SCHEMA, (START, END), expiry_width=width)
+def table(*, by_expiry: bool = False) -> Table:
+    return Table(SCHEMA, (START, END), by_expiry=by_expiry)
 
 
-@pytest.mark.parametrize("width", WIDTHS)
-def test_insert_extract_and_purge(width: int | None) -> None:
-    rows = table(width)
+@pytest.mark.parametrize("by_expiry", LAYOUTS)
+def test_insert_extract_and_purge(*, by_expiry: bool) -> None:
+    rows = table(by_expiry=by_expiry)
     rows.insert(frame([(1, 0, 10), (2, 5, 12), (3, 7, 8)]))
     assert rows.extract(START, Time(5)).rows() == [(1, 0, 10)]
     rows.purge(END, Time(8))
@@ -44,10 +44,23 @@ def test_whole_segments_are_dropped_without_being_read() -> None:
     assert [segment.name for segment in rows.segments()] == [1]
 
 
-def test_a_layout_by_expiry_keeps_rows_that_expire_together_together() -> None:
-    rows = table(5)
+def test_a_layout_by_expiry_keeps_rows_that_expire_together_together(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("tidemill.physical.state.table._SMALL_ROWS", 2)
+    rows = table(by_expiry=True)
     rows.insert(frame([(1, 0, 4), (2, 0, 13), (3, 1, 3), (4, 1, 11)]))
-    assert [segment.frame["x"].to_list() for segment in rows.segments()] == [[1, 3], [2, 4]]
+    assert [segment.frame["x"].to_list() for segment in rows.segments()] == [[3, 1], [4, 2]]
+    rows.purge(END, Time(4))
+    assert [segment.frame["x"].to_list() for segment in rows.segments()] == [[4, 2]]
+
+
+def test_segments_that_end_too_early_are_skipped() -> None:
+    rows = table()
+    rows.insert(frame([(1, 0, 10)]))
+    rows.insert(frame([(2, 0, 20), (3, 0, 5)]))
+    assert rows.alive(END, after=Time(10)).rows() == [(2, 0, 20), (3, 0, 5)]
+    assert rows.alive(END, after=Time(9)).height == 3
 
 
 def test_many_small_segments_become_few() -> None:
@@ -94,9 +107,11 @@ actions = st.lists(
 )
 
 
-@given(steps=actions, width=st.sampled_from([None, 3]))
-def test_a_table_is_the_bag_of_its_rows(steps: list[tuple[object, ...]], width: int | None) -> None:
-    rows, model = table(width), Counter[tuple[int, ...]]()
+@given(steps=actions, by_expiry=st.booleans())
+def test_a_table_is_the_bag_of_its_rows(
+    steps: list[tuple[object, ...]], *, by_expiry: bool
+) -> None:
+    rows, model = table(by_expiry=by_expiry), Counter[tuple[int, ...]]()
     floor = -1
     for step in steps:
         match step:
@@ -115,7 +130,7 @@ def test_a_table_is_the_bag_of_its_rows(steps: list[tuple[object, ...]], width: 
                 rows.purge(column, Time(time))
                 model = Counter({row: n for row, n in model.items() if row[2] > time})
             case _:
-                fresh = table(width)
+                fresh = table(by_expiry=by_expiry)
                 state = State({"t": fresh})
                 load_state(state, save_state(State({"t": rows})))
                 rows = fresh

@@ -11,6 +11,7 @@ from __future__ import annotations
 from copy import copy
 from dataclasses import replace
 
+from tidemill.algebra.annotations import is_end_ordered
 from tidemill.algebra.expr import (
     TRUE,
     Call,
@@ -52,7 +53,13 @@ def implement_join(plan: Join, left: Placed, right: Placed) -> Placed:
     """An inner join, and for outer joins the rows without a partner, padded with NULLs."""
     sides = _Sides(plan, left, right)
     joined = Apply(
-        interval.Join(sides.left.plan.schema, sides.right.plan.schema, plan.names, plan.condition),
+        interval.Join(
+            sides.left.plan.schema,
+            sides.right.plan.schema,
+            plan.names,
+            plan.condition,
+            sides.orderly,
+        ),
         (sides.left.plan, sides.right.plan),
     )
     whole = Placed(joined, ANYWHERE)
@@ -89,7 +96,8 @@ def implement_semi_join(plan: SemiJoin, left: Placed, right: Placed) -> Placed:
         )
     )
     names = (*sides.left_names.values(), *schema.names)
-    operator = interval.Join(sides.left.plan.schema, schema, names, condition)
+    orderly = sides.orderly[0], False
+    operator = interval.Join(sides.left.plan.schema, schema, names, condition, orderly)
     joined = Apply(operator, (sides.left.plan, found.plan))
     return replace(_renamed_back(sides, joined), placement=sides.left.placement)
 
@@ -108,6 +116,7 @@ class _Sides:
         self.left_names = dict(zip(left.plan.schema.names, names[0], strict=True))
         self.right_names = dict(zip(right.plan.schema.names, names[1], strict=True))
         self.condition = plan.condition
+        self.orderly = is_end_ordered(plan.left), is_end_ordered(plan.right)
         self.equalities, self.residual = split_condition(plan.condition, *names)
         pairs = [(self.own(e.left), self.own(e.right)) for e in self.equalities]
         self.left, self.right = colocated(left, right, pairs)
@@ -123,6 +132,7 @@ class _Sides:
         """The same join seen from the other side."""
         other = copy(self)
         other.left, other.right = self.right, self.left
+        other.orderly = self.orderly[1], self.orderly[0]
         other.left_names, other.right_names = self.right_names, self.left_names
         return other
 
@@ -152,7 +162,7 @@ def _partners(sides: _Sides) -> Placed:
     numbered = _numbered(sides)
     schema = numbered.plan.schema
     names = (*sides.left_names.values(), NUMBER, *sides.right_names.values())
-    operator = interval.Join(schema, sides.right.plan.schema, names, sides.condition)
+    operator = interval.Join(schema, sides.right.plan.schema, names, sides.condition, sides.orderly)
     joined = Apply(operator, (numbered.plan, sides.right.plan))
     joined_names = {**sides.left_names, NUMBER: NUMBER}
     columns = tuple(Named(f.name, Column(joined_names[f.name], f.type)) for f in schema)

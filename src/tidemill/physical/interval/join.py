@@ -24,7 +24,7 @@ import polars as pl
 from tidemill.algebra.expr import TRUE, Column, Expr
 from tidemill.model.batch import END, START, TIME_TYPE, interval_columns, polars_type
 from tidemill.model.schema import Field, Schema
-from tidemill.model.time import END_OF_TIME
+from tidemill.model.time import END_OF_TIME, Time
 from tidemill.model.types import DOUBLE
 from tidemill.physical.conditions import split_condition
 from tidemill.physical.eval import compile_expr, compile_predicate
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from tidemill.model.batch import Batch
-    from tidemill.model.time import Time
     from tidemill.model.types import DataType
 
 __all__ = ["Join"]
@@ -51,6 +50,8 @@ class Join:
         right: The columns of the right input.
         names: Names for the columns of both, left first.
         condition: What must be true, in these names.
+        orderly: For each input, whether elements end in the order of their starts; those that do
+            not are laid out by expiry.
         schema: The columns of the output: those of both under ``names``.
     """
 
@@ -58,6 +59,7 @@ class Join:
     right: Schema
     names: tuple[str, ...]
     condition: Expr
+    orderly: tuple[bool, bool] = field(default=(True, True), repr=False, compare=False)
     schema: Schema = field(init=False, repr=False, compare=False)
     _sides: tuple[_Side, _Side] = field(init=False, repr=False, compare=False)
     _nulls_equal: bool = field(init=False, repr=False, compare=False)
@@ -80,14 +82,23 @@ class Join:
 
     def new_state(self) -> State:
         """No element of either input."""
-        left, right = (Table(side.columns, (START, END)) for side in self._sides)
+        left, right = (
+            Table(side.columns, (START, END), by_expiry=not orderly)
+            for side, orderly in zip(self._sides, self.orderly, strict=True)
+        )
         return State({"left": left, "right": right})
 
     def on_batch(self, state: State, port: int, batch: Batch) -> Iterator[Batch]:
         """Emit the pairs with the elements that the other input has brought; remember the batch."""
         own, other = (0, 1) if port == LEFT else (1, 0)
         tables = state.tables["left"], state.tables["right"]
-        elements, partners = self._sides[own].entry(batch), tables[other].all()
+        elements = self._sides[own].entry(batch)
+        if elements.is_empty():
+            return
+        # A partner that ends before all of these begin meets none of them.
+        earliest = elements[START].min()
+        assert isinstance(earliest, int), "times are integers"
+        partners = tables[other].alive(END, after=Time(earliest))
         tables[own].insert(elements)
         keys = self._sides[own].keys, self._sides[other].keys
         for pairs in make_pairs(elements, partners, *keys, nulls_equal=self._nulls_equal):

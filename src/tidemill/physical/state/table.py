@@ -20,7 +20,7 @@ import polars as pl
 from tidemill.model.batch import END
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from tidemill.model.time import Time
 
@@ -28,6 +28,7 @@ __all__ = ["Segment", "Table"]
 
 _MANY_SMALL = 16
 _SMALL_ROWS = 4096
+_STRETCHES = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,25 +58,25 @@ class Table:
     Args:
         schema: The columns and their types.
         times: The columns of time, by which rows are found and purged.
-        expiry_width: If given, rows inserted together are laid out by their ``END``, one segment
-            for each stretch of this many microseconds (G-25), so that rows that expire together
-            stand together. Without it the layout is by arrival.
+        by_expiry: Whether rows inserted together are laid out by their ``END``, in a few segments
+            one after another (G-25), so that rows that expire together stand together. For rows
+            that do not end in the order they come in. Otherwise the layout is by arrival.
     """
 
-    __slots__ = ("_floor", "_next_name", "_schema", "_segments", "_times", "_width")
+    __slots__ = ("_by_expiry", "_floor", "_next_name", "_schema", "_segments", "_times")
 
     def __init__(
         self,
         schema: dict[str, pl.DataType],
         times: tuple[str, ...],
         *,
-        expiry_width: int | None = None,
+        by_expiry: bool = False,
     ) -> None:
         assert all(time in schema for time in times), "time columns are columns"
-        assert expiry_width is None or END in times, "a layout by expiry needs an end"
+        assert not by_expiry or END in times, "a layout by expiry needs an end"
         self._schema = schema
         self._times = times
-        self._width = expiry_width
+        self._by_expiry = by_expiry
         self._segments: list[Segment] = []
         self._next_name = 0
         # Rows whose time is at most this are over, whether or not they have been removed yet.
@@ -89,7 +90,7 @@ class Table:
     @property
     def layout(self) -> str:
         """How segments are laid out: by arrival, or by arrival and expiry."""
-        return "arrival" if self._width is None else "arrival and expiry"
+        return "arrival and expiry" if self._by_expiry else "arrival"
 
     def rows(self) -> int:
         """How many rows are alive."""
@@ -108,35 +109,17 @@ class Table:
         frame = frame.select(list(self._schema))
         if frame.is_empty():
             return
-        if self._width is None:
-            self._append(frame)
-        else:
-            bucket = (pl.col(END) // self._width).alias("@bucket")
-            parts = frame.with_columns(bucket).partition_by("@bucket", maintain_order=True)
-            for part in parts:
-                self._append(part.drop("@bucket"))
+        self._segments += self._laid_out(frame)
         self._compact()
 
     def all(self) -> pl.DataFrame:
         """The rows that are alive, as one frame."""
         return self._concat([self._alive(segment) for segment in self._segments])
 
-    def scan(
-        self, column: str, *, low: Time | None = None, high: Time | None = None
-    ) -> Iterator[pl.DataFrame]:
-        """The rows with ``low <= column < high``, by segment; segments outside are skipped."""
-        for segment in self._segments:
-            if low is not None and segment.high[column] < low:
-                continue
-            if high is not None and segment.low[column] >= high:
-                continue
-            frame = self._alive(segment)
-            if low is not None and segment.low[column] < low:
-                frame = frame.filter(pl.col(column) >= low)
-            if high is not None and segment.high[column] >= high:
-                frame = frame.filter(pl.col(column) < high)
-            if not frame.is_empty():
-                yield frame
+    def alive(self, column: str, *, after: Time) -> pl.DataFrame:
+        """At least the rows that are alive with ``column > after``; other segments are skipped."""
+        found = [s for s in self._segments if s.high[column] > after]
+        return self._concat([self._alive(segment) for segment in found])
 
     def extract(self, column: str, before: Time) -> pl.DataFrame:
         """Remove and return the rows with ``column < before``."""
@@ -233,8 +216,13 @@ class Table:
         alive = self._alive(rest)
         return [] if alive.is_empty() else [self._segment(alive)]
 
-    def _append(self, frame: pl.DataFrame) -> None:
-        self._segments.append(self._segment(frame))
+    def _laid_out(self, frame: pl.DataFrame) -> list[Segment]:
+        """New segments of rows, of which there are some."""
+        if not self._by_expiry:
+            return [self._segment(frame)]
+        ordered = frame.sort(END)
+        size = max(_SMALL_ROWS, -(-frame.height // _STRETCHES))
+        return [self._segment(part) for part in ordered.iter_slices(size)]
 
     def _segment(self, frame: pl.DataFrame) -> Segment:
         self._next_name += 1
@@ -243,20 +231,13 @@ class Table:
         return Segment(self._next_name - 1, frame, low, high, left=frame.height)
 
     def _compact(self) -> None:
-        """Merge small neighbours; a layout by expiry keeps its stretches apart."""
+        """Merge small segments."""
         small = [s for s in self._segments if s.frame.height < _SMALL_ROWS]
         if len(small) < _MANY_SMALL:
             return
         rest = [s for s in self._segments if s.frame.height >= _SMALL_ROWS]
         merged = self._concat([self._alive(segment) for segment in small])
-        if merged.is_empty():
-            self._segments = rest
-        elif self._width is None:
-            self._segments = [*rest, self._segment(merged)]
-        else:
-            bucket = (pl.col(END) // self._width).alias("@bucket")
-            parts = merged.with_columns(bucket).partition_by("@bucket", maintain_order=True)
-            self._segments = [*rest, *(self._segment(part.drop("@bucket")) for part in parts)]
+        self._segments = rest if merged.is_empty() else [*rest, *self._laid_out(merged)]
 
     def _concat(self, frames: list[pl.DataFrame]) -> pl.DataFrame:
         if not frames:
