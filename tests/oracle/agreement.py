@@ -12,6 +12,7 @@ from local import run_locally
 from oracle.duckdb_oracle import Oracle
 from oracle.translate import APPROXIMATE
 from tidemill import connect
+from tidemill.algebra.bounds import endless_input
 from tidemill.algebra.snapshot import Element, Reference
 from tidemill.algebra.values import conform
 from tidemill.catalog.entries import RelationEntry, StreamEntry
@@ -23,8 +24,15 @@ if TYPE_CHECKING:
 
     from oracle.contents import Inputs, Row, Value
     from tidemill.model.schema import Schema
+    from tidemill.runtime.answers import Answer
 
-__all__ = ["assert_agree", "assert_engine_agrees"]
+__all__ = [
+    "assert_agree",
+    "assert_answers_agree",
+    "assert_engine_agrees",
+    "contents",
+    "registered",
+]
 
 _LAST = 14
 """After it nothing changes any more in the queries that are drawn."""
@@ -70,7 +78,7 @@ def assert_engine_agrees(
     query = session.sql(sql)
     assert isinstance(query, Query), "the text is a query"
     entries = session.catalog.objects.values()
-    content = _content(session, inputs)
+    content = contents(session, inputs)
     answer = run_locally(
         optimize(query.plan),
         *content,
@@ -78,7 +86,27 @@ def assert_engine_agrees(
         partitions=partitions,
         rows_per_step=rows_per_step,
     )
-    reference = Reference(*content)
+    assert_answers_agree(sql, query, answer, inputs, Reference(*content))
+
+
+def registered(definitions: str, texts: Iterable[str]) -> tuple[Session, dict[str, Query]]:
+    """A session with the queries, by text, but for those whose answer has no finite form."""
+    session = copy(_session(definitions))
+    queries: dict[str, Query] = {}
+    for sql in texts:
+        query = session.sql(sql)
+        assert isinstance(query, Query), "the text is a query"
+        if endless_input(query.plan) is None:
+            queries[sql] = query
+        else:
+            session.sql(f"DROP QUERY {query.name}")
+    return session, queries
+
+
+def assert_answers_agree(
+    sql: str, query: Query, answer: Answer, inputs: Inputs, reference: Reference
+) -> None:
+    """Fail unless an answer is the reference's at every instant."""
     close = any(f"{name}(" in sql.lower() for name in APPROXIMATE)
     for time in range(_LAST):
         ours = sorted(answer.snapshot(time).rows(), key=_sortable)
@@ -103,10 +131,10 @@ def _session(definitions: str) -> Session:
 
 
 def _reference(session: Session, inputs: Inputs) -> Reference:
-    return Reference(*_content(session, inputs))
+    return Reference(*contents(session, inputs))
 
 
-def _content(
+def contents(
     session: Session, inputs: Inputs
 ) -> tuple[dict[str, list[Element]], dict[str, list[Row]]]:
     """The elements of the streams and the rows of the relations, with values of their types."""

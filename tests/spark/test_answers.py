@@ -4,18 +4,28 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
+from random import Random
 from typing import TYPE_CHECKING
 
 import pytest
 
 import tidemill
+from oracle.agreement import assert_answers_agree, contents, registered
+from oracle.expressions import Choose
+from oracle.queries import FAMILIES, Queries
+from oracle.traps import INPUTS, TRAPS
+from oracle.world import DEFINITIONS
 from scenario import scenarios, snapshot
 from spark.on_spark import run_on_spark
+from tidemill.algebra.snapshot import Reference
 
 if TYPE_CHECKING:
     from scenario import Scenario
 
 pytestmark = pytest.mark.spark
+
+PER_FAMILY = 4
+"""How many generated queries of each of the 8 families run in one job, beside the traps."""
 
 FILES = sorted((Path(__file__).parents[1] / "scenarios").glob("*.scenario"))
 
@@ -45,3 +55,40 @@ def test_scenarios_give_the_answer(path: Path, partitions: int, tmp_path: Path) 
         for time in scenario.instants():
             actual = Counter(answer.snapshot(time).rows())
             assert actual == snapshot(expected, time), f"{scenario} at instant {time}"
+
+
+def generated(seed: int) -> list[str]:
+    """Queries of every family."""
+    random = Random(seed)  # noqa: S311 — the same queries every time
+    choose = Choose(random.randrange)
+    return [write(Queries(choose)) for write in FAMILIES.values() for _ in range(PER_FAMILY)]
+
+
+@pytest.mark.parametrize(
+    ("texts", "partitions", "stages"),
+    [
+        ([*TRAPS.values(), *generated(1)], 4, None),
+        (generated(2), 1, None),
+        (generated(3), 3, 1),  # fewer stages than the plans need
+        (generated(4)[:8], 2, 6),  # more stages than the plans need
+    ],
+    ids=["traps and generated", "one partition", "too few stages", "more stages than needed"],
+)
+def test_queries_in_one_job_agree_with_the_reference(
+    texts: list[str], partitions: int, stages: int | None, tmp_path: Path
+) -> None:
+    session, queries = registered(DEFINITIONS, texts)
+    content = contents(session, INPUTS)
+    job = run_on_spark(
+        tmp_path,
+        session.catalog,
+        *content,
+        partitions=partitions,
+        rows_per_batch=3,
+        stages=stages,
+    )
+    reference = Reference(*content)
+    for sql, query in queries.items():
+        answer = job.answer(query.name)
+        assert answer is not None
+        assert_answers_agree(sql, query, answer, INPUTS, reference)

@@ -227,7 +227,8 @@ class Stage:
         """Step the engines; what they give goes on, or out."""
         last = self.number == self.deployment.stages
         marks: dict[str, int] = {}
-        for name in self.deployment.later(self.number) & flows.keys():
+        written = {channel.name for e in self.engines for channel in e.fragment.writes}
+        for name in (self.deployment.later(self.number) & flows.keys()) - written:
             marks[name] = flows[name].watermark
             for batch in flows[name].batches:
                 yield Message.of_rows(self._onward(), Kind.ROWS, name, batch)
