@@ -148,7 +148,7 @@ def test_a_parquet_sink_holds_the_answer_and_nothing_of_an_earlier_run(tmp_path:
     )
     session.run()
     session.run()
-    written = pl.read_parquet(out / "*.parquet").sort("start")
+    written = pl.read_parquet(out / "**/*.parquet").sort("start")
     assert written.rows() == everything.results().rows()
 
 

@@ -133,6 +133,7 @@ def connect(  # noqa: PLR0913 — every setting has a name and a default
     stages: int | None = None,
     memory: str = "2g",
     optimize: bool = True,
+    max_delay: float | None = 60,
     unbounded_state: bool = False,
 ) -> Session:
     """A new session with an empty catalog.
@@ -148,6 +149,8 @@ def connect(  # noqa: PLR0913 — every setting has a name and a default
             checkpoint; ``None`` for as many as the first queries need.
         memory: How much memory Spark's driver gets, with a local master all there is.
         optimize: Whether plans are rewritten before they run; the answers are the same.
+        max_delay: For how long, in seconds of the streams' time, a result that does not change may
+            be held back from whoever computes with it; ``None`` for ever.
         unbounded_state: Accept queries whose state can grow without bound, such as a join of two
             streams for ever.
 
@@ -160,8 +163,11 @@ def connect(  # noqa: PLR0913 — every setting has a name and a default
         raise PlanError("there must be at least one partition", hint="write partitions=1")
     if stages is not None and stages < 1:
         raise PlanError("there must be at least one stage", hint="write stages=1")
+    if max_delay is not None and max_delay < 0:
+        raise PlanError("max_delay must not be negative", hint="write max_delay=60")
+    delay = None if max_delay is None else round(max_delay * 1_000_000)
     if engine == "local":
-        settings = Settings(partitions=partitions or 1, optimized=optimize)
+        settings = Settings(partitions=partitions or 1, optimized=optimize, max_delay=delay)
         return Session(
             partial(Job, settings=settings), optimized=optimize, unbounded_state=unbounded_state
         )
@@ -173,6 +179,7 @@ def connect(  # noqa: PLR0913 — every setting has a name and a default
         master=master,
         partitions=partitions,
         optimized=optimize,
+        max_delay=delay,
         checkpoint=None if checkpoint is None else str(checkpoint),
         stages=stages,
         memory=memory,

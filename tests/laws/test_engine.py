@@ -79,11 +79,17 @@ def relation_inputs(content: Inputs) -> dict[str, Flow]:
     return flows
 
 
-def answer(
-    plan: Plan, content: Inputs, arrival: Arrival, partitions: int, *, reload: bool
+def answer(  # noqa: PLR0913 — a law draws everything
+    plan: Plan,
+    content: Inputs,
+    arrival: Arrival,
+    partitions: int,
+    *,
+    max_delay: int | None,
+    reload: bool,
 ) -> list[Batch]:
     """Everything the engine emits for a plan; its state is saved and loaded between steps."""
-    graph = build_graph({"q": implement(plan)})
+    graph = build_graph({"q": implement(plan, max_delay=max_delay)})
     runner = LocalRunner(graph, partitions=partitions)
     wanted = {input_.name for input_ in graph.inputs}
     schemas = {source.name: source.schema for source in SOURCES}
@@ -131,15 +137,22 @@ def snapshot(batches: list[Batch], schema: Schema, time: int) -> Bag:
     plan=plans(),
     content=inputs(),
     partitions=st.integers(1, 4),
+    max_delay=st.sampled_from([None, 0, 1, 3]),
     reload=st.booleans(),
 )
-def test_the_engine_gives_the_answer_of_the_reference(
-    data: st.DataObject, plan: Plan, content: Inputs, partitions: int, *, reload: bool
+def test_the_engine_gives_the_answer_of_the_reference(  # noqa: PLR0913 — it draws everything
+    data: st.DataObject,
+    plan: Plan,
+    content: Inputs,
+    partitions: int,
+    max_delay: int | None,
+    *,
+    reload: bool,
 ) -> None:
     plan = share(plan)
     arrival = data.draw(arrivals(content))
     try:
-        out = answer(plan, content, arrival, partitions, reload=reload)
+        out = answer(plan, content, arrival, partitions, max_delay=max_delay, reload=reload)
     except PlanError as error:
         if "stay for ever" not in str(error):
             raise

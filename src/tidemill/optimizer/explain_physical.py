@@ -93,7 +93,17 @@ def _parameters(operator: object) -> str:
 
 
 _SCHEMAS = frozenset(
-    {"schema", "input_schema", "input", "inputs", "left", "right", "names", "right_names"}
+    {
+        "max_delay",
+        "schema",
+        "input_schema",
+        "input",
+        "inputs",
+        "left",
+        "right",
+        "names",
+        "right_names",
+    }
 )
 
 

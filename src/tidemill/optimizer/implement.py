@@ -45,6 +45,7 @@ from tidemill.optimizer.implement_joins import (
     implement_join,
     implement_semi_join,
 )
+from tidemill.optimizer.limit_delay import DEFAULT_DELAY, limit_delay
 from tidemill.optimizer.order import carries_ids
 from tidemill.optimizer.placement import (
     ANYWHERE,
@@ -91,12 +92,17 @@ class Implemented:
     patterns: Mapping[str, UpdatePattern]
 
 
-def implement(plan: Plan) -> PhysicalPlan:
-    """The physical plan of a logical one, with exchanges."""
-    return implement_annotated(plan).plan
+def implement(plan: Plan, *, max_delay: int | None = DEFAULT_DELAY) -> PhysicalPlan:
+    """The physical plan of a logical one, with exchanges.
+
+    Args:
+        plan: The logical plan.
+        max_delay: How far what does not change may lie behind the watermark; ``None`` for ever.
+    """
+    return implement_annotated(plan, max_delay=max_delay).plan
 
 
-def implement_annotated(plan: Plan) -> Implemented:
+def implement_annotated(plan: Plan, *, max_delay: int | None = DEFAULT_DELAY) -> Implemented:
     """The physical plan of a logical one, with what is known about its parts."""
     done: dict[int, Placed] = {}
     patterns: dict[str, UpdatePattern] = {}
@@ -109,12 +115,14 @@ def implement_annotated(plan: Plan) -> Implemented:
 
     top = visit(plan).plan
     patterns[top.fingerprint] = update_pattern(plan)
-    moved, names = push_exchanges(top)
     for part in walk_physical([top]):
-        # What an exchange hands on is what came in; its place may be a window's now.
+        # What an exchange hands on is what came in; a window may take its place.
         if isinstance(part, Exchange) and part.input.fingerprint in patterns:
             patterns[part.fingerprint] = patterns[part.input.fingerprint]
-    return Implemented(moved, {names[old]: p for old, p in patterns.items() if old in names})
+    moved, places = push_exchanges(top)
+    limited, names = limit_delay(moved, max_delay)
+    kept = {names[places[old]]: p for old, p in patterns.items() if places.get(old) in names}
+    return Implemented(limited, kept)
 
 
 def _implement(plan: Plan, visit: Callable[[Plan], Placed]) -> Placed:

@@ -15,6 +15,7 @@ from tidemill.engine.ingest import Gate, relation_flow
 from tidemill.lang.statements import ObjectKind
 from tidemill.model.time import END_OF_TIME, Time
 from tidemill.optimizer.implement import implement
+from tidemill.optimizer.limit_delay import DEFAULT_DELAY
 from tidemill.optimizer.rewrite import optimize
 from tidemill.runtime.answers import Answer
 from tidemill.runtime.local.runner import LocalRunner
@@ -36,10 +37,12 @@ class Settings:
     Attributes:
         partitions: How many partitions state is kept in.
         optimized: Whether plans are rewritten first; the answers are the same.
+        max_delay: How far what does not change may lie behind the watermark, in microseconds.
     """
 
     partitions: int = 1
     optimized: bool = True
+    max_delay: int | None = DEFAULT_DELAY
 
 
 @dataclass(slots=True)
@@ -69,8 +72,12 @@ class Job:
             RunError: A source or sink cannot be read or written.
         """
         queries = [e for e in self.catalog.entries(ObjectKind.QUERY) if isinstance(e, QueryEntry)]
+        settings = self.settings
         plans = {
-            query.name: implement(optimize(query.plan) if self.settings.optimized else query.plan)
+            query.name: implement(
+                optimize(query.plan) if settings.optimized else query.plan,
+                max_delay=settings.max_delay,
+            )
             for query in queries
         }
         runner = LocalRunner(build_graph(plans), partitions=self.settings.partitions)

@@ -163,8 +163,11 @@ class SparkJob:
 
     def _start(self, *, every: float | None) -> None:
         queries = [e for e in self._catalog.entries(ObjectKind.QUERY) if isinstance(e, QueryEntry)]
-        optimized = self._settings.optimized
-        plans = {q.name: implement(optimize(q.plan) if optimized else q.plan) for q in queries}
+        optimized, max_delay = self._settings.optimized, self._settings.max_delay
+        plans = {
+            q.name: implement(optimize(q.plan) if optimized else q.plan, max_delay=max_delay)
+            for q in queries
+        }
         graph = build_graph(plans)
         sinks = file_sinks(queries, others=())
         cluster, checkpoint = self._places(graph)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tidemill.optimizer.limit_delay import DEFAULT_DELAY
+
 __all__ = ["SparkSettings"]
 
 
@@ -15,6 +17,7 @@ class SparkSettings:
         master: Where, as Spark writes it; ``None`` takes what ``spark-submit`` says.
         partitions: How many partitions state is kept in; ``None`` for one a task.
         optimized: Whether plans are rewritten first; the answers are the same.
+        max_delay: How far what does not change may lie behind the watermark, in microseconds.
         checkpoint: Where state is kept for a later run; ``None`` forgets it after the session.
         stages: How many stateful stages there are; ``None`` for as many as the first plan needs.
         trigger: How often a batch begins while running continuously, in seconds; 0 for as soon
@@ -26,6 +29,7 @@ class SparkSettings:
     master: str | None = "local[*]"
     partitions: int | None = None
     optimized: bool = True
+    max_delay: int | None = DEFAULT_DELAY
     checkpoint: str | None = None
     stages: int | None = None
     trigger: float = 0

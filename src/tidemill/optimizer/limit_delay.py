@@ -1,0 +1,52 @@
+"""Liveness: no operator holds back for long what does not change.
+
+The answer to an unchanged question is a segment that is still open, and an operator emits a segment
+when it has ended. Whoever waits for that, such as a join, would wait and remember for ever. With a
+limit on the delay, a segment that has been open for longer is emitted up to the watermark, and goes
+on from there. Snapshots are the same; only the cuts between elements are not.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from tidemill.physical import interval
+from tidemill.physical.plan import Apply, Exchange, Input, PhysicalPlan, walk_physical
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["DEFAULT_DELAY", "limit_delay"]
+
+DEFAULT_DELAY = 60_000_000
+"""A minute, in microseconds."""
+
+
+def limit_delay(
+    plan: PhysicalPlan, max_delay: int | None
+) -> tuple[PhysicalPlan, Mapping[str, str]]:
+    """The plan with operators that hold nothing back for longer.
+
+    Returns:
+        The plan, and for each part of the given one the part that stands in its place, by
+        fingerprint.
+    """
+    limited: dict[str, PhysicalPlan] = {}
+    for part in walk_physical([plan]):
+        limited[part.fingerprint] = _limited(part, limited, max_delay)
+    return limited[plan.fingerprint], {old: new.fingerprint for old, new in limited.items()}
+
+
+def _limited(
+    part: PhysicalPlan, limited: Mapping[str, PhysicalPlan], max_delay: int | None
+) -> PhysicalPlan:
+    match part:
+        case Input():
+            return part
+        case Exchange(below, keys, schema):
+            return Exchange(limited[below.fingerprint], keys, schema)
+        case Apply(operator, below):
+            if isinstance(operator, interval.Aggregate | interval.Counting | interval.RowWindow):
+                operator = replace(operator, max_delay=max_delay)
+            return Apply(operator, tuple(limited[b.fingerprint] for b in below))
