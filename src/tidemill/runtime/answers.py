@@ -12,6 +12,7 @@ import polars as pl
 
 from tidemill.model.batch import END, START, empty_batch, interval_columns
 from tidemill.model.time import END_OF_TIME
+from tidemill.physical.kernels.sweep import GROUP, TIME, encode, repeat
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from tidemill.model.schema import Schema
 
 __all__ = ["Answer"]
+
+_NET, _SIGN = "@net", "@sign"
 
 
 class Answer:
@@ -39,9 +42,32 @@ class Answer:
         self.add(frame.rename({start: START, end: END}) for frame in frames)
 
     def elements(self) -> Batch:
-        """The elements in the order of their starts, then ends, then values."""
+        """The elements in the order of their starts, then ends, then values.
+
+        They are a function of the snapshots alone: what ends where an equal row begins goes on, and
+        of equal rows the one that came first goes first.
+        """
+        net = self._net()
+        ending = net.filter(pl.col(_NET) < 0).with_columns(pl.col(_NET) * -1)
+        starts = repeat(net.filter(pl.col(_NET) > 0).sort(GROUP, TIME), _NET)
+        ends = repeat(ending.sort(GROUP, TIME), _NET)
+        # A row begins as often as it ends, so that the lines of both belong together.
+        whole = starts.rename({TIME: START}).hstack([ends[TIME].alias(END)]).drop(GROUP)
+        ordered = whole.select(interval_columns(self._schema))
+        return ordered.sort(START, END, *self._schema.names, nulls_last=False)
+
+    def _net(self) -> pl.DataFrame:
+        """Where each row becomes more (positive) or less (negative): the columns, and the time."""
         whole = pl.concat([empty_batch(self._schema), *self._batches])
-        return whole.sort(START, END, *self._schema.names, nulls_last=False)
+        names, (rows,) = encode(self._schema.names, [whole])
+        both = pl.concat(
+            [
+                rows.select(GROUP, pl.col(START).alias(TIME), pl.lit(1, pl.Int64).alias(_NET)),
+                rows.select(GROUP, pl.col(END).alias(TIME), pl.lit(-1, pl.Int64).alias(_NET)),
+            ]
+        )
+        net = both.group_by(GROUP, TIME).agg(pl.col(_NET).sum()).filter(pl.col(_NET) != 0)
+        return net.hstack(names.select(pl.all().gather(net[GROUP])))
 
     def results(self) -> pl.DataFrame:
         """The interval form: the columns of the query, ``start`` and ``end`` in microseconds."""
@@ -55,24 +81,18 @@ class Answer:
         never end never disappear. In the order of time; at one time rows disappear first.
         """
         time, sign = self._time_names("time", "sign")
-        elements = self.elements()
-        names = list(self._schema.names)
-        appear = elements.select(*names, pl.col(START).alias(time), pl.lit(1).alias(sign))
-        ending = elements.filter(pl.col(END) < END_OF_TIME)
-        vanish = ending.select(*names, pl.col(END).alias(time), pl.lit(-1).alias(sign))
-        both = pl.concat([appear, vanish])
-        net = both.group_by(*names, time, maintain_order=True).agg(pl.col(sign).sum())
-        repeated = net.filter(pl.col(sign) != 0).select(
-            pl.col(*names, time).repeat_by(pl.col(sign).abs()),
-            pl.col(sign).sign().repeat_by(pl.col(sign).abs()),
+        net = self._net().filter(pl.col(TIME) < END_OF_TIME)
+        signed = net.with_columns(
+            pl.col(_NET).sign().cast(pl.Int32).alias(_SIGN), pl.col(_NET).abs()
         )
-        columns = [*names, time, sign]
-        return repeated.explode(columns).sort(time, sign, *names, nulls_last=False)
+        rows = repeat(signed, _NET).select(*self._schema.names, TIME, _SIGN)
+        ordered = rows.sort(TIME, _SIGN, *self._schema.names, nulls_last=False)
+        return ordered.rename({TIME: time, _SIGN: sign})
 
     def snapshot(self, time: int) -> pl.DataFrame:
         """The rows that are valid at an instant."""
-        elements = self.elements()
-        valid = elements.filter((pl.col(START) <= time) & (pl.col(END) > time))
+        at = (pl.col(START) <= time) & (pl.col(END) > time)
+        valid = pl.concat([empty_batch(self._schema), *(b.filter(at) for b in self._batches)])
         return valid.select(self._schema.names).sort(self._schema.names, nulls_last=False)
 
     def _time_names(self, *names: str) -> list[str]:
