@@ -208,6 +208,22 @@ class Runs(Protocol):
         """Process everything the sources hold, to the end of the streams."""
         ...
 
+    def start(self) -> None:
+        """Process what comes, until it is stopped."""
+        ...
+
+    def await_idle(self) -> None:
+        """Wait until everything there is now has been processed."""
+        ...
+
+    def change(self, catalog: Catalog) -> None:
+        """Go on with another catalog."""
+        ...
+
+    def close(self) -> None:
+        """Stop, if it runs, and let go of everything but the answers."""
+        ...
+
 
 class Session:
     """A catalog, the statements that change it, and the answers of its queries."""
@@ -225,6 +241,7 @@ class Session:
         self._catalog = Catalog()
         self._memory: dict[str, pl.DataFrame] = {}
         self._job: Runs | None = None
+        self._is_running = False
 
     def __enter__(self) -> Self:
         return self
@@ -235,7 +252,7 @@ class Session:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        return None
+        self.stop()
 
     @property
     def catalog(self) -> Catalog:
@@ -256,9 +273,44 @@ class Session:
             PlanError: A window stands over rows that stay for ever, so that its content grows
                 without end.
         """
+        self._refuse_while_running()
         job = self._new_job(self._catalog, dict(self._memory))
         job.run()
         self._job = job
+
+    def start(self) -> None:
+        """Process what comes, for all queries, until the session is stopped.
+
+        Queries can be created and dropped meanwhile; those that stay keep their state. A session
+        with a checkpoint goes on where the last one was stopped.
+
+        Raises:
+            RunError: It is running already, the engine cannot, or a source cannot be read.
+        """
+        self._refuse_while_running()
+        self._job = self._new_job(self._catalog, dict(self._memory))
+        self._job.start()
+        self._is_running = True
+
+    def await_idle(self) -> None:
+        """Wait until everything the sources hold now has been processed.
+
+        Raises:
+            RunError: The session is not running, or a source or sink cannot be read or written.
+        """
+        if self._job is None or not self._is_running:
+            raise RunError("the session is not running", hint="call session.start()")
+        self._job.await_idle()
+
+    def stop(self) -> None:
+        """Stop at the end of a batch; answers can still be read."""
+        if self._job is not None and self._is_running:
+            self._is_running = False
+            self._job.close()
+
+    def _refuse_while_running(self) -> None:
+        if self._is_running:
+            raise RunError("the session is running", hint="call session.stop() first")
 
     def refused(self) -> pl.DataFrame:
         """How many rows of each stream the last run did not take, and why.
@@ -331,6 +383,12 @@ class Session:
                 raise deep.located(text, statement=_which(number, len(script))) from None
         return result
 
+    def _go_on_with(self, catalog: Catalog) -> None:
+        """Take another set of queries, now if the session is running."""
+        if self._job is not None and self._is_running:
+            self._job.change(catalog)
+        self._catalog = catalog
+
     def _execute(self, statement: Statement, span: Span) -> Result:
         match statement:
             case CreateStream() | CreateRelation() | CreateDerivedStream() | CreateFunction():
@@ -341,11 +399,11 @@ class Session:
                 entry = define(statement, self._catalog, allow_unbounded=self._unbounded_state)
                 assert isinstance(entry, QueryEntry), "these define queries"
                 named = statement.name.span if isinstance(statement, CreateQuery) else None
-                self._catalog = self._catalog.added(entry, span=named)
+                self._go_on_with(self._catalog.added(entry, span=named))
                 return Query(entry.name, entry.plan, self)
             case Drop(kind, name, if_exists):
                 if not (if_exists and self._catalog.is_free(name.text, kind)):
-                    self._catalog = self._catalog.dropped(name, kind)
+                    self._go_on_with(self._catalog.dropped(name, kind))
                 return None
             case Show(kind):
                 return _frame(show(self._catalog, kind))

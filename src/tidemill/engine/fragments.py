@@ -110,7 +110,7 @@ def build_graph(queries: Mapping[str, PhysicalPlan]) -> Graph:
 
 def rows_name(part: PhysicalPlan) -> str:
     """What a reader of the part calls its rows: an input by its name, others by fingerprint."""
-    return part.name if isinstance(part, Input) else part.fingerprint
+    return part.rows if isinstance(part, Input) else part.fingerprint
 
 
 def _stages(parts: list[PhysicalPlan]) -> dict[str, int]:

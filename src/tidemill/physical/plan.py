@@ -12,25 +12,44 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias, assert_never
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Container, Iterable, Iterator
 
     from tidemill.algebra.expr import Expr
     from tidemill.model.schema import Schema
     from tidemill.physical.operator import Operator
 
-__all__ = ["Apply", "Exchange", "Input", "PhysicalPlan", "inputs", "walk_physical"]
+__all__ = [
+    "Apply",
+    "Exchange",
+    "Input",
+    "PhysicalPlan",
+    "begun_in",
+    "inputs",
+    "walk_physical",
+]
 
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """What comes from outside: the elements of a stream or the rows of a relation."""
+    """What comes from outside: the elements of a stream or the rows of a relation.
+
+    A relation comes in once. Queries that begin later need it again, and what is computed from it
+    for them is not what is there already: their inputs are of another ``epoch``.
+    """
 
     name: str
     schema: Schema = field(compare=False)
+    epoch: int = 0
     fingerprint: str = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        _set_fingerprint(self, f"input {self.name} {self.schema!r}")
+        epoch = f" epoch {self.epoch}" if self.epoch else ""
+        _set_fingerprint(self, f"input {self.name} {self.schema!r}{epoch}")
+
+    @property
+    def rows(self) -> str:
+        """What a reader calls its rows."""
+        return f"{self.name}#{self.epoch}" if self.epoch else self.name
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +96,24 @@ def inputs(plan: PhysicalPlan) -> tuple[PhysicalPlan, ...]:
             return parts
         case _:
             assert_never(plan)
+
+
+def begun_in(plan: PhysicalPlan, epoch: int, relations: Container[str]) -> PhysicalPlan:
+    """The plan of a query that begins in an epoch, in which it gets the relations anew."""
+    stamped: dict[str, PhysicalPlan] = {}
+    for part in walk_physical([plan]):
+        new: PhysicalPlan = part
+        match part:
+            case Input(name, schema) if name in relations:
+                new = Input(name, schema, epoch)
+            case Exchange(below, keys, schema):
+                new = Exchange(stamped[below.fingerprint], keys, schema)
+            case Apply(operator, below):
+                new = Apply(operator, tuple(stamped[b.fingerprint] for b in below))
+            case _:
+                pass
+        stamped[part.fingerprint] = new
+    return stamped[plan.fingerprint]
 
 
 def walk_physical(roots: Iterable[PhysicalPlan]) -> Iterator[PhysicalPlan]:

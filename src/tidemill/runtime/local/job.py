@@ -12,6 +12,7 @@ from tidemill.catalog.entries import QueryEntry, RelationEntry, StreamEntry
 from tidemill.engine.engine import Flow, Metrics
 from tidemill.engine.fragments import build_graph
 from tidemill.engine.ingest import Gate, relation_flow
+from tidemill.errors import RunError
 from tidemill.lang.statements import ObjectKind
 from tidemill.model.time import END_OF_TIME, Time
 from tidemill.optimizer.implement import implement
@@ -95,6 +96,27 @@ class Job:
     def answer(self, query: str) -> Answer | None:
         """What a query has given, if it was there."""
         return self.answers.get(query)
+
+    def start(self) -> None:
+        """Refused: here everything is bounded.
+
+        Raises:
+            RunError: Always.
+        """
+        raise RunError(
+            "the local engine only runs to the end of its sources",
+            hint='call session.run(), or connect(engine="spark")',
+        )
+
+    def await_idle(self) -> None:
+        """Nothing runs."""
+
+    def change(self, catalog: Catalog) -> None:
+        """Nothing runs; the next run takes the catalog of its time."""
+        self.catalog = catalog
+
+    def close(self) -> None:
+        """Nothing runs."""
 
     def _open_sinks(self, queries: list[QueryEntry]) -> dict[str, FileSink]:
         """The sinks of the queries, empty; each query has an answer to add to."""

@@ -12,14 +12,14 @@ from __future__ import annotations
 import json
 import shutil
 import tempfile
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tidemill.errors import RunError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Mapping
 
     import polars as pl
 
@@ -38,11 +38,13 @@ class Facts:
         pids: The partitions, by the numbers Spark knows them by.
         stages: How many stateful stages there are.
         ended: Whether the streams have been run to their end.
+        epochs: When each query began: 0 for those of the first start, then 1, 2, …
     """
 
     pids: tuple[int, ...]
     stages: int
     ended: bool = False
+    epochs: Mapping[str, int] = field(default_factory=dict)
 
 
 class Checkpoint:
@@ -93,6 +95,17 @@ class Checkpoint:
             unfinished.rename(path)
         return path.read_bytes()
 
+    def admit(self, queries: Iterable[str]) -> Mapping[str, int]:
+        """When each of the queries that are to run began; those that are not known begin now."""
+        known = self.facts.epochs
+        now = max(known.values()) + 1 if known else 0
+        epochs = {query: known.get(query, now) for query in queries}
+        # A query that was dropped is forgotten, but not its epoch, as long as there is another.
+        latest = {"": max((0, *known.values(), *epochs.values()))}
+        self.facts = replace(self.facts, epochs=latest | epochs)
+        _write(self.directory, self.facts)
+        return epochs
+
     def end(self) -> None:
         """Note that the streams have been run to their end."""
         self.facts = replace(self.facts, ended=True)
@@ -130,7 +143,7 @@ def _read(directory: Path, settings: SparkSettings) -> Facts:
     try:
         found = json.loads((directory / "tidemill.json").read_text(encoding="utf-8"))
         version, pids = found["format"], tuple(found["pids"])
-        facts = Facts(pids, found["stages"], found["ended"])
+        facts = Facts(pids, found["stages"], found["ended"], found["epochs"])
     except (ValueError, KeyError, TypeError) as error:
         raise RunError(
             f'the checkpoint "{directory}" is damaged: {error}', hint="choose a new directory"
@@ -155,6 +168,7 @@ def _write(directory: Path, facts: Facts) -> None:
         "pids": list(facts.pids),
         "stages": facts.stages,
         "ended": facts.ended,
+        "epochs": dict(facts.epochs),
     }
     unfinished.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
     unfinished.rename(directory / "tidemill.json")

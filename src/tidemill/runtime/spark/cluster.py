@@ -7,6 +7,7 @@ as it is, with the settings that can still be made.
 from __future__ import annotations
 
 import os
+import re
 import sys
 import tempfile
 from contextlib import contextmanager
@@ -56,7 +57,8 @@ def open_cluster(master: str | None, memory: str) -> Cluster:
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName("tidemill")
     if master is not None:
-        builder = builder.master(master)
+        # A local master gives up at the first failure of a task unless it is told to try again.
+        builder = builder.master(re.sub(r"^local\[([*\d]+)\]$", r"local[\1,4]", master))
     settings = {
         **_SETTINGS,
         "spark.driver.memory": memory,

@@ -23,6 +23,7 @@ from tidemill.errors import RunError
 from tidemill.lang.statements import ObjectKind
 from tidemill.optimizer.implement import implement
 from tidemill.optimizer.rewrite import optimize
+from tidemill.physical.plan import begun_in
 from tidemill.runtime.answers import Answer
 from tidemill.runtime.files import READERS
 from tidemill.runtime.local.sources import read_source
@@ -168,9 +169,13 @@ class SparkJob:
             q.name: implement(optimize(q.plan) if optimized else q.plan, max_delay=max_delay)
             for q in queries
         }
-        graph = build_graph(plans)
         sinks = file_sinks(queries, others=())
-        cluster, checkpoint = self._places(graph)
+        cluster, checkpoint = self._places(build_graph(plans))
+        epochs = checkpoint.admit(plans)
+        relations = {e.name for e in self._catalog.entries(ObjectKind.RELATION)}
+        graph = build_graph(
+            {name: begun_in(plan, epochs[name], relations) for name, plan in plans.items()}
+        )
         for name in sinks.keys() - self._sinks.keys():
             sinks[name].prepare(anew=not checkpoint.is_resumed)
         self._sinks = sinks
@@ -201,20 +206,23 @@ class SparkJob:
     def _deployment(self, graph: Graph, checkpoint: Checkpoint) -> Deployment:
         streams: dict[str, StreamEntry] = {}
         relations: dict[str, tuple[RelationEntry, bytes]] = {}
-        for name in sorted(input_.name for input_ in graph.inputs):
-            entry = self._catalog.find(name)
+        for input_ in sorted(graph.inputs, key=lambda input_: input_.rows):
+            entry = self._catalog.find(input_.name)
             if isinstance(entry, RelationEntry):
-                relations[name] = entry, checkpoint.relation(name, self._reading(name, entry))
+                rows = checkpoint.relation(input_.rows, self._reading(entry))
+                relations[input_.rows] = entry, rows
             else:
                 assert isinstance(entry, StreamEntry), "plans read streams and relations"
-                streams[name] = entry
-                self.gates.setdefault(name, Gate(entry))
+                streams[input_.name] = entry
+                self.gates.setdefault(input_.name, Gate(entry))
         facts = checkpoint.facts
         version = hashlib.sha256(repr(graph).encode()).hexdigest()[:16]
         return Deployment(graph, streams, relations, facts.pids, facts.stages, version)
 
-    def _reading(self, name: str, entry: RelationEntry) -> Callable[[], pl.DataFrame]:
-        return lambda: pl.concat(list(read_source(name, entry.source, entry.schema, self._memory)))
+    def _reading(self, entry: RelationEntry) -> Callable[[], pl.DataFrame]:
+        return lambda: pl.concat(
+            list(read_source(entry.name, entry.source, entry.schema, self._memory))
+        )
 
     # Running
 

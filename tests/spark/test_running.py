@@ -1,0 +1,175 @@
+"""Continuous runs on Spark: what comes later, queries that come and go, and taking up again."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import tempfile
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import tidemill
+from spark.on_spark import MASTER
+
+pytestmark = pytest.mark.spark
+
+STREAM = "(k BIGINT, v BIGINT, t BIGINT)"
+TOTAL = "SELECT k, SUM(v) AS total, COUNT(*) AS n FROM s [RANGE 30] GROUP BY k"
+PAIRS = "SELECT a.v AS x, b.v AS y FROM s a [RANGE 5] JOIN s b [RANGE 5] ON a.k = b.k"
+NAMED = "SELECT name, v FROM s [RANGE 4], r WHERE id = k"
+
+
+def rows(first: int, past: int) -> pl.DataFrame:
+    times = list(range(first, past))
+    return pl.DataFrame({"k": [t % 3 for t in times], "v": [t * 7 % 10 for t in times], "t": times})
+
+
+def write(directory: Path, first: int, past: int) -> None:
+    path = directory / f"{first:06d}.parquet"
+    rows(first, past).write_parquet(directory / ".unfinished")
+    (directory / ".unfinished").rename(path)
+    os.utime(path, (1_000_000 + first, 1_000_000 + first))
+
+
+def define(session: tidemill.Session, directory: Path) -> None:
+    session.put("r", pl.DataFrame({"id": [0, 1], "name": ["zero", "one"]}))
+    session.sql(
+        f"CREATE STREAM s {STREAM} SOURCE parquet('{directory}') ORDERED BY t;"
+        "CREATE RELATION r (id BIGINT, name VARCHAR) SOURCE memory('r')"
+    )
+
+
+def query(session: tidemill.Session, text: str) -> tidemill.Query:
+    registered = session.sql(text)
+    assert isinstance(registered, tidemill.Query)
+    return registered
+
+
+def expected(directory: Path, text: str) -> pl.DataFrame:
+    with tidemill.connect() as session:
+        define(session, directory)
+        found = query(session, text)
+        session.run()
+        return found.results()
+
+
+def on_spark(checkpoint: Path | None = None, partitions: int = 2) -> tidemill.Session:
+    return tidemill.connect(
+        engine="spark", master=MASTER, checkpoint=checkpoint, partitions=partitions
+    )
+
+
+def python_workers() -> list[int]:
+    """The processes that Spark runs Python in, below this one."""
+    found = []
+    for status in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            command = status.read_bytes()
+        except OSError:
+            continue  # it has just ended
+        if b"pyspark.daemon" in command and _is_below(int(status.parent.name), os.getpid()):
+            found.append(int(status.parent.name))
+    return found
+
+
+def _is_below(pid: int, root: int) -> bool:
+    while pid > 1:
+        if pid == root:
+            return True
+        try:
+            fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2]
+        except OSError:
+            return False
+        pid = int(fields.split()[1])
+    return False
+
+
+def test_answers_go_on_as_rows_come(tmp_path: Path) -> None:
+    source = tmp_path / "in"
+    source.mkdir()
+    write(source, 0, 20)
+    with on_spark() as session:
+        define(session, source)
+        total = query(session, TOTAL)
+        session.start()
+        session.await_idle()
+        before = total.results().height
+        write(source, 20, 40)
+        session.await_idle()
+        session.stop()
+        # What is certain by now is what the whole input gives up to its last instant.
+        whole = expected(source, TOTAL)
+        assert 0 < before < total.results().height
+        for time in range(39):
+            known = total.snapshot(time).rows()
+            wanted = whole.filter((pl.col("start") <= time) & (pl.col("end") > time))
+            assert set(known) <= set(wanted.drop("start", "end").rows())
+
+
+def test_a_query_that_comes_later_leaves_the_others_alone(tmp_path: Path) -> None:
+    source = tmp_path / "in"
+    source.mkdir()
+    write(source, 0, 20)
+    with on_spark(tmp_path / "state") as session:
+        define(session, source)
+        session.sql(f"CREATE QUERY total INTO parquet('{tmp_path / 'total'}') AS {TOTAL}")
+        session.start()
+        session.await_idle()
+        named = query(session, NAMED)  # it begins with what comes now
+        again = query(session, NAMED.replace("RANGE 4", "RANGE 3"))
+        pairs = query(session, PAIRS)
+        session.await_idle()
+        write(source, 20, 40)
+        session.await_idle()
+        session.sql(f"DROP QUERY {pairs.name}")
+        third = query(
+            session, "SELECT r.name, COUNT(*) AS n FROM s [RANGE 2], r WHERE id = k GROUP BY name"
+        )
+        write(source, 40, 60)
+        session.await_idle()
+    with on_spark(tmp_path / "state") as session:
+        define(session, source)
+        total = query(
+            session, f"CREATE QUERY total INTO parquet('{tmp_path / 'total'}') AS {TOTAL}"
+        )
+        session.run()
+        assert total.results().equals(expected(source, TOTAL))
+    late = expected(source, NAMED).filter(pl.col("start") >= 25)
+    found = named.results().filter(pl.col("start") >= 25)
+    assert found.height > 0
+    assert set(found.rows()) <= set(late.rows())
+    assert again.results().filter(pl.col("start") >= 25).height > 0
+    assert third.results().filter(pl.col("start") >= 45).height > 0
+
+
+def test_a_lost_cache_and_killed_workers_change_nothing(tmp_path: Path) -> None:
+    source, state = tmp_path / "in", tmp_path / "state"
+    source.mkdir()
+    texts = {"total": TOTAL, "pairs": PAIRS, "named": NAMED}
+    with on_spark(state, partitions=4) as session:
+        define(session, source)
+        for name, text in texts.items():
+            session.sql(f"CREATE QUERY {name} INTO parquet('{tmp_path / name}') AS {text}")
+        write(source, 0, 10)
+        session.start()
+        session.await_idle()
+        for number in range(1, 5):
+            if number % 2:
+                for cache in Path(tempfile.gettempdir()).glob("tidemill-cache-*"):
+                    shutil.rmtree(cache, ignore_errors=True)
+            for worker in python_workers():
+                os.kill(worker, signal.SIGKILL)
+            write(source, number * 10, number * 10 + 10)
+            session.await_idle()
+    with on_spark(state, partitions=4) as session:
+        define(session, source)
+        found = {
+            name: query(session, f"CREATE QUERY {name} INTO parquet('{tmp_path / name}') AS {text}")
+            for name, text in texts.items()
+        }
+        session.run()
+        for name, text in texts.items():
+            assert found[name].results().equals(expected(source, text)), name
