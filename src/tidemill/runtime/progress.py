@@ -1,0 +1,51 @@
+"""Progress: how far a job has come, in numbers for people."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["Progress", "QueryProgress", "StreamProgress"]
+
+
+@dataclass(frozen=True, slots=True)
+class StreamProgress:
+    """How far a stream has come.
+
+    Attributes:
+        name: The stream.
+        rows: How many rows have come in.
+        refused: How many of them were late or had no valid time.
+        watermark: Up to when it is complete, in microseconds; ``None`` before the first row.
+    """
+
+    name: str
+    rows: int
+    refused: int
+    watermark: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class QueryProgress:
+    """What a query has given so far: elements of its answer."""
+
+    name: str
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a job has come.
+
+    Attributes:
+        batches: How many batches have been delivered.
+        streams: The streams that are read.
+        queries: The queries that run.
+        state_rows: How many rows are remembered.
+        state_bytes: How many bytes they take.
+    """
+
+    batches: int
+    streams: tuple[StreamProgress, ...]
+    queries: tuple[QueryProgress, ...]
+    state_rows: int
+    state_bytes: int
