@@ -69,6 +69,7 @@ if TYPE_CHECKING:
     from tidemill.errors import Span
     from tidemill.model.schema import Schema
     from tidemill.runtime.answers import Answer
+    from tidemill.runtime.progress import Progress
 
 __all__ = ["Query", "Session", "connect"]
 
@@ -208,6 +209,10 @@ class Runs(Protocol):
         """Process everything the sources hold, to the end of the streams."""
         ...
 
+    def progress(self) -> Progress:
+        """How far it has come."""
+        ...
+
     def start(self) -> None:
         """Process what comes, until it is stopped."""
         ...
@@ -241,6 +246,7 @@ class Session:
         self._catalog = Catalog()
         self._memory: dict[str, pl.DataFrame] = {}
         self._job: Runs | None = None
+        self._active: Runs | None = None
         self._is_running = False
 
     def __enter__(self) -> Self:
@@ -275,6 +281,7 @@ class Session:
         """
         self._refuse_while_running()
         job = self._new_job(self._catalog, dict(self._memory))
+        self._active = job
         job.run()
         self._job = job
 
@@ -288,7 +295,7 @@ class Session:
             RunError: It is running already, the engine cannot, or a source cannot be read.
         """
         self._refuse_while_running()
-        self._job = self._new_job(self._catalog, dict(self._memory))
+        self._active = self._job = self._new_job(self._catalog, dict(self._memory))
         self._job.start()
         self._is_running = True
 
@@ -302,11 +309,21 @@ class Session:
             raise RunError("the session is not running", hint="call session.start()")
         self._job.await_idle()
 
+    def progress(self) -> Progress:
+        """How far what is running, or was run last, has come.
+
+        Raises:
+            RunError: Nothing has been run.
+        """
+        if self._active is None:
+            raise RunError("nothing has been run yet", hint="call session.run()")
+        return self._active.progress()
+
     def stop(self) -> None:
         """Stop at the end of a batch; answers can still be read."""
-        if self._job is not None and self._is_running:
-            self._is_running = False
-            self._job.close()
+        self._is_running = False
+        if self._active is not None:
+            self._active.close()
 
     def _refuse_while_running(self) -> None:
         if self._is_running:

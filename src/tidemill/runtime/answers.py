@@ -36,6 +36,10 @@ class Answer:
         """Take new elements."""
         self._batches += [batch.select(interval_columns(self._schema)) for batch in batches]
 
+    def rows(self) -> int:
+        """How many elements have been taken, as they were cut."""
+        return sum(batch.height for batch in self._batches)
+
     def read(self, frames: Iterable[pl.DataFrame]) -> None:
         """Take elements as ``results`` gives them."""
         start, end = self._time_names("start", "end")

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-__all__ = ["Progress", "QueryProgress", "StreamProgress"]
+if TYPE_CHECKING:
+    from tidemill.engine.ingest import Gate
+
+__all__ = ["Progress", "QueryProgress", "StreamProgress", "stream_progress"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,3 +53,9 @@ class Progress:
     queries: tuple[QueryProgress, ...]
     state_rows: int
     state_bytes: int
+
+
+def stream_progress(gate: Gate, watermark: int) -> StreamProgress:
+    """How far a stream has come, of which the gate has counted the rows."""
+    refused = sum(gate.refused.counts.values())
+    return StreamProgress(gate.stream.name, gate.rows, refused, watermark if gate.rows else None)

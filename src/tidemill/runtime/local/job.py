@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from itertools import chain
+from time import perf_counter
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -21,6 +22,7 @@ from tidemill.optimizer.rewrite import optimize
 from tidemill.runtime.answers import Answer
 from tidemill.runtime.local.runner import LocalRunner
 from tidemill.runtime.local.sources import read_source
+from tidemill.runtime.progress import Progress, QueryProgress, stream_progress
 from tidemill.runtime.sinks import FileSink, file_sinks
 
 if TYPE_CHECKING:
@@ -29,6 +31,9 @@ if TYPE_CHECKING:
     from tidemill.catalog.catalog import Catalog
 
 __all__ = ["Job", "Settings"]
+
+_MEASURE_EVERY = 0.25
+"""How often, in seconds, it is found out how much is remembered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +70,8 @@ class Job:
     answers: dict[str, Answer] = field(default_factory=dict)
     gates: dict[str, Gate] = field(default_factory=dict)
     metrics: dict[str, Metrics] = field(default_factory=dict)
+    _batches: int = 0
+    _state: tuple[int, int] = (0, 0)
 
     def run(self) -> None:
         """Process everything the sources hold.
@@ -86,12 +93,26 @@ class Job:
         # A source that cannot be read at all is found before a sink is emptied.
         first = next(arriving)
         sinks = self._open_sinks(queries)
+        measured = perf_counter()
         for number, flows in enumerate(chain([first], arriving)):
             for name, batches in runner.step(flows).items():
                 self.answers[name].add(batches)
                 if name in sinks and batches:
                     sinks[name].write(number, 0, batches)
+            self._batches = number + 1
+            if perf_counter() - measured > _MEASURE_EVERY:
+                self._measure(runner)
+                measured = perf_counter()
         self._measure(runner)
+
+    def progress(self) -> Progress:
+        """How far the run has come."""
+        return Progress(
+            self._batches,
+            tuple(stream_progress(gate, gate.watermark) for gate in list(self.gates.values())),
+            tuple(QueryProgress(n, answer.rows()) for n, answer in list(self.answers.items())),
+            *self._state,
+        )
 
     def answer(self, query: str) -> Answer | None:
         """What a query has given, if it was there."""
@@ -158,6 +179,7 @@ class Job:
         return gate.finish()
 
     def _measure(self, runner: LocalRunner) -> None:
+        self.metrics.clear()
         for engines in runner.engines:
             for engine in engines:
                 for name, metrics in engine.measure().items():
@@ -167,6 +189,8 @@ class Job:
                     total.seconds += metrics.seconds
                     total.state_rows += metrics.state_rows
                     total.state_bytes += metrics.state_bytes
+        found = self.metrics.values()
+        self._state = sum(m.state_rows for m in found), sum(m.state_bytes for m in found)
 
 
 def _empty(relations: Mapping[str, Flow]) -> dict[str, Flow]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from pyspark import TaskContext
 
-from tidemill.runtime.spark.wire import COLUMNS, Kind, from_arrow, to_arrow
+from tidemill.runtime.spark.wire import COLUMNS, Kind, Message, from_arrow, to_arrow
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from tidemill.runtime.sinks import FileSink
-    from tidemill.runtime.spark.wire import Message
 
 __all__ = ["deliver"]
 
@@ -62,7 +61,11 @@ def _writing(
             if left:
                 yield to_arrow(left)
         for channel, messages in answers.items():
+            frames = [message.rows() for message in messages]
+            rows = sum(frame.height for frame in frames)
             for sink in sinks[channel]:
-                sink.write(batch, task, [message.rows() for message in messages])
+                sink.write(batch, task, frames)
+                place = f"written {sink.query}"
+                yield to_arrow([Message.of_facts(0, Kind.REPORT, place, {"rows": rows})])
 
     return run

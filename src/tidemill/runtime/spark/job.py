@@ -27,6 +27,7 @@ from tidemill.physical.plan import begun_in
 from tidemill.runtime.answers import Answer
 from tidemill.runtime.files import READERS
 from tidemill.runtime.local.sources import read_source
+from tidemill.runtime.progress import Progress, QueryProgress, stream_progress
 from tidemill.runtime.sinks import FileSink, file_sinks
 from tidemill.runtime.spark.checkpoint import Checkpoint, Facts, open_checkpoint
 from tidemill.runtime.spark.cluster import Cluster, open_cluster
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.streaming.query import StreamingQuery
 
+    from tidemill.algebra.plan import Plan
     from tidemill.catalog.catalog import Catalog
     from tidemill.engine.fragments import Graph
     from tidemill.runtime.spark.settings import SparkSettings
@@ -67,6 +69,7 @@ class SparkJob:
     ) -> None:
         self.gates: dict[str, Gate] = {}
         self._answers: dict[str, Answer] = {}
+        self._plans: dict[str, Plan] = {}
         self._sinks: dict[str, FileSink] = {}
         self._catalog = catalog
         self._memory = memory
@@ -74,8 +77,13 @@ class SparkJob:
         self._checkpoint: Checkpoint | None = None
         self._cluster: Cluster | None = None
         self._query: StreamingQuery | None = None
+        self._batches = 0
+        self._watermarks: dict[str, int] = {}
+        self._remembered: dict[str, tuple[int, int]] = {}
+        self._written: dict[str, int] = {}
         self._delivering = Lock()
         self._stopping = False
+        self._was_stopped = False
 
     def run(self) -> None:
         """Process everything the sources hold, to the end of the streams.
@@ -99,16 +107,20 @@ class SparkJob:
             self.await_idle()
         else:
             self._finish()
+        if self._was_stopped:
+            return
         write_control(self._checkpoint.control, "end")
         if listens:
             self.await_idle()
         else:
             self._start(every=None)
             self._finish()
-        self._checkpoint.end()
+        if not self._was_stopped:
+            self._checkpoint.end()
 
     def start(self) -> None:
         """Process what comes, until it is stopped."""
+        self._was_stopped = False
         self._start(every=self._settings.trigger)
 
     def await_idle(self) -> None:
@@ -117,20 +129,22 @@ class SparkJob:
         Raises:
             RunError: A source or a sink cannot be read or written.
         """
-        assert self._query is not None, "only a started job can be waited for"
+        query = self._query
         try:
-            self._query.processAllAvailable()
+            if query is not None:
+                query.processAllAvailable()
         except StreamingQueryException as error:
             raise _told(str(error)) from error
 
     def stop(self) -> None:
         """Stop at the end of a batch; a batch that has begun but not delivered is undone."""
-        if self._query is None:
+        query, self._query = self._query, None
+        if query is None:
             return
+        self._was_stopped = True
         with self._delivering:  # what is being delivered is delivered in full
             self._stopping = True
-        self._query.stop()
-        self._query = None
+        query.stop()
         self._stopping = False
 
     def change(self, catalog: Catalog) -> None:
@@ -150,6 +164,23 @@ class SparkJob:
         """What a query has given so far: from memory, or from the files it goes to."""
         sink = self._sinks.get(query)
         return self._answers.get(query) if sink is None else sink.answer()
+
+    def progress(self) -> Progress:
+        """How far the run has come."""
+        remembered = list(self._remembered.values())
+        return Progress(
+            self._batches,
+            tuple(
+                stream_progress(gate, self._watermarks.get(name, 0))
+                for name, gate in list(self.gates.items())
+            ),
+            tuple(
+                QueryProgress(name, answer.rows() + self._written.get(name, 0))
+                for name, answer in list(self._answers.items())
+            ),
+            sum(rows for rows, _ in remembered),
+            sum(bytes_ for _, bytes_ in remembered),
+        )
 
     # Starting
 
@@ -179,8 +210,13 @@ class SparkJob:
         for name in sinks.keys() - self._sinks.keys():
             sinks[name].prepare(anew=not checkpoint.is_resumed)
         self._sinks = sinks
-        for query in queries:
-            self._answers.setdefault(query.name, Answer(query.plan.schema))
+        # A name may have come to mean another query.
+        stay = {q.name for q in queries if self._plans.get(q.name) == q.plan}
+        self._answers = {
+            q.name: self._answers[q.name] if q.name in stay else Answer(q.plan.schema)
+            for q in queries
+        }
+        self._plans = {q.name: q.plan for q in queries}
         self._query = start_pipeline(
             cluster,
             self._deployment(graph, checkpoint),
@@ -228,12 +264,12 @@ class SparkJob:
 
     def _finish(self) -> None:
         """Wait until all is read."""
-        assert self._query is not None, "only a started job can be waited for"
+        query = self._query
         try:
-            self._query.awaitTermination()
+            if query is not None:
+                query.awaitTermination()
         except StreamingQueryException as error:
             raise _told(str(error)) from error
-        self._query = None
 
     def _delivery(self, graph: Graph) -> Callable[[DataFrame, int], None]:
         """What is done with the results of a batch."""
@@ -249,6 +285,7 @@ class SparkJob:
             with self._delivering:
                 if self._stopping:
                     raise RunError("the pipeline is being stopped", hint="start it again")
+                self._batches += 1
                 for message in deliver(results, batch, files, kept=frozenset(kept)):
                     match message.kind:
                         case Kind.ANSWER:
@@ -265,14 +302,19 @@ class SparkJob:
         return run
 
     def _note(self, sender: str, facts: Mapping[str, object]) -> None:
-        kind, _, name = sender.partition(" ")
-        if kind == "stream":
-            gate, rows, refused = self.gates[name], facts["rows"], facts["refused"]
-            assert isinstance(rows, int), "a report counts rows"
-            assert isinstance(refused, dict), "a report counts what was refused"
-            gate.rows += rows
-            for reason, count in refused.items():
-                gate.refused.count(reason, count)
+        match sender.partition(" "), facts:
+            case ("stream", _, name), {"rows": int(rows), "refused": dict(refused)}:
+                self.gates[name].rows += rows
+                for reason, count in refused.items():
+                    self.gates[name].refused.count(reason, count)
+            case ("state", _, place), {"rows": int(rows), "bytes": int(bytes_)}:
+                self._remembered[place] = rows, bytes_
+            case ("written", _, query), {"rows": int(rows)}:
+                self._written[query] = self._written.get(query, 0) + rows
+            case ("watermarks", _, _), marks:
+                self._watermarks |= {s: m for s, m in marks.items() if isinstance(m, int)}
+            case _:
+                raise AssertionError(f"nobody reports {sender}: {facts}")
 
 
 def _told(text: str) -> RunError:

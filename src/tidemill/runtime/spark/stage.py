@@ -96,6 +96,16 @@ class Stage:
         yield from (Message(self.pid, m.kind, m.channel, m.blob) for m in by_kind[Kind.REPORT])
         yield from answers
         yield from self._run(flows)
+        states = [state for engine in self.engines for state in engine.states.values()]
+        remembered = {
+            "rows": sum(state.rows() for state in states),
+            "bytes": sum(state.bytes() for state in states),
+        }
+        place = f"state {self.number} {self.pid}"
+        yield Message.of_facts(self.pid, Kind.REPORT, place, remembered)
+        if self.number == 1 and self.pid == self.deployment.pids[0]:
+            marks = dict(self.progress.watermarks)
+            yield Message.of_facts(self.pid, Kind.REPORT, "watermarks", marks)
 
     # The first stage
 
