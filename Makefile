@@ -5,16 +5,17 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 WORKERS ?= 2
 
-.PHONY: demo test fast check golden bench fmt docs clean
+.PHONY: demo test fast check golden bench soak fmt docs java clean
 
 demo: $(READY)           ## a first query: text, plan, answer
 	$(BIN)/python examples/first_query.py
 
-test: $(READY)           ## every test
-	$(BIN)/pytest -q -n $(WORKERS) --dist worksteal
+test: $(READY) java      ## every test; those on Spark share one session, so they run by themselves
+	$(BIN)/pytest -q -n $(WORKERS) --dist worksteal -m "not spark"
+	$(BIN)/pytest -q -m spark
 
 fast: $(READY)           ## tests without a JVM, few examples of each law; a minute
-	HYPOTHESIS_PROFILE=fast $(BIN)/pytest -q -n $(WORKERS) --dist worksteal
+	HYPOTHESIS_PROFILE=fast $(BIN)/pytest -q -n $(WORKERS) --dist worksteal -m "not spark"
 
 check: $(READY)          ## format, lint, types
 	$(BIN)/ruff format --check .
@@ -22,10 +23,13 @@ check: $(READY)          ## format, lint, types
 	$(BIN)/mypy
 
 golden: $(READY)         ## rewrite expected outputs; read the diff
-	$(BIN)/pytest -q -n $(WORKERS) --rewrite-golden
+	$(BIN)/pytest -q -n $(WORKERS) -m "not spark" --rewrite-golden
 
 bench: $(READY)          ## tables of ratios; ten minutes
 	$(BIN)/python benchmarks/local_engine.py
+
+soak: $(READY) java      ## a pipeline on Spark that is killed twenty times
+	TIDEMILL_KILLS=20 $(BIN)/pytest -q tests/spark/test_kill.py
 
 fmt: $(READY)
 	$(BIN)/ruff format .
@@ -39,6 +43,13 @@ $(READY): pyproject.toml
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'
 	touch $@
+
+java:                    # Spark runs on Java 17 or newer
+	@java -version >/dev/null 2>&1 || $(MAKE) --no-print-directory install-java
+
+install-java:
+	@command -v apt-get >/dev/null || { echo "Spark needs Java 17 or newer: install it first"; exit 1; }
+	apt-get update -qq && apt-get install -qq -y openjdk-17-jre-headless
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis

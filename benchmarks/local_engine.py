@@ -25,6 +25,12 @@ import duckdb
 import polars as pl
 
 import tidemill
+from tidemill.engine.engine import Flow
+from tidemill.engine.fragments import build_graph
+from tidemill.model.time import Time
+from tidemill.optimizer.implement import implement
+from tidemill.optimizer.rewrite import optimize
+from tidemill.runtime.local.runner import LocalRunner
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,6 +38,7 @@ if TYPE_CHECKING:
 SECOND = 1_000_000
 KEYS = 10_000
 REPEATS = 3
+BATCHES = 20
 
 
 @dataclass(frozen=True)
@@ -178,8 +185,45 @@ def same(one: pl.DataFrame, other: pl.DataFrame) -> bool:
     return one.sort(one.columns).equals(other.sort(one.columns))
 
 
+def join_window(rows: int) -> tuple[int, int, int]:
+    """The state of a join of two windows: rows, bytes, and the bytes of its columns alone."""
+    session = tidemill.connect()
+    for name in "ab":
+        session.sql(
+            f"CREATE STREAM {name} (key BIGINT, value DOUBLE, at BIGINT) "
+            f"SOURCE memory('{name}') ORDERED BY at"
+        )
+    query = session.sql(
+        "SELECT a.value AS x, b.value AS y FROM a [RANGE 1 HOUR] JOIN b [RANGE 1 HOUR] "
+        "ON a.key = b.key"
+    )
+    assert isinstance(query, tidemill.Query), "the question is a query"
+    runner = LocalRunner(build_graph({"q": implement(optimize(query.plan))}))
+    names = [input_.name for input_ in runner.graph.inputs]
+    size = rows // 2 // BATCHES
+    columns = 0
+    for step in range(BATCHES):
+        numbers = pl.int_range(step * size, (step + 1) * size, eager=True)
+        batch = pl.DataFrame(
+            {
+                "key": numbers.hash(seed=3).reinterpret(signed=True),
+                "value": numbers.cast(pl.Float64),
+                "at": numbers,
+                "@start": numbers,
+                "@end": numbers + 1,
+                "@id": numbers,
+            }
+        )
+        used = batch.select("key", "value", "@start", "@end")
+        columns += len(names) * int(used.estimated_size())
+        flow = Flow([batch], Time(int(numbers[-1])))
+        runner.step({name: Flow(list(flow.batches), flow.watermark) for name in names})
+    found = runner.engines[-1][0].measure().values()
+    return sum(m.state_rows for m in found), sum(m.state_bytes for m in found), columns
+
+
 def main() -> None:
-    """Print the table."""
+    """Print the tables."""
     rows = int(sys.argv[1]) if len(sys.argv) > 1 else 500_000
     print(f"{rows:,} events, {KEYS:,} keys, one core, best of {REPEATS}\n")
     print("| question | rows out | DuckDB | Tidemill | ratio | limit | same |")
@@ -199,6 +243,11 @@ def main() -> None:
         short, _ = run_tidemill(path, QUESTIONS[1].query)
         long, _ = run_tidemill(path, QUESTIONS[1].query.replace("RANGE 60", "RANGE 600"))
         print(f"\nRANGE 600 s against RANGE 60 s at SLIDE 1 s: {long / short:.2f} (limit 1.5)")
+    kept, bytes_, columns = join_window(600_000)
+    print(
+        f"\nState of a join window of {kept:,} rows: {bytes_ / columns:.2f} times the bytes of its "
+        "columns (limit 3)"
+    )
 
 
 if __name__ == "__main__":

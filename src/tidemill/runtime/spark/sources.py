@@ -9,6 +9,7 @@ have ended.
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlparse
 
@@ -16,6 +17,7 @@ import polars as pl
 from pyspark import TaskContext
 from pyspark.sql import functions
 
+from tidemill.errors import RunError
 from tidemill.model.time import Time
 from tidemill.runtime.files import READERS, read_file, shaped
 from tidemill.runtime.spark.intake import Origin, take_in
@@ -47,14 +49,15 @@ def stream_messages(
     is_file = place.kind in READERS
     reader = spark.readStream.name(f"stream_{_word(name)}")
     if is_file:
-        content = urlparse(place.path).scheme not in ("", "file")
-        rows = (
-            reader.schema(_FILE)
-            .format("binaryFile")
-            .option("maxFilesPerTrigger", place.files_per_batch)
-            .load(place.path)
-            .select("path", *(["content"] if content else []))
-        )
+        is_here = urlparse(place.path).scheme in ("", "file")
+        files = reader.schema(_FILE).format("binaryFile")
+        files = files.option("maxFilesPerTrigger", place.files_per_batch)
+        directory = place.path
+        if is_here:
+            directory, pattern = _directory(name, place)
+            files = files.option("pathGlobFilter", pattern) if pattern else files
+        # Files that every worker can open are opened there; of others the content is sent along.
+        rows = files.load(directory).select("path", *([] if is_here else ["content"]))
     else:
         for key, value in place.options.items():
             reader = reader.option(key, value)
@@ -140,6 +143,24 @@ def _row_frames(stream: StreamEntry) -> Callable[[pa.RecordBatch], Iterator[pl.D
         yield shaped(frame.drop(_NOW), schema, f'the source of "{name}"')
 
     return frames
+
+
+def _directory(name: str, place: Place) -> tuple[str, str | None]:
+    """The directory that Spark is to watch, and which of its files, if not all.
+
+    Raises:
+        RunError: It is not there.
+    """
+    path = Path(unquote(urlparse(place.path).path) if "://" in place.path else place.path)
+    pattern = None
+    if not path.is_dir() and (path.is_file() or any(c in path.name for c in "*?[")):
+        path, pattern = path.parent, path.name
+    if not path.is_dir():
+        raise RunError(
+            f'there is no directory "{path}" to read "{name}" from',
+            hint=f"give a directory of {place.kind} files; files may come later",
+        )
+    return str(path.resolve()), pattern
 
 
 def _word(name: str) -> str:

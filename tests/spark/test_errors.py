@@ -1,0 +1,84 @@
+"""What goes wrong on Spark is said clearly, and loses nothing."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import polars as pl
+import pytest
+
+import tidemill
+from spark.on_spark import MASTER
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = pytest.mark.spark
+
+ROWS = pl.DataFrame({"k": [1, 2, 1], "t": [1, 2, 3]})
+MORE = pl.DataFrame({"k": [2, 2], "t": [4, 5]})
+
+
+def session_on(source: Path, state: Path, output: Path) -> tuple[tidemill.Session, tidemill.Query]:
+    session = tidemill.connect(engine="spark", master=MASTER, partitions=2, checkpoint=state)
+    session.sql(f"CREATE STREAM s (k BIGINT, t BIGINT) SOURCE parquet('{source}') ORDERED BY t")
+    query = session.sql(
+        f"CREATE QUERY q INTO parquet('{output}') AS "
+        "SELECT k, COUNT(*) AS n FROM s [RANGE 10] GROUP BY k"
+    )
+    assert isinstance(query, tidemill.Query)
+    return session, query
+
+
+def test_a_broken_file_stops_the_run_and_loses_nothing(tmp_path: Path) -> None:
+    source, state, output = (tmp_path / name for name in ("in", "state", "out"))
+    source.mkdir()
+    ROWS.write_parquet(source / "1.parquet")
+    (source / "2.parquet").write_text("this is no Parquet")
+    session, _ = session_on(source, state, output)
+    with pytest.raises(tidemill.RunError, match=r"2.parquet.* cannot be read as parquet"):
+        session.run()
+    MORE.rename({"k": "kk"}).write_parquet(source / "2.parquet")
+    session, _ = session_on(source, state, output)
+    with pytest.raises(tidemill.RunError, match=r"2.parquet.* has no column .k."):
+        session.run()
+    MORE.write_parquet(source / "2.parquet")
+    session, query = session_on(source, state, output)
+    session.run()
+    assert query.results().rows() == [
+        (1, 1, 1, 3),
+        (2, 1, 2, 4),
+        (1, 2, 3, 11),
+        (2, 2, 4, 5),
+        (2, 3, 5, 12),
+        (1, 1, 11, 13),
+        (2, 2, 12, 14),
+        (2, 1, 14, 15),
+    ]
+
+
+def test_a_directory_that_is_not_there_is_named(tmp_path: Path) -> None:
+    session, _ = session_on(tmp_path / "nothing", tmp_path / "state", tmp_path / "out")
+    with pytest.raises(tidemill.RunError, match="there is no directory"):
+        session.run()
+
+
+def test_a_checkpoint_that_does_not_fit_is_refused(tmp_path: Path) -> None:
+    source, state = tmp_path / "in", tmp_path / "state"
+    source.mkdir()
+    state.mkdir()
+    facts = {"format": 99, "pids": [2, 3], "stages": 1, "ended": False, "epochs": {}}
+    (state / "tidemill.json").write_text(json.dumps(facts))
+    session, _ = session_on(source, state, tmp_path / "out")
+    with pytest.raises(tidemill.RunError, match="has format 99"):
+        session.run()
+    (state / "tidemill.json").write_text("{")
+    with pytest.raises(tidemill.RunError, match="is damaged"):
+        session.run()
+    (state / "tidemill.json").write_text(json.dumps({**facts, "format": 1, "pids": [1, 2, 3]}))
+    with pytest.raises(tidemill.RunError, match="has 3 partitions, not 2"):
+        session.run()
+    (state / "tidemill.json").rename(state / "other.json")
+    with pytest.raises(tidemill.RunError, match="is not a checkpoint"):
+        session.run()
