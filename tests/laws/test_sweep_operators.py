@@ -36,6 +36,9 @@ PAIR = Schema((Field("a", BIGINT), Field("b", VARCHAR)))
 OTHER = Schema((Field("c", BIGINT), Field("d", VARCHAR)))
 NUMBER = Schema((Field("x", DOUBLE),))
 
+DELAYS = st.sampled_from((None, 0, 1, 3))
+"""How far an open segment may lie behind the watermark; ``run`` sees to it that none does."""
+
 ONE_INPUT = schedules(PAIR) | schedules(NUMBER)
 
 
@@ -52,21 +55,23 @@ MEANINGS: dict[Multiplicity, Callable[[Bag, Bag], Bag]] = {
 
 
 @pytest.mark.parametrize("function", MEANINGS, ids=lambda f: f.name.lower())
-@given(schedule=schedules(PAIR, OTHER), reload=st.booleans())
+@given(schedule=schedules(PAIR, OTHER), delay=DELAYS, reload=st.booleans())
 def test_a_set_operation_counts_rows_at_every_instant(
-    function: Multiplicity, schedule: Schedule, *, reload: bool
+    function: Multiplicity, schedule: Schedule, delay: int | None, *, reload: bool
 ) -> None:
-    operator = Counting(function, (PAIR, OTHER), PAIR)
+    operator = Counting(function, (PAIR, OTHER), PAIR, delay)
     output = run(operator, schedule, reload=reload, tight=False)
     for t in schedule.times():
         left, right = schedule.snapshot(0, t), schedule.snapshot(1, t)
         assert output.snapshot(t) == MEANINGS[function](left, right), t
 
 
-@given(schedule=ONE_INPUT, reload=st.booleans())
-def test_distinct_has_each_row_once_at_every_instant(schedule: Schedule, *, reload: bool) -> None:
+@given(schedule=ONE_INPUT, delay=DELAYS, reload=st.booleans())
+def test_distinct_has_each_row_once_at_every_instant(
+    schedule: Schedule, delay: int | None, *, reload: bool
+) -> None:
     (schema,) = schedule.schemas
-    operator = Counting(Multiplicity.DISTINCT, (schema,), schema)
+    operator = Counting(Multiplicity.DISTINCT, (schema,), schema, delay)
     output = run(operator, schedule, reload=reload, tight=False)
     for t in schedule.times():
         assert output.snapshot(t) == Counter(dict.fromkeys(schedule.snapshot(0, t), 1)), t
@@ -159,6 +164,7 @@ def aggregations(draw: DrawFn) -> Aggregate:
         SAMPLE,
         Schema(schema),
         panes=draw(st.booleans()),
+        max_delay=draw(DELAYS),
     )
 
 

@@ -22,7 +22,6 @@ from tidemill.physical.interval import split
 from tidemill.physical.interval.coalesce import Coalesce
 from tidemill.physical.interval.granularity import Granularity
 from tidemill.physical.interval.row_window import RowWindow
-from tidemill.physical.interval.rstream import Rstream
 from tidemill.physical.interval.split import Split
 from tidemill.physical.interval.time_window import TimeWindow
 
@@ -140,8 +139,8 @@ def test_split_changes_no_snapshot(
 
 
 @given(schedule=schedules(PAIR, lengths=(1, 2, 3, 7)))
-def test_rstream_gives_chronons(schedule: Schedule) -> None:
-    output = run(Rstream(PAIR, must_cut=True), schedule)
+def test_split_1_gives_chronons(schedule: Schedule) -> None:
+    output = run(Split(PAIR, 1, must_cut=True), schedule)
     for t in TIMES:
         assert output.snapshot(t) == schedule.snapshot(0, t), t
     assert is_chronon(output)

@@ -179,7 +179,7 @@ def run(
             _check_batch(operator, part, least_start)
             output.elements.extend(elements_of(operator.schema, part))
         if isinstance(event, Advance):
-            _check_state(state, event.time, tight=tight)
+            _check_state(operator, state, event.time, tight=tight)
             least_start = min(event.time, operator.held(state))
             output.sizes.append(state.rows())
         if reload:
@@ -220,7 +220,7 @@ def _check_batch(operator: Operator, part: Batch, least_start: int) -> None:
     )
 
 
-def _check_state(state: State, watermark: int, *, tight: bool) -> None:
+def _check_state(operator: Operator, state: State, watermark: int, *, tight: bool) -> None:
     if watermark == END_OF_TIME:
         left = {name: table.all() for name, table in state.tables.items() if table.rows()}
         assert not left, f"in the end nothing is left, but {left}"
@@ -229,6 +229,9 @@ def _check_state(state: State, watermark: int, *, tight: bool) -> None:
         if END in table.schema:
             stale = table.all().filter(pl.col(END) <= over)
             assert stale.is_empty(), f"{name} keeps what is over at {watermark}: {stale}"
+    delay: int | None = getattr(operator, "max_delay", None)
+    held = operator.held(state)
+    assert delay is None or held >= watermark - delay, f"held at {held}, the watermark {watermark}"
 
 
 def batch(schema: Schema, elements: Iterable[Element]) -> Batch:

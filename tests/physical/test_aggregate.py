@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from decimal import Decimal
 from random import Random
 from typing import TYPE_CHECKING
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 import pytest
 
+from physical.letters import arriving
 from physical.run import Element, at_once, batch, elements_of, run
 from physical.test_counting import LETTERS, P1, stream
 from streams import LETTER, equal, text
@@ -83,6 +85,23 @@ def test_nothing_is_cut_where_the_result_stays_the_same() -> None:
     schema = Schema((Field("x", BIGINT),))
     elements = [Element((7,), 0, 4), Element((3,), 1, 3), Element((7,), 4, 9)]
     assert results(aggregation(schema, of("max", BIGINT)), *elements) == [(0, 9, 7)]
+
+
+def test_an_open_segment_is_cut_when_it_is_overdue_and_goes_on() -> None:
+    operator = replace(aggregation(LETTERS, COUNT, by=("letter",)), max_delay=3)
+    output = run(operator, arriving("a[2,20) b[5,20)", 5, 6, 8, 9, "b[9,12)", 10), tight=False)
+    assert output.text() == "a1[2,6) b1[5,9) a1[6,10) b2[9,12) a1[10,20) b1[12,20)"
+
+
+def test_a_count_that_never_changes_does_not_hold_time_back() -> None:
+    operator = replace(aggregation(LETTERS, COUNT), max_delay=10)
+    state, emitted = operator.new_state(), 0
+    for t in range(100):
+        list(operator.on_batch(state, 0, batch(LETTERS, [Element(("a",), t, t + 5)])))
+        emitted += sum(part.height for part in operator.on_watermark(state, Time(t + 1)))
+        assert operator.held(state) >= t + 1 - 10
+        assert state.rows() <= 7
+    assert emitted == 4 + 95 // 11
 
 
 def test_a_group_without_rows_is_absent_not_zero() -> None:

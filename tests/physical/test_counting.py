@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from physical.letters import arriving, assert_stream
 from physical.run import Element, at_once, batch, run
 from tidemill.model.schema import Field, Schema
 from tidemill.model.time import END_OF_TIME, Time
@@ -98,6 +99,11 @@ def test_an_open_segment_holds_the_watermark_back_and_an_absent_one_does_not() -
         assert not list(operator.on_batch(state, port, batch(LETTERS, stream(text))))
     assert not list(operator.on_watermark(state, Time(5)))
     assert operator.held(state) == 2
+
+
+def test_an_open_segment_is_cut_when_it_is_overdue_and_goes_on() -> None:
+    operator = Counting(Multiplicity.DISTINCT, (LETTERS,), LETTERS, max_delay=3)
+    assert_stream(run(operator, arriving("a[2,20)", 5, 6, 8, 9, 10)), "a[2,6) a[6,10) a[10,20)")
 
 
 def test_nan_is_one_value_and_so_is_zero() -> None:

@@ -6,6 +6,7 @@ segments it makes; that must not grow with the state, but for a logarithm.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -21,6 +22,7 @@ from tidemill.physical.interval.counting import Counting, Multiplicity
 from tidemill.physical.interval.row_window import RowWindow
 
 if TYPE_CHECKING:
+    from tidemill.physical.interval.aggregate import Aggregate
     from tidemill.physical.operator import Operator, State
 
 PAIRS = Schema((Field("k", BIGINT), Field("x", BIGINT)))
@@ -36,7 +38,9 @@ OPERATORS: dict[str, Operator] = {
         PAIRS, *(AggregateCall(name, X, BIGINT) for name in ("min", "max")), by=("k",)
     ),
     "count distinct": aggregation(PAIRS, AggregateCall("count", K, BIGINT, distinct=True)),
+    "count, not overdue": replace(aggregation(PAIRS, COUNT, by=("k",)), max_delay=STEPS + 1),
     "distinct": Counting(Multiplicity.DISTINCT, (PAIRS,), PAIRS),
+    "distinct, not overdue": Counting(Multiplicity.DISTINCT, (PAIRS,), PAIRS, STEPS + 1),
     "difference": Counting(Multiplicity.DIFFERENCE, (PAIRS, PAIRS), PAIRS),
     "rows": RowWindow(PAIRS, SIZE),
     "rows slide": RowWindow(PAIRS, SIZE // 2, SIZE // 2),
@@ -90,3 +94,33 @@ def test_a_small_step_writes_little(name: str) -> None:
     changes = STEPS * (2 * WIDTH + SIZE // LENGTH)
     assert written <= changes * len(state.tables) * SIZE.bit_length()
     assert written < STEPS * SIZE / 4, "that is little"
+
+
+@pytest.mark.parametrize("delay", [4, 9])
+@pytest.mark.parametrize(
+    "operator",
+    [
+        aggregation(PAIRS, COUNT, AggregateCall("median", X, DOUBLE), by=("k",)),
+        aggregation(PAIRS, AggregateCall("max", X, BIGINT), by=("k",)),
+        Counting(Multiplicity.DISTINCT, (PAIRS,), PAIRS),
+        RowWindow(PAIRS, SIZE),
+    ],
+    ids=["count and median", "max", "distinct", "rows"],
+)
+def test_an_open_segment_is_touched_once_in_a_delay(
+    operator: Aggregate | Counting | RowWindow, delay: int
+) -> None:
+    operator, known, touching = replace(operator, max_delay=delay), set[tuple[str, int]](), []
+    state = operator.new_state()
+    batch = elements(0, SIZE, start=0, length=LENGTH).with_columns(
+        pl.lit(LENGTH, pl.Int64).alias(END)
+    )
+    list(operator.on_batch(state, 0, batch))
+    list(operator.on_watermark(state, Time(1)))
+    made(state, known)
+    for t in range(2, STEPS):
+        emitted = [part.height for part in operator.on_watermark(state, Time(t))]
+        assert emitted in ([], [SIZE])
+        assert bool(made(state, known)) == bool(emitted)
+        touching += [t] * len(emitted)
+    assert touching == list(range(delay + 1, STEPS, delay + 1))

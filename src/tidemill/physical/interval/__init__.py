@@ -10,7 +10,6 @@ from tidemill.physical.interval.join import Join
 from tidemill.physical.interval.number import NUMBER, Number
 from tidemill.physical.interval.project import Project
 from tidemill.physical.interval.row_window import RowWindow
-from tidemill.physical.interval.rstream import Rstream
 from tidemill.physical.interval.split import Split
 from tidemill.physical.interval.time_window import TimeWindow
 from tidemill.physical.interval.union import Union
@@ -29,7 +28,6 @@ __all__ = [
     "Number",
     "Project",
     "RowWindow",
-    "Rstream",
     "Split",
     "TimeWindow",
     "Union",

@@ -9,7 +9,9 @@ State:  ``pending`` elements that start at or after the watermark; ``ends``, wha
         output has been the same. What counters cannot say has tables of its own: ``min`` and
         ``max`` (``extremes.py``), DISTINCT, ``median`` and wide numbers (``bags.py``). A group
         without rows is forgotten. A watermark touches only the groups that change.
-Order:  none promised; a segment leaves when it has ended, so ``held`` is the oldest open one.
+Order:  none promised; a segment leaves when it has ended, so ``held`` is the oldest open one. With
+        ``max_delay``, one that has been open for longer is emitted up to the watermark, and goes on
+        from there (``counters.py``).
 
 Elements that agree on keys, start and end, as behind a window that slides, become one before they
 are remembered (panes).
@@ -23,22 +25,15 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from tidemill.model.batch import END, START, TIME_TYPE, interval_columns, polars_type
-from tidemill.model.time import END_OF_TIME, Time
 from tidemill.physical.eval import compile_expr
 from tidemill.physical.interval.bags import Bag, Swept
+from tidemill.physical.interval.counters import deltas, oldest, take_totals
 from tidemill.physical.interval.extremes import Extreme
 from tidemill.physical.kernels.aggregates import median_of, result
 from tidemill.physical.kernels.arguments import ROWS, Argument, argument_of, arguments, carry
-from tidemill.physical.kernels.cover import COUNT, ROW, VALUE, covering, located, middle
-from tidemill.physical.kernels.sweep import (
-    SINCE,
-    TIME,
-    cut,
-    earliest,
-    encode,
-    named,
-    timeline,
-)
+from tidemill.physical.kernels.cover import ROW, VALUE, located, middle
+from tidemill.physical.kernels.sweep import SINCE, cut, encode, named, overdue, pick, timeline
+from tidemill.physical.kernels.wide import wide_sums
 from tidemill.physical.operator import State
 from tidemill.physical.state.keyed import KeyedTable, keyed
 from tidemill.physical.state.table import Table
@@ -50,7 +45,8 @@ if TYPE_CHECKING:
     from tidemill.algebra.plan import NamedAggregate
     from tidemill.model.batch import Batch
     from tidemill.model.schema import Schema
-    from tidemill.physical.kernels.exact import Wide
+    from tidemill.model.time import Time
+    from tidemill.physical.kernels.wide import Wide
 
 __all__ = ["Aggregate"]
 
@@ -71,6 +67,7 @@ class Aggregate:
         schema: The columns of the output: keys, then aggregates.
         panes: Whether many elements are known to share keys, start and end. Otherwise it is found
             out, batch by batch, at the price of counting the different starts.
+        max_delay: How far an open segment may lie behind the watermark before it is cut.
     """
 
     keys: tuple[Named, ...]
@@ -78,13 +75,17 @@ class Aggregate:
     input_schema: Schema
     schema: Schema
     panes: bool = False
+    max_delay: int | None = None
     _arguments: tuple[Argument, ...] = field(init=False, repr=False, compare=False)
     _bags: tuple[Bag, ...] = field(init=False, repr=False, compare=False)
     _extremes: tuple[Extreme, ...] = field(init=False, repr=False, compare=False)
+    _elements: tuple[pl.Expr, ...] = field(init=False, repr=False, compare=False)
+    _added: tuple[pl.Expr, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         names = (*(k.name for k in self.keys), *(a.name for a in self.aggregates))
         assert names == self.schema.names, f"the columns are {names}, not {self.schema.names}"
+        assert self.max_delay is None or self.max_delay >= 0, "a delay is not negative"
         known = arguments(a.call for a in self.aggregates)
         bags = tuple(Bag(a) for a in known if a.keeps_values or a.keeps_wide)
         extremes = (
@@ -96,6 +97,11 @@ class Aggregate:
         object.__setattr__(self, "_arguments", known)
         object.__setattr__(self, "_bags", bags)
         object.__setattr__(self, "_extremes", tuple(extremes))
+        keys = (compile_expr(key.expr).alias(f"@key{i}") for i, key in enumerate(self.keys))
+        columns = (*keys, *(argument.value() for argument in known), pl.col(START), pl.col(END))
+        object.__setattr__(self, "_elements", columns)
+        counters = (expr for argument in self._direct() for expr in argument.contributions())
+        object.__setattr__(self, "_added", (pl.lit(1, pl.Int64).alias(ROWS), *counters))
 
     def new_state(self) -> State:
         """The state before any input."""
@@ -115,20 +121,12 @@ class Aggregate:
     def on_batch(self, state: State, port: int, batch: Batch) -> Iterator[Batch]:
         """Remember what the elements contribute until the watermark has passed their start."""
         del port
-        elements = batch.select(
-            *(compile_expr(key.expr).alias(f"@key{i}") for i, key in enumerate(self.keys)),
-            *(argument.value() for argument in self._arguments),
-            START,
-            END,
-        )
+        elements = batch.select(self._elements)
         panes = self.panes or elements[START].n_unique() * _SHRINKS <= elements.height
         for part in self._parts():
             part.insert(state, elements, panes=panes)
         pending = state.tables["pending"]
-        added = elements.with_columns(
-            pl.lit(1, pl.Int64).alias(ROWS),
-            *(expr for argument in self._direct() for expr in argument.contributions()),
-        )
+        added = elements.with_columns(self._added)
         if panes:
             row = (*self._key_columns(), START, END)
             added = added.group_by(row).agg(pl.col(_counters(pending)).sum())
@@ -136,29 +134,26 @@ class Aggregate:
         yield from ()
 
     def on_watermark(self, state: State, time: Time) -> Iterator[Batch]:
-        """Emit the segments that have ended."""
-        since, final = state.numbers["watermark"], time == END_OF_TIME
-        state.numbers["watermark"] = time
-        deltas = _deltas(state, time)
-        if deltas.is_empty() and not final:
+        """Emit the segments that have ended, and cut those overdue."""
+        since, state.numbers["watermark"] = state.numbers["watermark"], time
+        keys, totals = self._key_columns(), keyed(state, "totals")
+        late = overdue(time, self.max_delay)
+        changes = deltas(state, time, _counters(state.tables["ends"]))
+        known = take_totals(totals, changes, keys, late)
+        if known.is_empty() and changes.is_empty():
             return
-        groups = deltas.select(self._key_columns())
-        totals, parts = keyed(state, "totals"), self._parts()
-        frames = [totals.drain() if final else totals.take(groups), deltas]
-        frames += (frame for part in parts for frame in part.extract(state, time, groups))
-        names, (known, deltas, *rest) = encode(self._key_columns(), frames)
+        groups = pl.concat([pick(known, keys), pick(changes, keys)])
+        bags = [bag for bag in self._bags if not bag.is_idle(state)]
+        parts: list[Bag | Extreme] = [*bags, *self._extremes]
+        frames = [frame for part in parts for frame in part.extract(state, time, groups)]
+        names, (known, changes, *rest) = encode(keys, [known, changes, *frames])
         of_part = dict(zip(parts, zip(rest[::2], rest[1::2], strict=True), strict=True))
 
-        swept = {
-            bag.argument: bag.sweep(*of_part[bag], since=since, final=final) for bag in self._bags
-        }
-        for bag in self._bags:
+        swept = {b.argument: b.sweep(*of_part[b], since=since, time=time) for b in bags}
+        for bag in bags:
             bag.store(state, swept[bag.argument], names)
-        distinct = [b.contributions(swept[b.argument]) for b in self._bags if b.argument.distinct]
-        deltas = pl.concat([deltas, *distinct], how="diagonal").fill_null(0)
-
         counters = _counters(totals)
-        rows = timeline(known, deltas, counters).with_row_index(ROW)
+        rows = timeline(known, self._with_distinct(changes, swept), counters).with_row_index(ROW)
         values: dict[tuple[Argument, str], pl.Series] = {}
         for extreme in self._extremes:
             found, stairs = extreme.sweep(*of_part[extreme], rows, time)
@@ -170,16 +165,22 @@ class Aggregate:
             present=pl.col(ROWS) > 0,
             outputs=[output.name for output in outputs],
             counters=counters,
-            final=final,
+            late=late,
         )
-        opened = carry(opened.filter(pl.col(ROWS) > 0), self._arguments)
-        totals.insert(named(opened, names))
+        totals.insert(named(carry(opened.filter(pl.col(ROWS) > 0), self._arguments), names))
         if not closed.is_empty():
             yield self._emitted(named(closed, names))
 
     def held(self, state: State) -> Time:
         """The start of the oldest segment that is still open."""
-        return earliest(state.tables["totals"].least(SINCE), state.tables["pending"].least(START))
+        return oldest(state)
+
+    def _with_distinct(self, changes: pl.DataFrame, swept: dict[Argument, Swept]) -> pl.DataFrame:
+        """The changes of all counters: with those of arguments that are DISTINCT."""
+        added = [
+            bag.contributions(swept[bag.argument]) for bag in self._bags if bag.argument.distinct
+        ]
+        return pl.concat([changes, *added], how="diagonal").fill_null(0) if added else changes
 
     def _parts(self) -> tuple[Bag | Extreme, ...]:
         return (*self._bags, *self._extremes)
@@ -194,7 +195,7 @@ class Aggregate:
     def _emitted(self, closed: pl.DataFrame) -> Batch:
         """Segments with the names of their columns."""
         outputs = (_output(i) for i in range(len(self.aggregates)))
-        emitted = closed.select(*self._key_columns(), *outputs, START, END)
+        emitted = pick(closed, (*self._key_columns(), *outputs, START, END))
         emitted.columns = interval_columns(self.schema)
         return emitted
 
@@ -242,27 +243,11 @@ def _counters(table: Table) -> list[str]:
     return [name for name in table.schema if name == ROWS or "." in name]
 
 
-def _deltas(state: State, time: Time) -> pl.DataFrame:
-    """The changes of the counters before ``time``: the starts and the ends of elements."""
-    ends = state.tables["ends"]
-    started = state.tables["pending"].extract(START, time)
-    # What never ends needs no end.
-    ends.insert(started.filter(pl.col(END) < END_OF_TIME))
-    ended = ends.extract(END, time).with_columns(pl.col(_counters(ends)) * -1).rename({END: TIME})
-    return pl.concat([started.drop(END).rename({START: TIME}).select(ended.columns), ended])
-
-
 def _wide(argument: Argument, rows: pl.DataFrame, swept: dict[Argument, Swept]) -> Wide:
-    """By row of the timeline, the wide values of an argument, and how often each."""
-    if not argument.keeps_wide:
+    """The sums of the wide values of an argument, by row of the timeline."""
+    if not argument.keeps_wide or argument not in swept:
         return {}
-    column = argument.column
-    pieces = swept[argument].pieces.rename({VALUE: column}).filter(argument.is_wide())
-    if pieces.is_empty():
-        return {}
-    found: dict[int, list[tuple[float, int]]] = {}
-    for pairs in covering(located(rows, pieces)):
-        # A loop over rows, of which there are few: wide numbers are added up in Python.
-        for row, value, count in pairs.select(ROW, column, COUNT).iter_rows():
-            found.setdefault(row, []).append((value, count))
-    return found
+    values = swept[argument].pieces
+    is_wide = values.select(pl.col(VALUE).alias(argument.column)).select(argument.is_wide())
+    pieces = values.filter(is_wide.to_series())
+    return {} if pieces.is_empty() else wide_sums(located(rows, pieces))

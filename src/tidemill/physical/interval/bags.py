@@ -8,7 +8,7 @@ written anew.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -23,6 +23,8 @@ from tidemill.physical.kernels.sweep import (
     cut,
     encode,
     named,
+    overdue,
+    pick,
     timeline,
     touched,
 )
@@ -62,6 +64,21 @@ class Bag:
     """The values of one argument."""
 
     argument: Argument
+    _kept: pl.Expr = field(init=False, repr=False, compare=False)
+    _added: tuple[pl.Expr, ...] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        argument, sign = self.argument, pl.col(_SIGN)
+        some = pl.col(argument.column).is_not_null()
+        object.__setattr__(self, "_kept", some if argument.keeps_values else argument.is_wide())
+        added = argument.contributions() if argument.distinct else ()
+        signed = tuple((expr * sign).alias(expr.meta.output_name()) for expr in added)
+        object.__setattr__(self, "_added", signed)
+
+    def is_idle(self, state: State) -> bool:
+        """Whether there are no values, of an argument of which there need be none."""
+        names = (self._name(name) for name in ("pending", "ends", "totals"))
+        return not self.argument.keeps_values and not any(state.tables[n].rows() for n in names)
 
     def tables(self, keys: dict[str, pl.DataType]) -> dict[str, Table]:
         """Its tables of state, by name."""
@@ -79,13 +96,12 @@ class Bag:
 
     def insert(self, state: State, elements: pl.DataFrame, *, panes: bool) -> None:
         """Remember the values of elements, with keys, ``START`` and ``END``."""
-        argument = self.argument
-        kept = (
-            pl.col(argument.column).is_not_null() if argument.keeps_values else argument.is_wide()
-        )
         pending = state.tables[self._name("pending")]
         row = [name for name in pending.schema if name != COUNT]
-        values = elements.filter(kept).rename({argument.column: VALUE}).select(row)
+        values = elements.filter(self._kept)
+        if values.is_empty():
+            return
+        values = pick(values.rename({self.argument.column: VALUE}), row)
         if panes:
             values = values.group_by(row).agg(pl.len().cast(pl.Int64).alias(COUNT))
         else:
@@ -106,7 +122,7 @@ class Bag:
         started = state.tables[self._name("pending")].extract(START, time)
         ends.insert(started.filter(pl.col(END) < END_OF_TIME))
         ended = ends.extract(END, time).with_columns(pl.col(COUNT) * -1).rename({END: TIME})
-        begun = started.drop(END).rename({START: TIME}).select(ended.columns)
+        begun = pick(started.drop(END).rename({START: TIME}), ended.columns)
         deltas = pl.concat([begun, ended])
         if time == END_OF_TIME:
             return totals.drain(), deltas
@@ -121,30 +137,29 @@ class Bag:
             totals.take(named(swept.moved, names))
         totals.insert(named(swept.totals, names))
 
-    def sweep(
-        self, totals: pl.DataFrame, deltas: pl.DataFrame, *, since: int, final: bool
-    ) -> Swept:
+    def sweep(self, totals: pl.DataFrame, deltas: pl.DataFrame, *, since: int, time: Time) -> Swept:
         """Bring the totals up to date.
 
         Args:
             totals: What ``extract`` gave, with ``GROUP`` for the keys.
             deltas: Likewise.
             since: The last watermark.
-            final: Whether time ends here.
+            time: The watermark.
         """
         frames = [frame.rename({GROUP: _OUTER}) for frame in (totals, deltas)]
         names, (known, moves) = encode((_OUTER, VALUE), frames)
         # The group's own timeline begins where its output last changed, which may be long before
         # the count of a value did: what is carried over covers that row, too.
         known = known.with_columns(pl.lit(0, TIME_TYPE).alias(SINCE))
-        moved, unmoved = touched(known, moves, final=final)
+        late = overdue(time)
+        moved, unmoved = touched(known, moves, final=late is not None)
         rows = timeline(moved, moves, (COUNT,))
         closed, opened = cut(
             rows,
             present=pl.col(COUNT) > 0,
             outputs=() if self.argument.distinct else (COUNT,),
             counters=(COUNT,),
-            final=final,
+            late=late,
         )
         opened = opened.filter(pl.col(COUNT) > 0)
         there = pl.concat([unmoved.select(opened.columns), opened])
@@ -162,11 +177,7 @@ class Bag:
 
     def contributions(self, swept: Swept) -> pl.DataFrame:
         """``GROUP``, ``TIME`` and the changes of the counters, of an argument that is DISTINCT."""
-        sign = pl.col(_SIGN)
-        added = [
-            (expr * sign).alias(expr.meta.output_name()) for expr in self.argument.contributions()
-        ]
-        return swept.changes.rename({VALUE: self.argument.column}).select(GROUP, TIME, *added)
+        return swept.changes.rename({VALUE: self.argument.column}).select(GROUP, TIME, *self._added)
 
     @property
     def _looks_at_groups(self) -> bool:

@@ -5,7 +5,9 @@ State:  ``pending`` elements that start at or after the watermark; ``ends`` of t
         started; ``totals``, how often each row is there and since when the output has been the
         same. A row that is nowhere any more is forgotten. A watermark touches only the totals of
         rows that change.
-Order:  none promised; a segment leaves when it has ended, so ``held`` is the oldest open one.
+Order:  none promised; a segment leaves when it has ended, so ``held`` is the oldest open one. With
+        ``max_delay``, one that has been open for longer is emitted up to the watermark, and goes on
+        from there (``counters.py``).
 """
 
 from __future__ import annotations
@@ -18,14 +20,14 @@ import polars as pl
 
 from tidemill.model.batch import END, START, TIME_TYPE
 from tidemill.model.time import END_OF_TIME, Time
+from tidemill.physical.interval.counters import deltas, oldest, take_totals
 from tidemill.physical.kernels.rows import number_columns, numbered, restored
 from tidemill.physical.kernels.sweep import (
     SINCE,
-    TIME,
     cut,
-    earliest,
     encode,
     named,
+    overdue,
     repeat,
     timeline,
 )
@@ -63,16 +65,19 @@ class Counting:
         multiplicity: Which.
         inputs: The schemas of the inputs: one for DISTINCT, else two with the same types.
         schema: The columns of the output.
+        max_delay: How far an open segment may lie behind the watermark before it is cut.
     """
 
     multiplicity: Multiplicity
     inputs: tuple[Schema, ...]
     schema: Schema
+    max_delay: int | None = None
 
     def __post_init__(self) -> None:
         ports = 1 if self.multiplicity is Multiplicity.DISTINCT else 2
         assert len(self.inputs) == ports, f"{self.multiplicity.value} has {ports} inputs"
         assert all(s.types == self.schema.types for s in self.inputs), "the binder aligns types"
+        assert self.max_delay is None or self.max_delay >= 0, "a delay is not negative"
 
     def new_state(self) -> State:
         """The state before any input."""
@@ -100,14 +105,14 @@ class Counting:
         yield from ()
 
     def on_watermark(self, state: State, time: Time) -> Iterator[Batch]:
-        """Emit the segments that have ended."""
-        deltas = _deltas(state, time)
-        final = time == END_OF_TIME
-        if deltas.is_empty() and not final:
-            return
+        """Emit the segments that have ended, and cut those overdue."""
+        late = overdue(time, self.max_delay)
         row, totals = list(number_columns(self.schema)), keyed(state, "totals")
-        known = totals.drain() if final else totals.take(deltas.select(row))
-        names, (known, changes) = encode(row, [known, deltas])
+        changes = deltas(state, time, _COUNTERS)
+        known = take_totals(totals, changes, row, late)
+        if known.is_empty() and changes.is_empty():
+            return
+        names, (known, changes) = encode(row, [known, changes])
         # Of a row that is not in the output it does not matter since when.
         known = known.with_columns(pl.col(SINCE).replace(END_OF_TIME, 0))
         multiplicity = _multiplicity(self.multiplicity)
@@ -116,7 +121,7 @@ class Counting:
             present=pl.col(_OUT) > 0,
             outputs=(_OUT,),
             counters=_COUNTERS,
-            final=final,
+            late=late,
         )
         opened = opened.filter(pl.any_horizontal(pl.col(_COUNTERS) != 0))
         since = pl.when(multiplicity > 0).then(SINCE).otherwise(END_OF_TIME)
@@ -126,17 +131,7 @@ class Counting:
 
     def held(self, state: State) -> Time:
         """The start of the oldest segment that is still open."""
-        return earliest(state.tables["totals"].least(SINCE), state.tables["pending"].least(START))
-
-
-def _deltas(state: State, time: Time) -> pl.DataFrame:
-    """The changes of the counters before ``time``: the starts and the ends of elements."""
-    ends = state.tables["ends"]
-    started = state.tables["pending"].extract(START, time)
-    # What never ends needs no end.
-    ends.insert(started.filter(pl.col(END) < END_OF_TIME))
-    ended = ends.extract(END, time).with_columns(pl.col(_COUNTERS) * -1).rename({END: TIME})
-    return pl.concat([started.drop(END).rename({START: TIME}).select(ended.columns), ended])
+        return oldest(state)
 
 
 def _multiplicity(function: Multiplicity) -> pl.Expr:

@@ -12,7 +12,6 @@ from tidemill.model.types import MAX_PRECISION, DataType, Kind
 from tidemill.physical.kernels.arguments import FREEDOM
 from tidemill.physical.kernels.exact import (
     HALF,
-    Wide,
     counts_of_not_finite,
     decimal_sum,
     digits,
@@ -24,6 +23,7 @@ from tidemill.physical.kernels.variance import variance
 if TYPE_CHECKING:
     from tidemill.algebra.expr import AggregateCall
     from tidemill.physical.kernels.arguments import Argument
+    from tidemill.physical.kernels.wide import Wide
 
 __all__ = ["median_of", "result"]
 
@@ -38,7 +38,7 @@ def result(call: AggregateCall, argument: Argument, rows: pl.DataFrame, wide: Wi
         call: Any but ``min``, ``max`` and ``median``.
         argument: What it looks at.
         rows: The timeline.
-        wide: By row, the wide values of the argument.
+        wide: The sums of wide values of the argument.
     """
     n = pl.col(argument.counter("n"))
     match call.function:
@@ -129,8 +129,7 @@ def _variance(argument: Argument, function: str, rows: pl.DataFrame, wide: Wide)
         if name.startswith((f"{prefix}s", f"{prefix}p")) and name != argument.counter("sum")
     ]
     frame = rows.select(pl.when(n > freedom).then(n).alias("n"), *sums)
-    some = {row: values for row, values in wide.items() if frame["n"][row] is not None}
-    value = _with_odd(argument, rows, variance(frame, argument.type, some, freedom), only_nan=True)
+    value = _with_odd(argument, rows, variance(frame, argument.type, wide, freedom), only_nan=True)
     if function.startswith("stddev"):
         value = value.sqrt()
     return pl.select(pl.when(frame["n"].is_not_null()).then(value)).to_series()

@@ -2,29 +2,30 @@
 
 A piece is valid in ``[START, END)``, has a ``GROUP``, and begins and ends at rows of its group's
 timeline, or before the first and after the last. ``located`` finds those rows; the other functions
-say what covers each row: the least or greatest value, the value in the middle, or all of them.
+say what covers each row: the least or greatest value, or the values in the middle.
 """
 
 from __future__ import annotations
-
-from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import polars as pl
 
 from tidemill.model.batch import END, START
 from tidemill.physical.kernels.sweep import GROUP, TIME
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+__all__ = [
+    "COUNT",
+    "FIRST",
+    "PAST",
+    "ROW",
+    "VALUE",
+    "extremes",
+    "located",
+    "middle",
+    "staircase",
+]
 
-__all__ = ["COUNT", "ROW", "VALUE", "covering", "extremes", "located", "middle", "staircase"]
-
-ROW, VALUE, COUNT = "@row", "@value", "@count"
-_FIRST, _PAST, _SECOND, _RANK, _LEVEL = "@first", "@past", "@second", "@rank", "@level"
-
-_PAIRS = 4_000_000
-"""How many pairs of a row and a piece are in memory at a time."""
+ROW, VALUE, COUNT, FIRST, PAST = "@row", "@value", "@count", "@first", "@past"
+_SECOND, _RANK, _LEVEL, _LEAST = "@second", "@rank", "@level", "@least"
 
 
 def located(rows: pl.DataFrame, pieces: pl.DataFrame) -> pl.DataFrame:
@@ -35,12 +36,12 @@ def located(rows: pl.DataFrame, pieces: pl.DataFrame) -> pl.DataFrame:
         pieces: ``GROUP``, ``START``, ``END`` and others.
     """
     marks = rows.select(_mark(TIME)).to_series()
-    found = pieces.select(_mark(START).alias(_FIRST), _mark(END).alias(_PAST))
+    found = pieces.select(_mark(START).alias(FIRST), _mark(END).alias(PAST))
     # The first row that is not before: what began earlier covers the first row of its group, and
     # what is not over all up to the first of the next.
     return pieces.with_columns(
-        marks.search_sorted(found[name]).cast(pl.UInt32).alias(name) for name in (_FIRST, _PAST)
-    ).filter(pl.col(_FIRST) < pl.col(_PAST))
+        marks.search_sorted(found[name]).cast(pl.UInt32).alias(name) for name in (FIRST, PAST)
+    ).filter(pl.col(FIRST) < pl.col(PAST))
 
 
 def _mark(time: str) -> pl.Expr:
@@ -56,19 +57,19 @@ def extremes(pieces: pl.DataFrame, height: int, *, greatest: bool) -> pl.Series:
     as many passes over the rows as their number has bits.
     """
     ranked = _ranked(pieces, descending=greatest)
-    length = pl.col(_PAST) - pl.col(_FIRST)
+    length = pl.col(PAST) - pl.col(FIRST)
     longest = pieces.select(length.max()).item() or 1
     levels = range(int(longest).bit_length())
     level = pl.sum_horizontal(pl.lit(0), *((length >= 1 << k).cast(pl.Int32) for k in levels[1:]))
     ranked = ranked.with_columns(level.alias(_LEVEL))
-    second = (pl.col(_PAST) - pl.lit(2, pl.UInt32).pow(pl.col(_LEVEL))).cast(pl.UInt32)
+    second = (pl.col(PAST) - pl.lit(2, pl.UInt32).pow(pl.col(_LEVEL))).cast(pl.UInt32)
     # The best is written last.
     blocks = ranked.with_columns(second.alias(_SECOND)).sort(_RANK, descending=True)
     nothing = pl.repeat(None, height, dtype=pl.UInt32, eager=True)
     found = nothing
     for k in reversed(levels):
         here = blocks.filter(pl.col(_LEVEL) == k)
-        own = [nothing.clone().scatter(here[name], here[_RANK]) for name in (_FIRST, _SECOND)]
+        own = [nothing.clone().scatter(here[name], here[_RANK]) for name in (FIRST, _SECOND)]
         # Of the next longer blocks, this is the first half, and that the second.
         found = pl.select(pl.min_horizontal(*own, found, found.shift(1 << k))).to_series()
     return _values(ranked, found)
@@ -90,66 +91,58 @@ def staircase(pieces: pl.DataFrame, *, greatest: bool) -> pl.DataFrame:
 def middle(pieces: pl.DataFrame, height: int) -> pl.DataFrame:
     """The two values in the middle of those that cover each row, ``COUNT`` of each.
 
+    The ranks of a group are halved, from all of them down to one. At each step the value that is
+    wanted in a row is in one half or in the other, as the number of values in the lower half says:
+    as many passes over rows and pieces as the number of values of a group has bits.
+
     Returns:
         For each row ``low`` and ``high``, NULL where there is none.
     """
-    ranked = _ranked(pieces, descending=False)
-    found = [_middle(chunk) for chunk in covering(ranked)]
-    rows = pl.DataFrame({ROW: pl.int_range(height, dtype=pl.UInt32, eager=True)})
-    if found:
-        rows = rows.join(pl.concat(found), on=ROW, how="left", maintain_order="left")
-    else:
-        rows = rows.with_columns(pl.lit(None, pl.UInt32).alias(name) for name in ("low", "high"))
-    return pl.DataFrame([_values(ranked, rows[name]).alias(name) for name in ("low", "high")])
-
-
-def _middle(pairs: pl.DataFrame) -> pl.DataFrame:
-    ordered = pairs.sort(_RANK).sort(ROW, maintain_order=True)
-    upto = pl.col(COUNT).cum_sum().over(ROW)
-    total = pl.col(COUNT).sum().over(ROW)
-    return (
-        ordered.with_columns(upto.alias("@upto"), total.alias("@total"))
-        .group_by(ROW)
-        .agg(
-            pl.col(_RANK)
-            .filter(pl.col("@upto") > (pl.col("@total") - 1) // 2)
-            .first()
-            .alias("low"),
-            pl.col(_RANK).filter(pl.col("@upto") > pl.col("@total") // 2).first().alias("high"),
-        )
-    )
-
-
-def covering(pieces: pl.DataFrame) -> Iterator[pl.DataFrame]:
-    """The pieces once for each row they cover, in ``ROW``; some rows at a time, each in full."""
-    for low, high in _stretches(pieces):
-        here = pieces.filter((pl.col(_FIRST) < high) & (pl.col(_PAST) > low))
-        first = pl.max_horizontal(pl.col(_FIRST), pl.lit(low, pl.UInt32))
-        past = pl.min_horizontal(pl.col(_PAST), pl.lit(high, pl.UInt32))
-        yield (
-            here.with_columns(pl.int_ranges(first, past, dtype=pl.UInt32).alias(ROW))
-            .drop(_FIRST, _PAST)
-            .explode(ROW)
-        )
-
-
-def _stretches(pieces: pl.DataFrame) -> list[tuple[int, int]]:
-    """Stretches of rows, such that few pairs of a row and a piece are in each."""
-    if pieces.is_empty():
-        return []
+    mark = pl.col(GROUP).cast(pl.Int64) * 2**32 + pl.col(VALUE).rank("dense")
+    ranked = pieces.with_columns(mark.rank("dense").cast(pl.Int64).alias(_RANK))
+    ranked = ranked.with_columns(pl.col(_RANK).min().over(GROUP).alias(_LEAST))
     edges = pl.concat(
-        [
-            pieces.select(pl.col(_FIRST).alias(ROW), pl.lit(1).alias("@n")),
-            pieces.select(pl.col(_PAST).alias(ROW), pl.lit(-1).alias("@n")),
-        ]
+        ranked.select(
+            pl.col(_RANK) - pl.col(_LEAST),
+            pl.col(edge).cast(pl.Int64).alias(ROW),
+            pl.col(COUNT) * sign,
+        )
+        for edge, sign in ((FIRST, 1), (PAST, -1))
     )
-    edges = edges.group_by(ROW).agg(pl.col("@n").sum()).sort(ROW)
-    width = pl.col(ROW).shift(-1).cast(pl.Int64) - pl.col(ROW).cast(pl.Int64)
-    pairs = (pl.col("@n").cum_sum() * width).fill_null(0)
-    stretch = (pairs.cum_sum() - pairs) // _PAIRS
-    cuts = edges.select(ROW, stretch.alias("@stretch")).group_by("@stretch").agg(pl.col(ROW).min())
-    bounds = [*sorted(cuts[ROW].to_list()), int(edges[ROW][-1])]
-    return [(a, b) for a, b in pairwise(bounds) if a < b]
+    bits = int(edges.select(pl.col(_RANK).max()).item() or 0).bit_length()
+    rows = pl.int_range(height, dtype=pl.Int64, eager=True)
+    total = _weights(edges, bits, rows * 0, rows)
+    # From here on each row is there twice, for the lower and for the upper value in the middle.
+    block, rows = pl.concat([rows * 0, rows * 0]), pl.concat([rows, rows])
+    place = pl.concat([(total - 1) // 2, total // 2])
+    for bit in reversed(range(bits)):
+        lower = _weights(edges, bit, block * 2, rows)
+        is_upper = (place >= lower).cast(pl.Int64)
+        block, place = block * 2 + is_upper, place - lower * is_upper
+    # The rows of a group are together, and where none of its pieces has begun there is no value.
+    least = pl.repeat(None, height, dtype=pl.Int64, eager=True)
+    least = least.scatter(ranked[FIRST], ranked[_LEAST]).forward_fill().set(total == 0, None)
+    low, high = (_values(ranked, part + least) for part in (block.head(height), block.tail(height)))
+    return pl.DataFrame([low.alias("low"), high.alias("high")])
+
+
+def _weights(edges: pl.DataFrame, bit: int, blocks: pl.Series, rows: pl.Series) -> pl.Series:
+    """How many values of a block of ranks cover a row.
+
+    Args:
+        edges: Where how many of a ``_RANK``, from 0 on, come or go, in ``ROW``.
+        bit: Blocks have two to the power of this many ranks.
+        blocks: The numbers of blocks.
+        rows: The rows.
+    """
+    # One number for block and row; what goes after the last row still belongs to its block.
+    mark = pl.col(_RANK) // (1 << bit) * (len(rows) + 1) + pl.col(ROW)
+    ordered = edges.select(mark, COUNT).sort(_RANK)
+    past = pl.col(_RANK).search_sorted(pl.lit(blocks * (len(rows) + 1) + rows), side="right")
+    # What comes goes again: the sum over a block is zero, so what is before it does not count, and
+    # past all of them there is nothing.
+    weight = pl.col(COUNT).cum_sum().shift(1).gather(past, null_on_oob=True).fill_null(0)
+    return ordered.select(weight).to_series()
 
 
 def _ranked(pieces: pl.DataFrame, *, descending: bool) -> pl.DataFrame:

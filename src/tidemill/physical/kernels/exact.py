@@ -10,29 +10,30 @@ is inserted and removed leaves nothing behind. A sum wraps only beyond 2**127:
   value: one below 2**90 that is a multiple of 2**-100, as is every value from 2**-48 on. Up to
   2**37 of them are added up, if fractions are carried over (``carried``) before there are 2**27
   more. Values that are not narrow are *wide*: they are kept apart, each with how often it occurs,
-  and added as rational numbers. NaN and infinities are counted.
+  and added as longer integers (``wide.py``). NaN and infinities are counted.
 
 There is no error to bound: sums and means are the exact value rounded once. Where 128 bits do not
-suffice to round correctly, or there are wide values, a row is computed with Python's rational
-numbers, which takes some microseconds, and is rare.
+suffice to round correctly, or there are wide values, a row is computed with Python's integers,
+which takes some microseconds, and is rare.
 """
 
 from __future__ import annotations
 
 import math
-from fractions import Fraction
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import polars as pl
 
 from tidemill.model.types import DataType, Kind
+from tidemill.physical.kernels.wide import UNIT, repaired
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Sequence
+
+    from tidemill.physical.kernels.wide import Wide
 
 __all__ = [
     "HALF",
-    "Wide",
     "carried",
     "counts_of_not_finite",
     "decimal_sum",
@@ -41,13 +42,9 @@ __all__ = [
     "is_narrow",
     "not_finite",
     "ratio",
-    "repaired",
     "rest",
     "sum_columns",
 ]
-
-Wide: TypeAlias = "Mapping[int, Sequence[tuple[float, int]]]"
-"""By row, the wide values that are there, and how often each."""
 
 _I128 = pl.Int128()
 _FRACTION = 100
@@ -140,7 +137,7 @@ def ratio(frame: pl.DataFrame, wide: Wide) -> pl.Series:
 
     Args:
         frame: ``whole``, ``fraction`` and ``divisor``; NULL where there is no result.
-        wide: By row, the wide values.
+        wide: The sums of wide values.
     """
     largest = _largest(frame, "whole")
     simple = frame["fraction"].max() == 0 and frame["fraction"].min() == 0
@@ -151,13 +148,16 @@ def ratio(frame: pl.DataFrame, wide: Wide) -> pl.Series:
     else:
         answer = _divided(frame)
 
-    def exactly(row: int) -> Fraction:
-        whole, fraction, divisor = frame.row(row)
-        narrow = Fraction((whole << _FRACTION) + fraction, 1 << _FRACTION)
-        total = narrow + sum(Fraction(v) * n for v, n in wide.get(row, ()))
-        return Fraction(total, divisor)
+    return repaired(answer, frame, wide, _exactly)
 
-    return repaired(answer, wide, exactly)
+
+def _exactly(row: tuple[int, ...], wide: tuple[int, int]) -> tuple[int, int]:
+    """The numerator and the denominator of a ratio."""
+    whole, fraction, divisor = row
+    narrow, (total, _) = (whole << _FRACTION) + fraction, wide
+    if not total:
+        return narrow, divisor << _FRACTION
+    return (narrow << UNIT - _FRACTION) + total, divisor << UNIT
 
 
 def _divided(frame: pl.DataFrame) -> pl.DataFrame:
@@ -195,21 +195,3 @@ def _divided(frame: pl.DataFrame) -> pl.DataFrame:
 def _largest(frame: pl.DataFrame, column: str) -> int:
     low, high = frame[column].min(), frame[column].max()
     return max(abs(low), abs(high)) if isinstance(low, int) and isinstance(high, int) else 0
-
-
-def repaired(answer: pl.DataFrame, wide: Wide, exactly: Callable[[int], Fraction]) -> pl.Series:
-    """The values, with those that are not good, or have wide values in them, computed exactly."""
-    value = answer["value"]
-    bad = answer.with_row_index("@i").filter(~pl.col("good") & pl.col("value").is_not_null())
-    rows = sorted({*bad["@i"].to_list(), *wide})
-    if not rows:
-        return value
-    # A loop over rows, with Python's rational numbers: rare, and there is no wider integer.
-    return value.scatter(rows, [_rounded(exactly(row)) for row in rows])
-
-
-def _rounded(exact: Fraction) -> float:
-    try:
-        return float(exact)
-    except OverflowError:
-        return math.inf if exact > 0 else -math.inf

@@ -13,35 +13,61 @@ as Polars groups them. Sorting twice by one column is several times faster than 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import polars as pl
 
-from tidemill.model.batch import END, START
+from tidemill.model.batch import END, START, TIME_TYPE
 from tidemill.model.time import END_OF_TIME, Time
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
 __all__ = [
     "GROUP",
     "SINCE",
     "TIME",
+    "Overdue",
     "cut",
     "earliest",
     "encode",
     "named",
+    "overdue",
+    "pick",
     "repeat",
     "timeline",
     "touched",
 ]
 
 GROUP, TIME, SINCE = "@group", "@time", "@since"
-_PRESENT = "@present"
+_PRESENT, _OPEN = "@present", "@open"
 
 _NEW_GROUP = pl.col(GROUP).ne_missing(pl.col(GROUP).shift(1))
 _LAST_OF_GROUP = pl.col(GROUP).ne_missing(pl.col(GROUP).shift(-1))
 _LAST_AT_TIME = _LAST_OF_GROUP | pl.col(TIME).ne_missing(pl.col(TIME).shift(-1))
+
+
+class Overdue(NamedTuple):
+    """Open segments that began before a time are cut now, and go on from here unless time ends."""
+
+    before: Time
+    now: Time
+
+    @property
+    def is_final(self) -> bool:
+        """Whether time ends here, so that what is open lasts for ever."""
+        return self.now == END_OF_TIME
+
+
+def overdue(now: Time, max_delay: int | None = None) -> Overdue | None:
+    """What is overdue if a segment may lie this far behind the watermark; in the end everything.
+
+    >>> overdue(Time(10), 3), overdue(Time(10))
+    (Overdue(before=7, now=10), None)
+    """
+    if now == END_OF_TIME:
+        return Overdue(END_OF_TIME, END_OF_TIME)
+    return None if max_delay is None else Overdue(Time(now - max_delay), now)
 
 
 def encode(
@@ -54,20 +80,24 @@ def encode(
     if not keys:
         group = pl.lit(0, pl.UInt32).alias(GROUP)
         return pl.DataFrame(), [frame.with_columns(group) for frame in frames]
-    names = pl.concat([frame.select(keys) for frame in frames])
+    names = pl.concat([pick(frame, keys) for frame in frames])
     numbers = names.with_row_index(GROUP).select(pl.col(GROUP).first().over(list(keys)))
     encoded, offset = [], 0
     for frame in frames:
-        encoded.append(frame.with_columns(numbers.to_series().slice(offset, frame.height)))
+        encoded.append(frame.hstack([numbers.to_series().slice(offset, frame.height)]))
         offset += frame.height
     return names, encoded
 
 
 def named(frame: pl.DataFrame, names: pl.DataFrame) -> pl.DataFrame:
     """The frame with the keys in place of ``GROUP``."""
-    if not names.width:
-        return frame.drop(GROUP)
-    return names.select(pl.all().gather(frame[GROUP])).hstack(frame.drop(GROUP))
+    rest = pick(frame, (name for name in frame.columns if name != GROUP))
+    return names[frame[GROUP]].hstack(rest) if names.width else rest
+
+
+def pick(frame: pl.DataFrame, names: Iterable[str]) -> pl.DataFrame:
+    """Some columns; much faster than select, and to Polars some names are patterns."""
+    return pl.DataFrame([frame.get_column(name) for name in names])
 
 
 def touched(
@@ -92,12 +122,8 @@ def timeline(totals: pl.DataFrame, deltas: pl.DataFrame, counters: Sequence[str]
         ``GROUP``, ``TIME`` and the counters, one row for each group and time. A group with totals
         begins with a row at ``SINCE``.
     """
-    rows = pl.concat(
-        [
-            totals.select(GROUP, pl.col(SINCE).alias(TIME), *counters),
-            deltas.select(GROUP, TIME, *counters),
-        ]
-    )
+    begun = pl.DataFrame([totals[GROUP], totals[SINCE].alias(TIME)])
+    rows = pl.concat([begun.hstack(pick(totals, counters)), pick(deltas, (GROUP, TIME, *counters))])
     rows = rows.sort(TIME).sort(GROUP, maintain_order=True)
     # The sums over all rows, less those up to the group: ``over`` costs something for each group.
     sums = {name: pl.col(name).cum_sum() for name in counters}
@@ -115,7 +141,7 @@ def cut(
     present: pl.Expr,
     outputs: Sequence[str],
     counters: Sequence[str],
-    final: bool,
+    late: Overdue | None,
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Cut a timeline where an output changes.
 
@@ -124,27 +150,37 @@ def cut(
         present: Whether there is an output at all.
         outputs: The names of the outputs.
         counters: The names of the counters.
-        final: Whether time ends here, so that what is open lasts for ever.
+        late: Which open segments are cut, too.
 
     Returns:
-        The segments that are known in full, with ``GROUP``, ``START``, ``END`` and the outputs;
-        and the totals of every group, whether or not they can still matter: ``GROUP``, ``SINCE``
-        and the counters; none if time ends.
+        The segments known in full: ``GROUP``, ``START``, ``END`` and outputs; and of every group,
+        whether or not it can still matter, ``GROUP``, ``SINCE`` and the counters; none in the end.
     """
-    rows = rows.with_columns(present.alias(_PRESENT))
+    segments = pick(rows, (GROUP, TIME, *outputs)).hstack(rows.select(present.alias(_PRESENT)))
     appears = pl.col(_PRESENT).ne_missing(pl.col(_PRESENT).shift(1))
     differs = [pl.col(name).ne_missing(pl.col(name).shift(1)) for name in outputs]
-    cuts = rows.filter(
+    segments = segments.filter(
         _NEW_GROUP | appears | (pl.col(_PRESENT) & pl.any_horizontal(pl.lit(False), *differs))
-    ).with_columns(pl.when(~_LAST_OF_GROUP).then(pl.col(TIME).shift(-1)).alias(END))
+    )
+    until = pl.lit(None, TIME_TYPE)
+    if late is not None:
+        until = pl.when(pl.col(TIME) < late.before).then(pl.lit(late.now, TIME_TYPE))
+    segments = segments.with_columns(
+        _LAST_OF_GROUP.alias(_OPEN),
+        pl.when(_LAST_OF_GROUP).then(until).otherwise(pl.col(TIME).shift(-1)).alias(END),
+    )
+    closed = segments.filter(pl.col(_PRESENT) & pl.col(END).is_not_null())
+    closed = pick(closed, (GROUP, TIME, END, *outputs)).rename({TIME: START})
+    if late is not None and late.is_final:
+        return closed, _totals(segments.clear(), rows.clear(), counters)
     # Counters may have moved on after the last cut: they come from the last row of the group.
-    latest = rows.filter(_LAST_OF_GROUP).select(counters)
-    opened = cuts.filter(pl.col(END).is_null()).select(GROUP, pl.col(TIME).alias(SINCE))
-    totals = opened.hstack(latest)
-    if final:
-        cuts, totals = cuts.with_columns(pl.col(END).fill_null(END_OF_TIME)), totals.clear()
-    closed = cuts.filter(pl.col(_PRESENT) & pl.col(END).is_not_null())
-    return closed.select(GROUP, pl.col(TIME).alias(START), END, *outputs), totals
+    return closed, _totals(segments.filter(_OPEN), rows.filter(_LAST_OF_GROUP), counters)
+
+
+def _totals(opened: pl.DataFrame, latest: pl.DataFrame, counters: Sequence[str]) -> pl.DataFrame:
+    """The counters of each group, and since when its segment is open."""
+    since = opened.select(GROUP, pl.coalesce(END, TIME).alias(SINCE))
+    return since.hstack(pick(latest, counters))
 
 
 def earliest(*times: int | None) -> Time:

@@ -7,21 +7,23 @@ are multiples of 2**-80, as is every value from 2**-28 on. Others are wide (``ex
 
 The mean is subtracted from the sums, part by part and exactly, before anything is rounded; then
 the relative error is below 2**-30, and usually some 2**-50. Where that is not certain, a row is
-computed with Python's rational numbers.
+computed with Python's integers.
 """
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import polars as pl
 
 from tidemill.model.types import DataType, Kind
-from tidemill.physical.kernels.exact import Wide, digits, repaired, rest
+from tidemill.physical.kernels.exact import digits, rest
+from tidemill.physical.kernels.wide import UNIT, repaired
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from tidemill.physical.kernels.wide import Wide
 
 __all__ = ["NARROW", "part_columns", "part_count", "variance"]
 
@@ -85,30 +87,36 @@ def variance(frame: pl.DataFrame, type_: DataType, wide: Wide, freedom: int) -> 
     Args:
         frame: ``n`` and the sums of ``part_columns``; NULL where there is no result.
         type_: The type of the values.
-        wide: By row, the wide values.
+        wide: The sums of wide values.
         freedom: What is taken from the number of values.
     """
     width = part_count(type_)
-    shifted = _shifted(frame, width)
-    answer = _spread(shifted, width)
-    unit = (
-        Fraction(1, 1 << 2 * _PART) if type_.kind is Kind.DOUBLE else Fraction(1, 10**type_.scale)
-    )
-    scale = unit**2 * (1 << _PART * max(0, 2 * width - 4))
+    answer = _spread(_shifted(frame, width), width)
+    unit = 1 << 2 * _PART if type_.kind is Kind.DOUBLE else 10**type_.scale
+    scale = (1 << _PART * max(0, 2 * width - 4)) / unit**2
     divisor = (pl.lit(frame["n"]) - freedom).cast(pl.Float64)
-    answer = answer.with_columns(pl.col("value") * float(scale) / divisor)
+    answer = answer.with_columns(pl.col("value") * scale / divisor)
 
-    def exactly(row: int) -> Fraction:
-        values = frame.row(row, named=True)
-        total = unit * sum(values[f"s{i}"] << _PART * (width - 1 - i) for i in range(width))
-        last = 2 * width - 2
-        squares = unit**2 * sum(values[f"p{k}"] << _PART * (last - k) for k in range(last + 1))
-        for value, n in wide.get(row, ()):
-            total += n * Fraction(value)
-            squares += n * Fraction(value) ** 2
-        return Fraction((squares - total**2 / values["n"]) / (values["n"] - freedom))
+    def exactly(row: tuple[int, ...], wide: tuple[int, int]) -> tuple[int, int]:
+        n, parts, products = row[0], row[1 : width + 1], row[width + 1 :]
+        total, squares, size = _joined(parts), _joined(products), unit
+        if any(wide):
+            # Only of DOUBLE, whose unit is a power of two.
+            shift = UNIT - 2 * _PART
+            total, squares = (total << shift) + wide[0], (squares << 2 * shift) + wide[1]
+            size <<= shift
+        return n * squares - total**2, n * (n - freedom) * size**2
 
-    return repaired(answer, wide, exactly)
+    columns = ("n", *(f"s{i}" for i in range(width)), *(f"p{k}" for k in range(2 * width - 1)))
+    return repaired(answer, frame.select(columns), wide, exactly)
+
+
+def _joined(parts: Sequence[int]) -> int:
+    """A number from its parts."""
+    total = 0
+    for part in parts:
+        total = (total << _PART) + part
+    return total
 
 
 def _shifted(frame: pl.DataFrame, width: int) -> pl.DataFrame:
