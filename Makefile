@@ -7,8 +7,8 @@ WORKERS ?= 2
 
 .PHONY: demo test fast check golden bench soak fmt docs java clean
 
-demo: $(READY)           ## a first query: text, plan, answer
-	$(BIN)/python examples/first_query.py
+demo: $(READY) java      ## five queries on Spark over a generated auction site, checked
+	$(BIN)/python -m tidemill demo
 
 test: $(READY) java      ## every test; those on Spark share one session, so they run by themselves
 	$(BIN)/pytest -q -n $(WORKERS) --dist worksteal -m "not spark"

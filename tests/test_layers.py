@@ -21,6 +21,8 @@ MODULES = sorted(ROOT.rglob("*.py"))
 LAYERS = (
     ("__init__", "__main__"),
     ("cli",),
+    ("demo",),
+    ("connect",),
     ("session",),
     ("runtime",),
     ("engine",),

@@ -71,6 +71,7 @@ class Job:
     gates: dict[str, Gate] = field(default_factory=dict)
     metrics: dict[str, Metrics] = field(default_factory=dict)
     _batches: int = 0
+    _was_stopped: bool = False
     _state: tuple[int, int] = (0, 0)
 
     def run(self) -> None:
@@ -100,6 +101,8 @@ class Job:
                 if name in sinks and batches:
                     sinks[name].write(number, 0, batches)
             self._batches = number + 1
+            if self._was_stopped:
+                break
             if perf_counter() - measured > _MEASURE_EVERY:
                 self._measure(runner)
                 measured = perf_counter()
@@ -137,7 +140,8 @@ class Job:
         self.catalog = catalog
 
     def close(self) -> None:
-        """Nothing runs."""
+        """Stop at the end of the batch, if it runs in another thread."""
+        self._was_stopped = True
 
     def _open_sinks(self, queries: list[QueryEntry]) -> dict[str, FileSink]:
         """The sinks of the queries, empty; each query has an answer to add to."""

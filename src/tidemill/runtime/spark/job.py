@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from threading import Lock
+from threading import Event, Lock
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -83,7 +83,7 @@ class SparkJob:
         self._written: dict[str, int] = {}
         self._delivering = Lock()
         self._stopping = False
-        self._was_stopped = False
+        self._was_stopped = Event()
 
     def run(self) -> None:
         """Process everything the sources hold, to the end of the streams.
@@ -101,13 +101,13 @@ class SparkJob:
         listens = self._reads_only_files()
         self._start(every=0 if listens else None)
         assert self._checkpoint is not None, "a started job has a checkpoint"
-        if self._checkpoint.facts.ended:
+        if self._checkpoint.facts.ended or self._was_stopped.is_set():
             return
         if listens:
             self.await_idle()
         else:
             self._finish()
-        if self._was_stopped:
+        if self._was_stopped.is_set():
             return
         write_control(self._checkpoint.control, "end")
         if listens:
@@ -115,12 +115,12 @@ class SparkJob:
         else:
             self._start(every=None)
             self._finish()
-        if not self._was_stopped:
+        if not self._was_stopped.is_set():
             self._checkpoint.end()
 
     def start(self) -> None:
         """Process what comes, until it is stopped."""
-        self._was_stopped = False
+        self._was_stopped.clear()
         self._start(every=self._settings.trigger)
 
     def await_idle(self) -> None:
@@ -138,20 +138,29 @@ class SparkJob:
 
     def stop(self) -> None:
         """Stop at the end of a batch; a batch that has begun but not delivered is undone."""
+        self._was_stopped.set()
         query, self._query = self._query, None
         if query is None:
             return
-        self._was_stopped = True
         with self._delivering:  # what is being delivered is delivered in full
             self._stopping = True
         query.stop()
         self._stopping = False
 
     def change(self, catalog: Catalog) -> None:
-        """Go on with another catalog; what is the same in it keeps its state and its answer."""
+        """Go on with another catalog; what is the same in it keeps its state and its answer.
+
+        Raises:
+            RunError: The new pipeline cannot be started; the old one goes on.
+        """
         self.stop()
-        self._catalog = catalog
-        self.start()
+        before, self._catalog = self._catalog, catalog
+        try:
+            self.start()
+        except RunError:
+            self._catalog = before
+            self.start()
+            raise
 
     def close(self) -> None:
         """Stop, and forget the state if nobody is to take it up again."""

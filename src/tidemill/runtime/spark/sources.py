@@ -26,7 +26,6 @@ from tidemill.runtime.spark.wire import COLUMNS, Kind, Message, to_arrow
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
-    from pathlib import Path
 
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession

@@ -1,0 +1,32 @@
+"""``tidemill check``: whether a file is right, and what it defines."""
+
+from __future__ import annotations
+
+from tidemill.catalog.entries import entry_schema
+from tidemill.cli.options import Script, UnboundedState  # noqa: TC001 — typer reads them
+from tidemill.cli.terminal import console, read_script, reporting_errors
+from tidemill.cli.view import table
+from tidemill.connect import connect
+from tidemill.lang.statements import ObjectKind
+
+__all__ = ["check"]
+
+
+def check(
+    file: Script,
+    *,
+    unbounded_state: UnboundedState = False,
+) -> None:
+    """Say whether the statements of a file are right, and what they define. Nothing is read."""
+    out = console()
+    with reporting_errors():
+        session = connect(unbounded_state=unbounded_state)
+        session.sql(read_script(file))
+        defined = table("defines", "name")
+        defined.add_column("columns", overflow="fold")
+        for kind in ObjectKind:
+            for entry in session.catalog.entries(kind):
+                columns = ", ".join(f"{field.name} {field.type}" for field in entry_schema(entry))
+                defined.add_row(kind.value.lower(), entry.name, columns)
+        out.print(defined)
+        out.print(f"{file} is right", soft_wrap=True)

@@ -1,0 +1,79 @@
+"""``tidemill explain``: the plan of every query of a file."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import TYPE_CHECKING, Annotated, assert_never
+
+import typer
+
+from tidemill.algebra.explain import explain as logical_text
+from tidemill.cli.answers import queries_of
+from tidemill.cli.options import Script  # noqa: TC001 — typer reads it
+from tidemill.cli.terminal import console, read_script, reporting_errors
+from tidemill.connect import connect
+from tidemill.errors import PlanError
+from tidemill.optimizer.explain_physical import explain_physical
+from tidemill.optimizer.implement import implement_annotated
+from tidemill.optimizer.rewrite import optimize, rewrite
+from tidemill.optimizer.rules import RULES
+from tidemill.optimizer.trace import trace_text
+
+if TYPE_CHECKING:
+    from tidemill.algebra.plan import Plan
+
+__all__ = ["explain"]
+
+
+class _Form(Enum):
+    """A form of a plan."""
+
+    LOGICAL = "logical"
+    PHYSICAL = "physical"
+    TRACE = "trace"
+
+
+def explain(
+    file: Script,
+    *,
+    logical: Annotated[
+        bool, typer.Option("--logical", help="What the query means; the default.")
+    ] = False,
+    physical: Annotated[
+        bool, typer.Option("--physical", help="What is run: operators and exchanges.")
+    ] = False,
+    trace: Annotated[
+        bool, typer.Option("--trace", help="What the optimizer does, step by step.")
+    ] = False,
+) -> None:
+    """Print the plan of every query of a file. Nothing is read or run."""
+    form = _form(logical=logical, physical=physical, trace=trace)
+    out = console()
+    with reporting_errors():
+        session = connect(unbounded_state=True)  # a plan can be looked at, whatever it costs
+        session.sql(read_script(file))
+        queries = list(queries_of(session))
+        if not queries:
+            raise PlanError("the file has no query", hint="add a SELECT or a CREATE QUERY")
+        texts = (f"-- {query.name}\n{_text(query.plan, form)}" for query in queries)
+        out.print("\n\n".join(texts), soft_wrap=True)
+
+
+def _form(*, logical: bool, physical: bool, trace: bool) -> _Form:
+    if logical + physical + trace > 1:
+        raise typer.BadParameter("choose one of --logical, --physical and --trace")
+    if physical:
+        return _Form.PHYSICAL
+    return _Form.TRACE if trace else _Form.LOGICAL
+
+
+def _text(plan: Plan, form: _Form) -> str:
+    match form:
+        case _Form.LOGICAL:
+            return logical_text(plan)
+        case _Form.PHYSICAL:
+            return explain_physical(implement_annotated(optimize(plan)))
+        case _Form.TRACE:
+            return trace_text(rewrite(plan, RULES).steps)
+        case _:
+            assert_never(form)

@@ -1,0 +1,67 @@
+"""Options and arguments of the commands, each with the text of its help."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+__all__ = [
+    "Checkpoint",
+    "Engine",
+    "EngineName",
+    "Forever",
+    "Master",
+    "Partitions",
+    "Rows",
+    "Script",
+    "UnboundedState",
+]
+
+
+class EngineName(StrEnum):
+    """Where queries run."""
+
+    SPARK = "spark"
+    LOCAL = "local"
+
+
+# A file that is not there ends the command with exit code 2.
+Script = Annotated[
+    Path,
+    typer.Argument(
+        metavar="FILE.sql", exists=True, dir_okay=False, help="The file with the statements."
+    ),
+]
+
+Engine = Annotated[EngineName, typer.Option(help="Where queries run; the answers are the same.")]
+
+Master = Annotated[
+    str, typer.Option(help="Which Spark, as Spark writes it; '' for what spark-submit says.")
+]
+
+Checkpoint = Annotated[
+    Path | None,
+    typer.Option(file_okay=False, help="Where state is kept, for a later run to go on."),
+]
+
+Partitions = Annotated[
+    int | None, typer.Option(min=1, help="How many partitions state is kept in.")
+]
+
+Forever = Annotated[
+    bool,
+    typer.Option(
+        "--forever/--until-end",
+        help="Process what comes until Ctrl-C, or to the end of the sources.",
+    ),
+]
+
+UnboundedState = Annotated[
+    bool,
+    typer.Option("--unbounded-state", help="Accept queries whose state grows without bound."),
+]
+
+Rows = Annotated[int, typer.Option(min=0, help="How many rows of each answer are shown.")]

@@ -1,0 +1,89 @@
+"""The view of a job that runs: tables for a terminal, lines for everything else."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich import box
+from rich.console import Group
+from rich.table import Table
+from rich.text import Text
+
+from tidemill.cli.meter import lags
+from tidemill.cli.units import (
+    batches_text,
+    bytes_text,
+    lag_text,
+    rate_text,
+    seconds_text,
+    time_text,
+)
+
+if TYPE_CHECKING:
+    from tidemill.cli.meter import Reading
+
+__all__ = ["line", "table", "tables", "totals"]
+
+
+def table(*columns: str, numbers: tuple[str, ...] = (), title: str | None = None) -> Table:
+    """An empty table; columns of numbers are set to the right."""
+    made = Table(box=box.SIMPLE_HEAD, title=title, title_justify="left", show_edge=False)
+    for column in columns:
+        made.add_column(column, justify="right" if column in numbers else "left", no_wrap=True)
+    return made
+
+
+def tables(reading: Reading) -> Group:
+    """What a terminal shows."""
+    below = Text(totals(reading), style="dim")
+    return Group(_streams(reading), Text(), _queries(reading), Text(), below)
+
+
+def _streams(reading: Reading) -> Table:
+    made = table(
+        *("stream", "rows", "rate", "watermark", "lag", "late"),
+        numbers=("rows", "rate", "lag", "late"),
+    )
+    behind = lags(reading.progress)
+    for stream in reading.progress.streams:
+        made.add_row(
+            stream.name,
+            f"{stream.rows:,}",
+            rate_text(reading.stream_rates[stream.name]),
+            time_text(stream.watermark),
+            lag_text(behind[stream.name]),
+            Text(f"{stream.refused:,}", style="yellow" if stream.refused else ""),
+        )
+    return made
+
+
+def _queries(reading: Reading) -> Table:
+    made = table("query", "rows out", "rate", numbers=("rows out", "rate"))
+    for query in reading.progress.queries:
+        made.add_row(query.name, f"{query.rows:,}", rate_text(reading.query_rates[query.name]))
+    return made
+
+
+def totals(reading: Reading) -> str:
+    """How many batches, how much is remembered, how long it took."""
+    progress = reading.progress
+    most_rows, most_bytes = reading.most_state
+    return (
+        f"{batches_text(progress.batches)}"
+        f" · state {progress.state_rows:,} rows, {bytes_text(progress.state_bytes)}"
+        f" (at most {most_rows:,} rows, {bytes_text(most_bytes)})"
+        f" · {seconds_text(reading.seconds)}"
+    )
+
+
+def line(reading: Reading) -> str:
+    """What a file or a pipe gets: everything in one line."""
+    progress = reading.progress
+    streams = (
+        f"{stream.name} {stream.rows:,} ({rate_text(reading.stream_rates[stream.name])})"
+        f" up to {time_text(stream.watermark)}"
+        + (f", {stream.refused:,} late" * (stream.refused > 0))
+        for stream in progress.streams
+    )
+    queries = (f"{query.name} {query.rows:,}" for query in progress.queries)
+    return f"{totals(reading)} | in: {'; '.join(streams)} | out: {'; '.join(queries)}"

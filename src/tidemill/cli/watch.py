@@ -1,0 +1,166 @@
+"""Watching a job: it runs in a thread of its own, this one has the terminal and Ctrl-C."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from threading import Event, Thread
+from time import monotonic
+from typing import TYPE_CHECKING, Protocol
+
+from rich.live import Live
+
+from tidemill.cli.meter import Meter
+from tidemill.cli.view import line, tables
+from tidemill.errors import RunError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rich.console import Console
+
+    from tidemill.cli.meter import Reading
+    from tidemill.runtime.progress import Progress
+
+__all__ = ["Outcome", "Runnable", "watch"]
+
+_POLL = 0.25
+"""How often to look, in seconds."""
+
+_LINE_EVERY = 3.0
+"""How often a line is written where there is no terminal, in seconds."""
+
+_PATIENCE = 5.0
+"""How long to wait for the end of a batch after Ctrl-C, in seconds, before asking again."""
+
+_ATTEMPTS = 6
+"""How often to ask a job to stop."""
+
+
+class Runnable(Protocol):
+    """What can be run and watched: a session."""
+
+    def run(self) -> None:
+        """Process everything the sources hold."""
+        ...
+
+    def start(self) -> None:
+        """Process what comes."""
+        ...
+
+    def await_idle(self) -> None:
+        """Wait until everything there is now has been processed."""
+        ...
+
+    def progress(self) -> Progress:
+        """How far it has come."""
+        ...
+
+    def stop(self) -> None:
+        """Stop at the end of a batch."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a job ended.
+
+    Attributes:
+        reading: How far it had come; ``None`` if it never began.
+        stopped: Whether Ctrl-C ended it.
+    """
+
+    reading: Reading | None
+    stopped: bool
+
+
+def watch(
+    session: Runnable,
+    console: Console,
+    *,
+    forever: bool = False,
+    clock: Callable[[], float] = monotonic,
+) -> Outcome:
+    """Run all queries of a session and show how far they come, until they end or Ctrl-C.
+
+    Raises:
+        TidemillError: The run failed.
+    """
+    worker = _Worker(session, forever=forever)
+    display = _Display(session, console, clock)
+    worker.start()
+    try:
+        with display.live:
+            while worker.is_alive():
+                worker.join(_POLL)
+                display.show()
+    except KeyboardInterrupt:
+        worker.is_stopping.set()
+        console.print("stopping at the end of the batch …")
+        _stop(session, worker)
+        return Outcome(display.read(), stopped=True)
+    if worker.error is not None:
+        raise worker.error
+    return Outcome(display.read(), stopped=False)
+
+
+def _stop(session: Runnable, worker: Thread) -> None:
+    """Stop the session; what was only about to begin is asked again when it may have begun."""
+    for _ in range(_ATTEMPTS):
+        session.stop()
+        worker.join(_PATIENCE)
+        if not worker.is_alive():
+            return
+
+
+class _Worker(Thread):
+    """Runs the session. Spark leaves Ctrl-C alone if it is started in a thread like this."""
+
+    def __init__(self, session: Runnable, *, forever: bool) -> None:
+        super().__init__(name="tidemill-run", daemon=True)
+        self.session = session
+        self.forever = forever
+        self.is_stopping = Event()
+        self.error: BaseException | None = None
+
+    def run(self) -> None:
+        try:
+            if not self.forever:
+                self.session.run()
+                return
+            self.session.start()
+            while not self.is_stopping.wait(_POLL):
+                self.session.await_idle()
+        except BaseException as error:  # noqa: BLE001 — the main thread raises it
+            # What breaks because the session was stopped under it is no news.
+            if not self.is_stopping.is_set():
+                self.error = error
+
+
+class _Display:
+    """Shows how far a session has come, as a terminal or a file can."""
+
+    def __init__(self, session: Runnable, console: Console, clock: Callable[[], float]) -> None:
+        self._session = session
+        self._console = console
+        self._clock = clock
+        self._begin = self._written = clock()
+        self._meter = Meter()
+        self.live = Live(console=console, auto_refresh=False, transient=True)
+
+    def read(self) -> Reading | None:
+        """How far it has come, if it has begun."""
+        try:
+            progress = self._session.progress()
+        except RunError:
+            return None
+        return self._meter.read(progress, self._clock() - self._begin)
+
+    def show(self) -> None:
+        """Show it, now or when it is time for a line."""
+        if (reading := self.read()) is None:
+            return
+        if self._console.is_terminal:
+            self.live.update(tables(reading), refresh=True)
+        elif self._clock() - self._written >= _LINE_EVERY:
+            self._written = self._clock()
+            self._console.print(line(reading), soft_wrap=True)

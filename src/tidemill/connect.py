@@ -1,0 +1,82 @@
+"""Connecting: a new session, with its engine and settings."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from tidemill.errors import PlanError, suggestion
+from tidemill.runtime.local.job import Job, Settings
+from tidemill.session import Session
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["connect"]
+
+_ENGINES = ("local", "spark")
+
+
+def connect(  # noqa: PLR0913 — every setting has a name and a default
+    *,
+    engine: str = "local",
+    master: str | None = "local[*]",
+    checkpoint: str | Path | None = None,
+    partitions: int | None = None,
+    stages: int | None = None,
+    memory: str = "2g",
+    optimize: bool = True,
+    max_delay: float | None = 60,
+    unbounded_state: bool = False,
+) -> Session:
+    """A new session with an empty catalog.
+
+    Args:
+        engine: Where queries run: ``"local"`` is this process, ``"spark"`` is Spark. The answers
+            are the same.
+        master: Which Spark, as Spark writes it; ``None`` takes what ``spark-submit`` says.
+        checkpoint: On Spark, the directory that state is kept in, so that a later session can
+            take it up; ``None`` forgets it after the run.
+        partitions: How many partitions state is kept in; the answers are the same.
+        stages: On Spark, how many stateful stages there are, which is fixed for the life of a
+            checkpoint; ``None`` for as many as the first queries need.
+        memory: How much memory Spark's driver gets, with a local master all there is.
+        optimize: Whether plans are rewritten before they run; the answers are the same.
+        max_delay: For how long, in seconds of the streams' time, a result that does not change may
+            be held back from whoever computes with it; ``None`` for ever.
+        unbounded_state: Accept queries whose state can grow without bound, such as a join of two
+            streams for ever.
+
+    Raises:
+        PlanError: There is no such engine, or not at least one partition or stage.
+    """
+    if engine not in _ENGINES:
+        raise PlanError(f'there is no engine "{engine}"', hint=suggestion(engine, _ENGINES))
+    if partitions is not None and partitions < 1:
+        raise PlanError("there must be at least one partition", hint="write partitions=1")
+    if stages is not None and stages < 1:
+        raise PlanError("there must be at least one stage", hint="write stages=1")
+    if max_delay is not None and max_delay < 0:
+        raise PlanError("max_delay must not be negative", hint="write max_delay=60")
+    delay = None if max_delay is None else round(max_delay * 1_000_000)
+    if engine == "local":
+        settings = Settings(partitions=partitions or 1, optimized=optimize, max_delay=delay)
+        return Session(
+            partial(Job, settings=settings), optimized=optimize, unbounded_state=unbounded_state
+        )
+    # Spark takes a second to import, so only those who use it wait for it.
+    from tidemill.runtime.spark.job import SparkJob  # noqa: PLC0415
+    from tidemill.runtime.spark.settings import SparkSettings  # noqa: PLC0415
+
+    on_spark = SparkSettings(
+        master=master,
+        partitions=partitions,
+        optimized=optimize,
+        max_delay=delay,
+        checkpoint=None if checkpoint is None else str(checkpoint),
+        stages=stages,
+        memory=memory,
+    )
+    return Session(
+        partial(SparkJob, settings=on_spark), optimized=optimize, unbounded_state=unbounded_state
+    )

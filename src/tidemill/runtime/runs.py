@@ -1,0 +1,52 @@
+"""What every runtime gives a session: queries that run, and what has become of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tidemill.catalog.catalog import Catalog
+    from tidemill.engine.ingest import Gate
+    from tidemill.runtime.answers import Answer
+    from tidemill.runtime.progress import Progress
+
+__all__ = ["Runs"]
+
+
+class Runs(Protocol):
+    """The queries of a catalog, to be run or run, and what has become of them."""
+
+    def answer(self, query: str) -> Answer | None:
+        """What a query has given, if it was there."""
+        ...
+
+    @property
+    def gates(self) -> Mapping[str, Gate]:
+        """What came on each stream, and what was refused."""
+        ...
+
+    def run(self) -> None:
+        """Process everything the sources hold, to the end of the streams."""
+        ...
+
+    def progress(self) -> Progress:
+        """How far it has come."""
+        ...
+
+    def start(self) -> None:
+        """Process what comes, until it is stopped."""
+        ...
+
+    def await_idle(self) -> None:
+        """Wait until everything there is now has been processed."""
+        ...
+
+    def change(self, catalog: Catalog) -> None:
+        """Go on with another catalog."""
+        ...
+
+    def close(self) -> None:
+        """Stop, if it runs, and let go of everything but the answers."""
+        ...

@@ -1,0 +1,55 @@
+"""``tidemill check`` reads nothing and says what a file defines, or what is wrong with it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from typer.testing import CliRunner
+
+from cli.shop import GROWING, write_shop
+from tidemill.cli.app import app
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from typer.testing import Result
+
+
+def check(script: Path, *options: str) -> Result:
+    return CliRunner().invoke(app, ["check", str(script), *options])
+
+
+def test_what_is_defined_is_listed(tmp_path: Path) -> None:
+    more = "CREATE FUNCTION twice(x INTEGER) AS x + x; CREATE STREAM pens AS SELECT at FROM bid;"
+    result = check(write_shop(tmp_path, more))
+    assert result.exit_code == 0, result.output
+    lines = [" ".join(line.split()) for line in result.stdout.splitlines()]
+    assert "stream bid at TIMESTAMP, item VARCHAR, price INTEGER" in lines
+    assert "stream pens at TIMESTAMP" in lines
+    assert "query top item VARCHAR, top INTEGER" in lines
+    assert "function twice x INTEGER" in lines
+
+
+def test_sources_need_not_be_there(tmp_path: Path) -> None:
+    script = tmp_path / "far.sql"
+    script.write_text(
+        "CREATE STREAM s (x INTEGER) SOURCE parquet('nowhere'); SELECT x FROM s;", encoding="utf-8"
+    )
+    assert check(script).exit_code == 0
+
+
+def test_a_mistake_is_shown_with_a_caret(tmp_path: Path) -> None:
+    result = check(write_shop(tmp_path, "SELECT item FORM bid;"))
+    assert result.exit_code == 1
+    assert "^" in result.stderr
+    assert "Traceback" not in result.output
+
+
+def test_growing_state_is_refused_unless_asked_for(tmp_path: Path) -> None:
+    script = write_shop(tmp_path, GROWING)
+    assert check(script).exit_code == 1
+    assert check(script, "--unbounded-state").exit_code == 0
+
+
+def test_a_missing_file_is_wrong_use(tmp_path: Path) -> None:
+    assert check(tmp_path / "nowhere.sql").exit_code == 2

@@ -1,0 +1,145 @@
+"""``tidemill run`` shows progress and answers, and ends with a code that says how it went."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+from typer.testing import CliRunner
+
+from cli.shop import GROWING, write_shop
+from tidemill.cli.app import app
+from tidemill.session import Session
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pytest
+    from typer.testing import Result
+
+    from tidemill.runtime.progress import Progress
+
+
+def run(script: Path, *options: str) -> Result:
+    return CliRunner().invoke(app, ["run", str(script), "--engine", "local", *options])
+
+
+def test_the_answer_is_shown_with_the_time_it_is_valid(tmp_path: Path) -> None:
+    result = run(write_shop(tmp_path))
+    assert result.exit_code == 0, result.output
+    lines = [line.split() for line in result.stdout.splitlines()]
+    assert ["pen", "10", "2026-03-01", "12:00:00", "2026-03-01", "12:03:00"] in lines
+    assert ["cup", "5", "2026-03-01", "12:01:00", "2026-03-01", "12:04:00"] in lines
+    assert "top: 3 rows" in result.stdout
+
+
+def test_the_summary_counts_what_came_and_what_went(tmp_path: Path) -> None:
+    result = run(write_shop(tmp_path))
+    lines = [line.split() for line in result.stdout.splitlines()]
+    assert ["bid", "3"] in [line[:2] for line in lines]
+    assert "3 batches" in result.stdout
+    assert "3 rows in" in result.stdout
+
+
+def test_output_to_a_file_has_no_control_sequences(tmp_path: Path) -> None:
+    assert "\x1b" not in run(write_shop(tmp_path)).stdout
+
+
+def test_so_many_rows_are_shown_as_asked_for(tmp_path: Path) -> None:
+    script = write_shop(tmp_path)
+    assert "top: first 1 of 3 rows" in run(script, "--rows", "1").stdout
+    assert "12:03:00" not in run(script, "--rows", "0").stdout
+
+
+def test_an_answer_with_a_sink_is_written_and_not_shown(tmp_path: Path) -> None:
+    more = f"CREATE QUERY dear INTO parquet('{tmp_path}/dear') AS SELECT price FROM bid;"
+    result = run(write_shop(tmp_path, more))
+    assert result.exit_code == 0, result.output
+    assert "dear:" not in result.stdout
+    assert sorted(pl.read_parquet(tmp_path / "dear/**/*.parquet")["price"]) == [5, 8, 10]
+
+
+def test_brackets_and_colons_mean_themselves(tmp_path: Path) -> None:
+    more = "CREATE QUERY odd AS SELECT item || '[/red] :smile:' AS \"[bold]\" FROM bid;"
+    result = run(write_shop(tmp_path, more))
+    assert result.exit_code == 0, result.output
+    assert "pen[/red] :smile:" in result.stdout
+    assert "[bold]" in result.stdout
+
+
+def test_partitions_do_not_change_the_answer(tmp_path: Path) -> None:
+    script = write_shop(tmp_path)
+    answers = [run(script, "--partitions", n).stdout.partition("top: ")[2] for n in ("1", "3")]
+    assert answers[0] == answers[1] != ""
+
+
+def test_what_the_last_statement_gives_is_shown(tmp_path: Path) -> None:
+    result = run(write_shop(tmp_path, "EXPLAIN SELECT item FROM bid WHERE price > 1;"))
+    assert "Filter price > 1" in result.stdout
+
+
+def test_a_mistake_is_shown_with_its_place_and_without_a_traceback(tmp_path: Path) -> None:
+    result = run(write_shop(tmp_path, "SELECT prise FROM bid;"))
+    assert result.exit_code == 1
+    assert result.stderr.startswith('column "prise" does not exist\n   5 | SELECT prise FROM bid')
+    assert 'hint: did you mean "price"?' in result.stderr
+    assert "Traceback" not in result.output
+    assert result.stdout == ""
+
+
+def test_a_source_that_is_not_there_is_an_error(tmp_path: Path) -> None:
+    script = write_shop(tmp_path)
+    for file in (tmp_path / "bids").iterdir():
+        file.unlink()
+    result = run(script)
+    assert result.exit_code == 1
+    assert 'there is nothing to read for "bid"' in result.stderr
+
+
+def test_a_file_without_a_query_is_an_error(tmp_path: Path) -> None:
+    script = tmp_path / "empty.sql"
+    script.write_text("CREATE STREAM s (x INTEGER) SOURCE memory('s');", encoding="utf-8")
+    result = run(script)
+    assert result.exit_code == 1
+    assert "no query" in result.stderr
+
+
+def test_a_missing_file_is_wrong_use(tmp_path: Path) -> None:
+    result = run(tmp_path / "nowhere.sql")
+    assert result.exit_code == 2
+    assert "does not exist" in result.stderr
+
+
+def test_a_file_that_is_no_text_is_wrong_use(tmp_path: Path) -> None:
+    script = tmp_path / "binary.sql"
+    script.write_bytes(b"\xff\xfe\xff")
+    result = run(script)
+    assert result.exit_code == 2
+    assert "UTF-8" in result.stderr
+
+
+def test_the_local_engine_does_not_run_for_ever(tmp_path: Path) -> None:
+    result = run(write_shop(tmp_path), "--forever")
+    assert result.exit_code == 1
+    assert "hint: use --engine spark" in result.stderr
+
+
+def test_growing_state_must_be_asked_for(tmp_path: Path) -> None:
+    script = write_shop(tmp_path, GROWING)
+    assert run(script).exit_code == 1
+    assert run(script, "--unbounded-state").exit_code == 0
+
+
+def test_ctrl_c_says_where_it_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real, calls = Session.progress, iter((True,))
+
+    def interrupted(session: Session) -> Progress:
+        if next(calls, False):
+            raise KeyboardInterrupt
+        return real(session)
+
+    monkeypatch.setattr(Session, "progress", interrupted)
+    result = run(write_shop(tmp_path))
+    assert result.exit_code == 130
+    assert "stopped after" in result.stdout
+    assert "bid up to" in result.stdout

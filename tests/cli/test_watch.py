@@ -1,0 +1,141 @@
+"""Watching a job: it is polled while it runs, Ctrl-C stops it, and its error is raised here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from io import StringIO
+from itertools import count
+from threading import Event
+from typing import TYPE_CHECKING
+
+import pytest
+from rich.console import Console
+
+from tidemill.cli.watch import watch
+from tidemill.errors import RunError
+from tidemill.runtime.progress import Progress, QueryProgress, StreamProgress
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+@dataclass
+class Job:
+    """A session that runs until it has been looked at, or stopped, often enough."""
+
+    looks: int = 2
+    on_look: Callable[[int], None] = lambda _: None
+    error: Exception | None = None
+    begun: bool = True
+    calls: list[str] = field(default_factory=list)
+    seen: int = 0
+    done: Event = field(default_factory=Event)
+
+    def run(self) -> None:
+        self.calls.append("run")
+        assert self.done.wait(20)
+        if self.error is not None:
+            raise self.error
+
+    def start(self) -> None:
+        self.calls.append("start")
+
+    def await_idle(self) -> None:
+        self.calls.append("await_idle")
+        if self.error is not None:
+            raise self.error
+
+    def progress(self) -> Progress:
+        self.seen += 1
+        if self.seen >= self.looks:
+            self.done.set()
+        if not self.begun:
+            raise RunError("nothing has been run yet")
+        self.on_look(self.seen)
+        stream = StreamProgress("bid", 100 * self.seen, 0, self.seen)
+        return Progress(self.seen, (stream,), (QueryProgress("q", self.seen),), 3, 4)
+
+    def stop(self) -> None:
+        self.calls.append("stop")
+        self.error = RuntimeError("stopped under it")
+        self.done.set()
+
+
+def interrupt(look: int) -> None:
+    if look == 2:
+        raise KeyboardInterrupt
+
+
+def plain() -> Console:
+    return Console(file=StringIO(), width=200)
+
+
+def written(console: Console) -> str:
+    assert isinstance(console.file, StringIO)
+    return console.file.getvalue()
+
+
+def test_a_job_is_looked_at_until_it_ends() -> None:
+    job = Job(looks=3)
+    outcome = watch(job, plain())
+    assert not outcome.stopped
+    assert outcome.reading is not None
+    assert outcome.reading.progress.streams[0].rows >= 300
+    assert job.calls == ["run"]
+
+
+def test_without_a_terminal_there_is_a_line_every_few_seconds() -> None:
+    console, seconds = plain(), count()
+    watch(Job(looks=5), console, clock=lambda: float(next(seconds)))
+    lines = written(console).splitlines()
+    assert 1 <= len(lines) <= 5
+    assert all("in: bid" in line and "out: q" in line for line in lines)
+
+
+def test_a_terminal_shows_tables() -> None:
+    console = Console(file=StringIO(), force_terminal=True, width=100, _environ={})
+    watch(Job(), console)
+    assert "watermark" in written(console)
+    assert "rows out" in written(console)
+
+
+def test_ctrl_c_stops_the_job_and_hides_what_breaks_by_that() -> None:
+    job, console = Job(looks=10_000, on_look=interrupt), plain()
+    outcome = watch(job, console)
+    assert outcome.stopped
+    assert job.calls == ["run", "stop"]
+    assert outcome.reading is not None
+    assert "stopping at the end of the batch" in written(console)
+
+
+def test_a_job_that_does_not_stop_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tidemill.cli.watch._PATIENCE", 0.01)
+    job = Job(looks=10_000, on_look=interrupt)
+    really, asked = job.stop, count(1)
+    monkeypatch.setattr(job, "stop", lambda: really() if next(asked) == 3 else None)
+    assert watch(job, plain()).stopped
+    assert job.done.is_set()
+
+
+def test_a_job_that_runs_for_ever_is_started_and_ends_with_ctrl_c() -> None:
+    job = Job(looks=10_000, on_look=lambda look: interrupt(look - 1))
+    assert watch(job, plain(), forever=True).stopped
+    assert job.calls[0] == "start"
+    assert "run" not in job.calls
+    assert job.calls.count("stop") == 1
+
+
+def test_an_error_of_the_job_is_raised() -> None:
+    with pytest.raises(RunError, match="broken"):
+        watch(Job(error=RunError("broken")), plain())
+
+
+def test_a_job_that_breaks_while_it_runs_for_ever_ends() -> None:
+    with pytest.raises(RunError, match="broken"):
+        watch(Job(error=RunError("broken")), plain(), forever=True)
+
+
+def test_a_job_that_has_not_begun_shows_nothing() -> None:
+    job, console = Job(begun=False), plain()
+    assert watch(job, console).reading is None
+    assert written(console) == ""
