@@ -76,7 +76,7 @@ def timed(
     column = stream.time_column
     start = pl.lit(arrival, dtype=TIME_TYPE) if column is None else pl.col(column).cast(TIME_TYPE)
     numbers = pl.int_range(first_id, first_id + frame.height, dtype=pl.Int64)
-    elements = frame.with_columns(start.alias(START), numbers.alias(ID))
+    elements = frame.with_columns(start.alias(START), (start + 1).alias(END), numbers.alias(ID))
     if not _all_valid(elements[START]):
         reason = (
             pl.when(pl.col(START).is_null())
@@ -89,7 +89,7 @@ def timed(
         judged = elements.with_columns(reason.alias(REASON))
         refused.add(judged.filter(pl.col(REASON).is_not_null()))
         elements = judged.filter(pl.col(REASON).is_null()).drop(REASON)
-    return elements.with_columns((pl.col(START) + 1).alias(END))
+    return elements
 
 
 @dataclass(slots=True)

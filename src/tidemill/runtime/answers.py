@@ -34,7 +34,8 @@ class Answer:
 
     def add(self, batches: Iterable[Batch]) -> None:
         """Take new elements."""
-        self._batches += [batch.select(interval_columns(self._schema)) for batch in batches]
+        columns = interval_columns(self._schema)
+        self._batches += [b if b.columns == columns else b.select(columns) for b in batches]
 
     def rows(self) -> int:
         """How many elements have been taken, as they were cut."""

@@ -12,9 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import polars as pl
+import pyarrow as pa
+from pyarrow import parquet
 
 from tidemill.errors import RunError, suggestion
-from tidemill.model.batch import polars_type
+from tidemill.model.batch import polars_schema, polars_type
 from tidemill.model.types import Kind
 
 if TYPE_CHECKING:
@@ -24,8 +26,16 @@ if TYPE_CHECKING:
 
 __all__ = ["READERS", "read_file", "shaped"]
 
+
+def _read_parquet(source: Path | io.BytesIO) -> pl.DataFrame:
+    """The rows of a Parquet file; for small files Arrow's reader takes two thirds of the time."""
+    frame = pl.from_arrow(parquet.ParquetFile(source).read(use_threads=False))
+    assert isinstance(frame, pl.DataFrame), "a table is a frame"
+    return frame
+
+
 READERS: dict[str, Callable[[Path | io.BytesIO], pl.DataFrame]] = {
-    "parquet": pl.read_parquet,
+    "parquet": _read_parquet,
     "csv": lambda source: pl.read_csv(source, infer_schema=False),
     "json": lambda source: pl.read_ndjson(source, infer_schema_length=None),
 }
@@ -41,7 +51,7 @@ def read_file(
     """
     try:
         frame = READERS[kind](Path(path) if content is None else io.BytesIO(content))
-    except (pl.exceptions.PolarsError, OSError) as error:
+    except (pl.exceptions.PolarsError, pa.ArrowException, OSError) as error:
         reason = str(error).splitlines()[0]
         raise RunError(
             f'file "{path}" cannot be read as {kind}: {reason}',
@@ -52,6 +62,8 @@ def read_file(
 
 def shaped(frame: pl.DataFrame, schema: Schema, where: str) -> pl.DataFrame:
     """The frame with the columns and types of the schema."""
+    if list(frame.schema.items()) == list(polars_schema(schema).items()):
+        return frame
     by_lower = {column.lower(): column for column in reversed(frame.columns)}
     series = []
     for field in schema:
