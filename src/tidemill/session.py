@@ -32,6 +32,8 @@ from tidemill.binder.definitions import define, plan_query
 from tidemill.catalog.catalog import Catalog
 from tidemill.catalog.entries import QueryEntry
 from tidemill.catalog.listing import describe_entry, show
+from tidemill.engine.explain_stages import explain_stages
+from tidemill.engine.fragments import build_graph
 from tidemill.errors import PlanError, RunError, TidemillError, suggestion
 from tidemill.lang.parse import parse_script
 from tidemill.lang.statements import (
@@ -50,7 +52,7 @@ from tidemill.lang.statements import (
 )
 from tidemill.model.time import from_datetime
 from tidemill.optimizer.explain_physical import explain_physical
-from tidemill.optimizer.implement import implement_annotated
+from tidemill.optimizer.implement import implement, implement_annotated
 from tidemill.optimizer.rewrite import optimize, rewrite
 from tidemill.optimizer.rules import RULES
 from tidemill.optimizer.trace import trace_text
@@ -62,7 +64,6 @@ if TYPE_CHECKING:
 
     from tidemill.algebra.plan import Plan
     from tidemill.catalog.listing import Listing
-    from tidemill.errors import Span
     from tidemill.model.schema import Schema
     from tidemill.runtime.answers import Answer
     from tidemill.runtime.progress import Progress
@@ -284,7 +285,7 @@ class Session:
         result: Result = None
         for number, (statement, span) in enumerate(script, start=1):
             try:
-                result = self._execute(statement, span)
+                result = self._execute(statement)
             except TidemillError as error:
                 raise error.located(text, statement=_which(number, len(script))) from None
             except RecursionError:
@@ -298,7 +299,7 @@ class Session:
             self._job.change(catalog)
         self._catalog = catalog
 
-    def _execute(self, statement: Statement, span: Span) -> Result:
+    def _execute(self, statement: Statement) -> Result:
         match statement:
             case CreateStream() | CreateRelation() | CreateDerivedStream() | CreateFunction():
                 entry = define(statement, self._catalog, allow_unbounded=self._unbounded_state)
@@ -320,12 +321,12 @@ class Session:
                 return _frame(describe_entry(self._catalog.get(name)))
             case Explain(mode, query):
                 plan, _ = plan_query(query, self._catalog, allow_unbounded=True)
-                return _explained(mode, plan, span, optimized=self._optimized)
+                return _explained(mode, plan, optimized=self._optimized)
             case _:
                 assert_never(statement)
 
 
-def _explained(mode: ExplainMode, plan: Plan, span: Span, *, optimized: bool) -> str:
+def _explained(mode: ExplainMode, plan: Plan, *, optimized: bool) -> str:
     """One of the forms of a query as text."""
     match mode:
         case ExplainMode.LOGICAL:
@@ -335,11 +336,8 @@ def _explained(mode: ExplainMode, plan: Plan, span: Span, *, optimized: bool) ->
         case ExplainMode.PHYSICAL:
             return explain_physical(implement_annotated(optimize(plan) if optimized else plan))
         case ExplainMode.STAGES:
-            raise PlanError(
-                "EXPLAIN STAGES needs a cluster, and this version runs in one process",
-                span=span,
-                hint="EXPLAIN PHYSICAL shows the exchanges",
-            )
+            physical = implement(optimize(plan) if optimized else plan)
+            return explain_stages(build_graph({"query": physical}))
         case _:
             assert_never(mode)
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from tidemill.optimizer.implement import Implemented
 
-__all__ = ["explain_physical"]
+__all__ = ["describe", "explain_physical"]
 
 
 def explain_physical(implemented: Implemented) -> str:
@@ -49,14 +49,15 @@ def explain_physical(implemented: Implemented) -> str:
             label = f"[{numbers[name]}] "
         labelled = name in patterns and not isinstance(part, Exchange)
         expiry = f"  {patterns[name].name.lower()}" if labelled else ""
-        yield f"{indent}{label}{_describe(part)}{expiry}{_state(part)}"
+        yield f"{indent}{label}{describe(part)}{expiry}{_state(part)}"
         for below in inputs(part):
             yield from lines(below, depth + 1)
 
     return "\n".join(lines(plan, 0))
 
 
-def _describe(part: PhysicalPlan) -> str:
+def describe(part: PhysicalPlan) -> str:
+    """One part as text, without what stands below it."""
     match part:
         case Input(name):
             return f"Input {name_text(name)}"
