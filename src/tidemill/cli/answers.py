@@ -39,6 +39,8 @@ def print_summary(console: Console, reading: Reading) -> None:
     rows = sum(stream.rows for stream in reading.progress.streams)
     rate = rate_text(rows / reading.seconds) if reading.seconds > 0 else "-"
     console.print(f"{rows:,} rows in {seconds_text(reading.seconds)}, {rate}")
+    if reading.progress.log is not None:
+        console.print(f"Spark's log: {reading.progress.log}", soft_wrap=True)
 
 
 def print_answers(console: Console, session: Session, *, rows: int) -> None:

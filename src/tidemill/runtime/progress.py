@@ -46,6 +46,7 @@ class Progress:
         queries: The queries that run.
         state_rows: How many rows are remembered.
         state_bytes: How many bytes they take.
+        log: Where Spark writes what it has to say, if it was started by the session.
     """
 
     batches: int
@@ -53,6 +54,7 @@ class Progress:
     queries: tuple[QueryProgress, ...]
     state_rows: int
     state_bytes: int
+    log: str | None = None
 
 
 def stream_progress(gate: Gate, watermark: int) -> StreamProgress:

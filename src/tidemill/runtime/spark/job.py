@@ -134,7 +134,7 @@ class SparkJob:
             if query is not None:
                 query.processAllAvailable()
         except StreamingQueryException as error:
-            raise _told(str(error)) from error
+            raise _told(str(error), self._log()) from error
 
     def stop(self) -> None:
         """Stop at the end of a batch; a batch that has begun but not delivered is undone."""
@@ -189,7 +189,12 @@ class SparkJob:
             ),
             sum(rows for rows, _ in remembered),
             sum(bytes_ for _, bytes_ in remembered),
+            self._log(),
         )
+
+    def _log(self) -> str | None:
+        log = None if self._cluster is None else self._cluster.log
+        return None if log is None else str(log)
 
     # Starting
 
@@ -278,7 +283,7 @@ class SparkJob:
             if query is not None:
                 query.awaitTermination()
         except StreamingQueryException as error:
-            raise _told(str(error)) from error
+            raise _told(str(error), self._log()) from error
 
     def _delivery(self, graph: Graph) -> Callable[[DataFrame, int], None]:
         """What is done with the results of a batch."""
@@ -326,10 +331,10 @@ class SparkJob:
                 raise AssertionError(f"nobody reports {sender}: {facts}")
 
 
-def _told(text: str) -> RunError:
+def _told(text: str, log: str | None) -> RunError:
     """What went wrong, in the words of whoever found it."""
     found = re.search(r"tidemill\.errors\.\w+: (.*?)(?:\nhint: (.*?))?(?:\n|$)", text)
     if found:
         return RunError(found[1], hint=found[2])
     first = text.strip().splitlines()[0]
-    return RunError(f"Spark stopped: {first}", hint="the log of Spark has the whole story")
+    return RunError(f"Spark stopped: {first}", hint=f"read {log or 'the log of Spark'}")
