@@ -1,0 +1,172 @@
+"""The steps of the pipeline on Spark, without Spark: intake, stages, and the keeper of their state.
+
+Drawn are a plan, inputs, the numbers of partitions and of stages, and whether the state of each
+partition is opened anew after a batch, with or without its cache.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections import Counter
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+import polars as pl
+from hypothesis import given, reject, settings
+from hypothesis import strategies as st
+
+from laws.catalogue import HORIZON, SOURCES, Inputs, P, R, inputs
+from laws.strategies import plans
+from tidemill.algebra.explain import explain
+from tidemill.algebra.tree import share
+from tidemill.catalog.entries import RelationEntry, StreamEntry
+from tidemill.engine.fragments import build_graph
+from tidemill.errors import PlanError
+from tidemill.lang.statements import ConnectorCall, Name
+from tidemill.model.batch import polars_schema
+from tidemill.model.time import Time
+from tidemill.optimizer.implement import implement
+from tidemill.runtime.answers import Answer
+from tidemill.runtime.spark.cache import Cache
+from tidemill.runtime.spark.deployment import Deployment
+from tidemill.runtime.spark.intake import Origin, take_in
+from tidemill.runtime.spark.keeper import Kept, open_stage
+from tidemill.runtime.spark.stage import CONTROL
+from tidemill.runtime.spark.wire import Kind, Message
+
+if TYPE_CHECKING:
+    from tidemill.algebra.plan import Plan
+
+SOURCE = ConnectorCall(Name("memory"))
+PIDS = (2, 3, 4, 6)
+
+
+class Shelf:
+    """State that is kept in a dictionary."""
+
+    def __init__(self) -> None:
+        self.text: str | None = None
+        self.segments: dict[str, bytes] = {}
+
+    def manifest(self) -> str | None:
+        return self.text
+
+    def write_manifest(self, text: str) -> None:
+        self.text = text
+
+    def read(self, name: str) -> bytes:
+        return self.segments[name]
+
+    def write(self, name: str, blob: bytes) -> None:
+        assert name not in self.segments, "a segment is written once"
+        self.segments[name] = blob
+
+    def remove(self, name: str) -> None:
+        del self.segments[name]
+
+
+def deployment(plan: Plan, content: Inputs, partitions: int, stages: int | None) -> Deployment:
+    graph = build_graph({"q": implement(plan, max_delay=3)})
+    wanted = {input_.name for input_ in graph.inputs}
+    relations = {}
+    for relation in (R, P):
+        entry = RelationEntry(relation.name, relation.schema, SOURCE, relation.validity)
+        rows = list(content.relations[relation.name])
+        frame = pl.DataFrame(rows, schema=polars_schema(relation.schema), orient="row")
+        blob = Message.of_rows(0, Kind.ROWS, relation.name, frame).blob
+        relations[relation.name] = entry, blob
+    return Deployment(
+        graph,
+        {s.name: StreamEntry(s.name, s.schema, SOURCE) for s in SOURCES if s.name in wanted},
+        {name: found for name, found in relations.items() if name in wanted},
+        PIDS[:partitions],
+        stages or max(1, len(graph.fragments) - 1),
+        "v",
+    )
+
+
+class Pipeline:
+    """All partitions of all stages, with their state at rest between batches."""
+
+    def __init__(self, deployed: Deployment, directory: Path) -> None:
+        self.deployed = deployed
+        self.directory = directory
+        self.shelves: dict[tuple[int, int], Shelf] = {}
+        self.open: dict[tuple[int, int], Kept] = {}
+
+    def step(self, number: int, messages: list[Message], *, reopen: bool) -> list[Message]:
+        """The messages that come out of the last stage."""
+        for stage in range(1, self.deployed.stages + 1):
+            out: list[Message] = []
+            for pid in self.deployed.pids:
+                place = stage, pid
+                shelf = self.shelves.setdefault(place, Shelf())
+                cache = Cache(self.directory / f"{stage}-{pid}", limit=1 << 30)
+                if reopen or place not in self.open:
+                    self.open[place] = open_stage(self.deployed, stage, pid, shelf, cache)
+                kept = self.open[place]
+                out += kept.stage.step([m for m in messages if m.pid == pid])
+                kept.save(shelf, cache, f"t{number}")
+            messages = out
+        return messages
+
+
+def arrived(deployed: Deployment, content: Inputs, batch: int, time: int) -> list[Message]:
+    """The messages of a batch: all elements of an instant, whose time is that of the batch."""
+    messages: list[Message] = []
+    for task, (name, stream) in enumerate(deployed.streams.items()):
+        rows = [e.row for e in content.streams[name] if e.time == time]
+        if rows:
+            frame = pl.DataFrame(rows, schema=polars_schema(stream.schema), orient="row")
+            messages += take_in(deployed, name, [frame], Origin(batch, task, Time(time)))
+    return messages
+
+
+@settings(max_examples=2 * settings().max_examples)
+@given(
+    plan=plans(),
+    content=inputs(),
+    partitions=st.integers(1, 4),
+    stages=st.sampled_from([None, None, 1, 2, 5]),
+    reopen=st.booleans(),
+    lose_cache=st.booleans(),
+)
+def test_the_stages_give_the_answer_of_the_reference(  # noqa: PLR0913 — it draws everything
+    plan: Plan,
+    content: Inputs,
+    partitions: int,
+    stages: int | None,
+    *,
+    reopen: bool,
+    lose_cache: bool,
+) -> None:
+    plan = share(plan)
+    deployed = deployment(plan, content, partitions, stages)
+    answer = Answer(plan.schema)
+    instants = sorted({e.time for elements in content.streams.values() for e in elements})
+    end = [
+        Message.of_facts(pid, Kind.PULSE, CONTROL, {"latest": None, "now": 0})
+        for pid in deployed.pids
+    ]
+    with TemporaryDirectory() as folder:
+        pipeline = Pipeline(deployed, Path(folder) / "cache")
+        for number, time in enumerate([*instants, None]):
+            messages = end if time is None else arrived(deployed, content, number, time)
+            if not messages:
+                continue
+            try:
+                out = pipeline.step(number, messages, reopen=reopen)
+            except PlanError as error:
+                if "stay for ever" not in str(error):
+                    raise
+                reject()
+            answer.add(m.rows() for m in out if m.kind is Kind.ANSWER)
+            if lose_cache:
+                shutil.rmtree(pipeline.directory, ignore_errors=True)
+    for shelf in pipeline.shelves.values():
+        assert not shelf.segments, "after the end nothing is kept"
+    reference = content.reference()
+    for time in HORIZON:
+        actual = Counter(answer.snapshot(time).rows())
+        assert actual == reference.snapshot(plan, time), f"at {time}:\n{explain(plan)}"
