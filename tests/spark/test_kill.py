@@ -24,7 +24,7 @@ pytestmark = pytest.mark.spark
 KILLS = int(os.environ.get("TIDEMILL_KILLS", "3"))
 """``make soak`` sets more."""
 
-FILES = 12
+FILES = 8
 PATIENCE = 300
 
 
