@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tidemill.physical import interval
-from tidemill.physical.plan import Apply, Exchange, Input, PhysicalPlan, walk_physical
+from tidemill.physical.plan import Apply, PhysicalPlan, rebuilt
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -32,21 +32,14 @@ def limit_delay(
         The plan, and for each part of the given one the part that stands in its place, by
         fingerprint.
     """
-    limited: dict[str, PhysicalPlan] = {}
-    for part in walk_physical([plan]):
-        limited[part.fingerprint] = _limited(part, limited, max_delay)
-    return limited[plan.fingerprint], {old: new.fingerprint for old, new in limited.items()}
 
+    def limited(part: PhysicalPlan) -> PhysicalPlan:
+        match part:
+            case Apply(
+                interval.Aggregate() | interval.Counting() | interval.RowWindow() as operator, below
+            ):
+                return Apply(replace(operator, max_delay=max_delay), below)
+            case _:
+                return part
 
-def _limited(
-    part: PhysicalPlan, limited: Mapping[str, PhysicalPlan], max_delay: int | None
-) -> PhysicalPlan:
-    match part:
-        case Input():
-            return part
-        case Exchange(below, keys, schema):
-            return Exchange(limited[below.fingerprint], keys, schema)
-        case Apply(operator, below):
-            if isinstance(operator, interval.Aggregate | interval.Counting | interval.RowWindow):
-                operator = replace(operator, max_delay=max_delay)
-            return Apply(operator, tuple(limited[b.fingerprint] for b in below))
+    return rebuilt(plan, limited)

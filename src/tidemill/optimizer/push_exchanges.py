@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tidemill.physical import interval
-from tidemill.physical.plan import Apply, Exchange, Input, PhysicalPlan, walk_physical
+from tidemill.physical.plan import Apply, Exchange, PhysicalPlan, rebuilt
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,25 +29,18 @@ def push_exchanges(plan: PhysicalPlan) -> tuple[PhysicalPlan, Mapping[str, str]]
         The plan, and for each part of the given one the part of the new one that has the same
         rows, by fingerprint.
     """
-    moved: dict[str, PhysicalPlan] = {}
-    for part in walk_physical([plan]):
-        moved[part.fingerprint] = _moved(part, moved)
-    return moved[plan.fingerprint], {old: new.fingerprint for old, new in moved.items()}
+    return rebuilt(plan, _pushed)
 
 
-def _moved(part: PhysicalPlan, moved: Mapping[str, PhysicalPlan]) -> PhysicalPlan:
-    match part:
-        case Input():
-            return part
-        case Apply(operator, below):
-            return Apply(operator, tuple(moved[b.fingerprint] for b in below))
-        case Exchange(below, keys, schema):
-            windows: list[interval.TimeWindow] = []
-            source = moved[below.fingerprint]
-            while isinstance(source, Apply) and isinstance(source.operator, interval.TimeWindow):
-                windows.append(source.operator)
-                (source,) = source.inputs
-            result: PhysicalPlan = Exchange(source, keys, schema)
-            for window in reversed(windows):
-                result = Apply(window, (result,))
-            return result
+def _pushed(part: PhysicalPlan) -> PhysicalPlan:
+    if not isinstance(part, Exchange):
+        return part
+    windows: list[interval.TimeWindow] = []
+    source = part.input
+    while isinstance(source, Apply) and isinstance(source.operator, interval.TimeWindow):
+        windows.append(source.operator)
+        (source,) = source.inputs
+    result: PhysicalPlan = Exchange(source, part.keys, part.schema)
+    for window in reversed(windows):
+        result = Apply(window, (result,))
+    return result

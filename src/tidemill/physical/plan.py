@@ -8,11 +8,11 @@ it.
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeAlias, assert_never
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Iterator
+    from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 
     from tidemill.algebra.expr import Expr
     from tidemill.model.schema import Schema
@@ -25,6 +25,7 @@ __all__ = [
     "PhysicalPlan",
     "begun_in",
     "inputs",
+    "rebuilt",
     "walk_physical",
 ]
 
@@ -98,22 +99,40 @@ def inputs(plan: PhysicalPlan) -> tuple[PhysicalPlan, ...]:
             assert_never(plan)
 
 
+def rebuilt(
+    plan: PhysicalPlan, change: Callable[[PhysicalPlan], PhysicalPlan]
+) -> tuple[PhysicalPlan, Mapping[str, str]]:
+    """The plan with each part changed, inputs before what stands above them.
+
+    Returns:
+        The plan, and for each part of the given one the part that stands in its place, by
+        fingerprint.
+    """
+    new: dict[str, PhysicalPlan] = {}
+    for part in walk_physical([plan]):
+        below = tuple(new[b.fingerprint] for b in inputs(part))
+        match part:
+            case Input():
+                moved: PhysicalPlan = part
+            case Exchange(_, keys, schema):
+                moved = Exchange(below[0], keys, schema)
+            case Apply(operator):
+                moved = Apply(operator, below)
+            case _:
+                assert_never(part)
+        new[part.fingerprint] = change(moved)
+    return new[plan.fingerprint], {old: part.fingerprint for old, part in new.items()}
+
+
 def begun_in(plan: PhysicalPlan, epoch: int, relations: Container[str]) -> PhysicalPlan:
     """The plan of a query that begins in an epoch, in which it gets the relations anew."""
-    stamped: dict[str, PhysicalPlan] = {}
-    for part in walk_physical([plan]):
-        new: PhysicalPlan = part
-        match part:
-            case Input(name, schema) if name in relations:
-                new = Input(name, schema, epoch)
-            case Exchange(below, keys, schema):
-                new = Exchange(stamped[below.fingerprint], keys, schema)
-            case Apply(operator, below):
-                new = Apply(operator, tuple(stamped[b.fingerprint] for b in below))
-            case _:
-                pass
-        stamped[part.fingerprint] = new
-    return stamped[plan.fingerprint]
+
+    def stamped(part: PhysicalPlan) -> PhysicalPlan:
+        if isinstance(part, Input) and part.name in relations:
+            return replace(part, epoch=epoch)
+        return part
+
+    return rebuilt(plan, stamped)[0]
 
 
 def walk_physical(roots: Iterable[PhysicalPlan]) -> Iterator[PhysicalPlan]:

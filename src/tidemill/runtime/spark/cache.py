@@ -21,9 +21,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Cache"]
 
-_SWEEP_EVERY = 256
-"""After how many written files the size of the cache is looked at."""
-
 
 class Cache:
     """Segments of one checkpoint on this host.
@@ -36,7 +33,7 @@ class Cache:
     def __init__(self, directory: Path, *, limit: int) -> None:
         self._directory = directory
         self._limit = limit
-        self._written = 0
+        self._is_swept = False
 
     def write(self, name: str, frame: pl.DataFrame) -> bytes:
         """Keep a segment; its bytes, in Arrow's IPC format."""
@@ -73,8 +70,8 @@ class Cache:
             unfinished.rename(self._directory / name)
         except OSError:
             return  # a full disk only makes the next batch slower
-        self._written += 1
-        if self._written % _SWEEP_EVERY == 0:
+        if not self._is_swept:  # a task has a cache of its own, so this is once a task
+            self._is_swept = True
             self._sweep()
 
     def _sweep(self) -> None:

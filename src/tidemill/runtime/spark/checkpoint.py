@@ -9,6 +9,7 @@ relations/      relations as they were when first read, so that a replayed batch
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 import tempfile
@@ -75,6 +76,12 @@ class Checkpoint:
         """Where the control stream is."""
         return self.directory / "control"
 
+    @property
+    def cache(self) -> Path:
+        """Where each host keeps copies of state."""
+        digest = hashlib.sha256(str(self.directory.resolve()).encode()).hexdigest()[:16]
+        return Path(tempfile.gettempdir()) / f"tidemill-cache-{digest}"
+
     def frame(self, key: str, make: Callable[[], pl.DataFrame]) -> Path:
         """The directory of a frame in memory, written as a file when first asked for."""
         directory = self.directory / "memory" / key
@@ -114,6 +121,7 @@ class Checkpoint:
     def close(self) -> None:
         """Remove it, if nobody is to take it up again."""
         if self._is_temporary:
+            shutil.rmtree(self.cache, ignore_errors=True)
             shutil.rmtree(self.directory, ignore_errors=True)
 
 

@@ -5,10 +5,7 @@ sources -> intake -> stage 1 -> … -> stage n -> delivery
 
 from __future__ import annotations
 
-import hashlib
-import tempfile
 from functools import reduce
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tidemill.runtime.connectors import Place, source_place
@@ -58,8 +55,7 @@ def start_pipeline(  # noqa: PLR0913 — the parts of the pipeline
         place = _place(deployment, name, checkpoint, memory)
         parts.append(stream_messages(spark, deployment, name, place))
     flow = reduce(lambda above, below: above.unionAll(below), parts)
-    digest = hashlib.sha256(str(checkpoint.directory.resolve()).encode()).hexdigest()[:16]
-    cache = str(Path(tempfile.gettempdir()) / f"tidemill-cache-{digest}"), cache_bytes
+    cache = str(checkpoint.cache), cache_bytes
     for number in range(1, deployment.stages + 1):
         processor = StageProcessor(deployment, number, cache)
         flow = flow.groupBy("pid").transformWithStateInPandas(processor, COLUMNS, "Append", "None")
