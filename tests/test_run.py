@@ -9,10 +9,13 @@ import polars as pl
 import pytest
 
 import tidemill
+from tidemill.runtime.files import read_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
+
+    from tidemill.model.schema import Schema
 
 BIDS = pl.DataFrame(
     {"auction": [7, 8, 7, 7], "price": [5.0, 4.0, None, 9.0], "at": [1, 2, 3, 5]},
@@ -183,6 +186,42 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     (tmp_path / "a.parquet").write_text("this is no Parquet")
     text = failure(session_with(f"parquet('{tmp_path}')"))
     assert f'file "{tmp_path / "a.parquet"}" cannot be read as parquet' in text
+
+
+def test_rows_before_a_file_that_cannot_be_read_are_not_lost(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    BIDS.write_parquet(tmp_path / "in" / "a.parquet")
+    (tmp_path / "in" / "b.parquet").write_text("this is no Parquet")
+    session = session_with(f"parquet('{tmp_path / 'in'}')")
+    session.sql(f"CREATE QUERY q INTO parquet('{tmp_path / 'out'}') AS SELECT auction FROM bid")
+    with pytest.raises(tidemill.RunError, match=r"b\.parquet"):
+        session.run()
+    assert pl.read_parquet(tmp_path / "out/**/*.parquet")["auction"].to_list() == [7, 8, 7, 7]
+
+
+def test_that_stream_is_read_next_whose_time_has_come_least_far(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tidemill.runtime.local.job._STEP_ROWS", 1)
+    read = []
+
+    def noted(path: Path, kind: str, schema: Schema) -> pl.DataFrame:
+        read.append(f"{path.parent.name}{path.stem}")
+        return read_file(path, kind, schema)
+
+    monkeypatch.setattr("tidemill.runtime.local.sources.read_file", noted)
+    session = tidemill.connect()
+    for name, times in {"a": [[1, 2], [3], [9]], "b": [[4], [5], [6]]}.items():
+        (tmp_path / name).mkdir()
+        for number, at in enumerate(times):
+            pl.DataFrame({"at": at}).write_parquet(tmp_path / name / f"{number}.parquet")
+        session.sql(
+            f"CREATE STREAM {name} (at BIGINT) SOURCE parquet('{tmp_path / name}') ORDERED BY at"
+        )
+    answer = query(session, "SELECT a.at AS x, b.at AS y FROM a [RANGE 2], b [RANGE 2]")
+    session.run()
+    assert read == ["a0", "b0", "a1", "a2", "b1", "b2"]
+    assert answer.results().rows() == [(3, 4, 4, 5)]
 
 
 def test_a_missing_column_is_named() -> None:

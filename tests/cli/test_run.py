@@ -37,7 +37,7 @@ def test_the_summary_counts_what_came_and_what_went(tmp_path: Path) -> None:
     result = run(write_shop(tmp_path))
     lines = [line.split() for line in result.stdout.splitlines()]
     assert ["bid", "3"] in [line[:2] for line in lines]
-    assert "3 batches" in result.stdout
+    assert "1 batch" in result.stdout
     assert "3 rows in" in result.stdout
 
 

@@ -29,11 +29,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from tidemill.catalog.catalog import Catalog
+    from tidemill.model.batch import Batch
 
 __all__ = ["Job", "Settings"]
 
 _MEASURE_EVERY = 0.25
 """How often, in seconds, it is found out how much is remembered."""
+
+_STEP_ROWS = 100_000
+"""How many rows are worth a step: many small files are taken together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +159,7 @@ class Job:
     def _flows(self, inputs: list[str]) -> Iterator[dict[str, Flow]]:
         """What arrives on every input, step by step, the ends of the streams last."""
         relations: dict[str, Flow] = {}
-        readers: dict[str, Iterator[pl.DataFrame]] = {}
+        readers: dict[str, Iterator[tuple[int, pl.DataFrame]]] = {}
         for name in inputs:
             entry = self.catalog.find(name)
             assert isinstance(entry, StreamEntry | RelationEntry), "plans read what is registered"
@@ -164,23 +168,39 @@ class Job:
                 relations[name] = relation_flow(entry, pl.concat(list(frames)))
             else:
                 self.gates[name] = Gate(entry)
-                readers[name] = frames
-        step = 0
-        open_streams = dict(readers)
-        while open_streams or step == 0:
-            flows = dict(relations) if step == 0 else _empty(relations)
-            for name in readers:
-                flows[name] = self._next(name, open_streams, step)
-            yield flows
-            step += 1
+                readers[name] = enumerate(frames)
+        yield {**relations, **self._arrivals(readers)}
+        while readers:
+            yield {**_empty(relations), **self._arrivals(readers)}
 
-    def _next(self, name: str, open_streams: dict[str, Iterator[pl.DataFrame]], step: int) -> Flow:
-        gate = self.gates[name]
-        frame = next(open_streams[name], None) if name in open_streams else None
-        if frame is not None:
-            return gate.take(frame, Time(step))
-        open_streams.pop(name, None)
-        return gate.finish()
+    def _arrivals(self, readers: dict[str, Iterator[tuple[int, pl.DataFrame]]]) -> dict[str, Flow]:
+        """What is read next; streams at their end leave the readers.
+
+        It is read where time has come least far, so that no stream runs ahead of those it may be
+        joined with, until there are rows enough to be worth a step.
+        """
+        found: dict[str, list[Batch]] = {name: [] for name in self.gates}
+        rows = 0
+        while readers and rows < _STEP_ROWS:
+            name = min(readers, key=lambda stream: self.gates[stream].watermark)
+            gate = self.gates[name]
+            try:
+                number, frame = next(readers[name])
+            except StopIteration:
+                del readers[name]
+                gate.finish()
+                continue
+            except RunError as error:
+                if not rows:
+                    raise
+                readers[name] = _failing(error)  # what was read before is not lost
+                break
+            rows += frame.height
+            found[name] += gate.take(frame, Time(number)).batches
+        return {
+            name: Flow([pl.concat(batches)] if batches else [], self.gates[name].watermark)
+            for name, batches in found.items()
+        }
 
     def _measure(self, runner: LocalRunner) -> None:
         self.metrics.clear()
@@ -195,6 +215,12 @@ class Job:
                     total.state_bytes += metrics.state_bytes
         found = self.metrics.values()
         self._state = sum(m.state_rows for m in found), sum(m.state_bytes for m in found)
+
+
+def _failing(error: RunError) -> Iterator[tuple[int, pl.DataFrame]]:
+    """A reader that fails when it is asked."""
+    yield from ()
+    raise error
 
 
 def _empty(relations: Mapping[str, Flow]) -> dict[str, Flow]:
