@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial
+import math
 from typing import TYPE_CHECKING
 
 from tidemill.errors import PlanError, suggestion
@@ -27,6 +27,7 @@ def connect(  # noqa: PLR0913 — every setting has a name and a default
     memory: str = "2g",
     optimize: bool = True,
     max_delay: float | None = 60,
+    trigger: float = 0,
     unbounded_state: bool = False,
 ) -> Session:
     """A new session with an empty catalog.
@@ -44,11 +45,14 @@ def connect(  # noqa: PLR0913 — every setting has a name and a default
         optimize: Whether plans are rewritten before they run; the answers are the same.
         max_delay: For how long, in seconds of the streams' time, a result that does not change may
             be held back from whoever computes with it; ``None`` for ever.
+        trigger: On Spark, how often a batch begins while the session is running, in seconds; 0
+            for as soon as the last one is done.
         unbounded_state: Accept queries whose state can grow without bound, such as a join of two
             streams for ever.
 
     Raises:
-        PlanError: There is no such engine, or not at least one partition or stage.
+        PlanError: There is no such engine, not at least one partition or stage, or a time is
+            negative.
     """
     if engine not in _ENGINES:
         raise PlanError(f'there is no engine "{engine}"', hint=suggestion(engine, _ENGINES))
@@ -58,11 +62,15 @@ def connect(  # noqa: PLR0913 — every setting has a name and a default
         raise PlanError("there must be at least one stage", hint="write stages=1")
     if max_delay is not None and max_delay < 0:
         raise PlanError("max_delay must not be negative", hint="write max_delay=60")
+    if not (0 <= trigger < math.inf):
+        raise PlanError("trigger must be a number of seconds, not negative", hint="write trigger=0")
     delay = None if max_delay is None else round(max_delay * 1_000_000)
     if engine == "local":
         settings = Settings(partitions=partitions or 1, optimized=optimize, max_delay=delay)
         return Session(
-            partial(Job, settings=settings), optimized=optimize, unbounded_state=unbounded_state
+            lambda catalog, frames, callbacks: Job(catalog, frames, settings, callbacks),
+            optimized=optimize,
+            unbounded_state=unbounded_state,
         )
     # Spark takes a second to import, so only those who use it wait for it.
     from tidemill.runtime.spark.job import SparkJob  # noqa: PLC0415
@@ -75,8 +83,11 @@ def connect(  # noqa: PLR0913 — every setting has a name and a default
         max_delay=delay,
         checkpoint=None if checkpoint is None else str(checkpoint),
         stages=stages,
+        trigger=trigger,
         memory=memory,
     )
     return Session(
-        partial(SparkJob, settings=on_spark), optimized=optimize, unbounded_state=unbounded_state
+        lambda catalog, frames, callbacks: SparkJob(catalog, frames, on_spark, callbacks),
+        optimized=optimize,
+        unbounded_state=unbounded_state,
     )

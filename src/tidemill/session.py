@@ -21,19 +21,15 @@ It wires the stages (parse, bind, optimize, run) and owns no logic of its own.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from datetime import datetime
 from typing import TYPE_CHECKING, TypeAlias, assert_never
 
 import polars as pl
 
-from tidemill.algebra.explain import explain
 from tidemill.binder.definitions import define, plan_query
 from tidemill.catalog.catalog import Catalog
 from tidemill.catalog.entries import QueryEntry
 from tidemill.catalog.listing import describe_entry, show
-from tidemill.engine.explain_stages import explain_stages
-from tidemill.engine.fragments import build_graph
+from tidemill.engine.explain_query import explain_query
 from tidemill.errors import PlanError, RunError, TidemillError, suggestion
 from tidemill.lang.parse import parse_script
 from tidemill.lang.statements import (
@@ -45,78 +41,24 @@ from tidemill.lang.statements import (
     Describe,
     Drop,
     Explain,
-    ExplainMode,
     Select,
     Show,
     Statement,
 )
-from tidemill.model.time import from_datetime
-from tidemill.optimizer.explain_physical import explain_physical
-from tidemill.optimizer.implement import implement, implement_annotated
-from tidemill.optimizer.rewrite import optimize, rewrite
-from tidemill.optimizer.rules import RULES
-from tidemill.optimizer.trace import trace_text
+from tidemill.runtime.query import Query
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from types import TracebackType
     from typing import Self
 
-    from tidemill.algebra.plan import Plan
     from tidemill.catalog.listing import Listing
-    from tidemill.model.schema import Schema
     from tidemill.runtime.answers import Answer
+    from tidemill.runtime.callback import Callback
     from tidemill.runtime.progress import Progress
     from tidemill.runtime.runs import Runs
 
 __all__ = ["Query", "Result", "Session"]
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class Query:
-    """A registered continuous query."""
-
-    name: str
-    plan: Plan
-    session: Session = field(compare=False)
-
-    def __repr__(self) -> str:
-        columns = ", ".join(f"{field.name} {field.type}" for field in self.schema)
-        return f"Query({self.name}: {columns})"
-
-    @property
-    def schema(self) -> Schema:
-        """The columns of the answer."""
-        return self.plan.schema
-
-    def explain(self) -> str:
-        """The logical plan as text."""
-        return explain(self.plan)
-
-    def results(self) -> pl.DataFrame:
-        """The answer in interval form: its columns, and ``start`` and ``end`` in microseconds.
-
-        Raises:
-            RunError: The query has not been run.
-        """
-        return self.session.answer(self.name).results()
-
-    def changes(self) -> pl.DataFrame:
-        """The answer in signed form: its columns, ``time`` and ``sign``, in the order of time.
-
-        Raises:
-            RunError: The query has not been run.
-        """
-        return self.session.answer(self.name).changes()
-
-    def snapshot(self, at: int | datetime) -> pl.DataFrame:
-        """The rows that are valid at an instant, given in microseconds or as a calendar time.
-
-        Raises:
-            RunError: The query has not been run.
-        """
-        time = from_datetime(at) if isinstance(at, datetime) else at
-        return self.session.answer(self.name).snapshot(time)
 
 
 Result: TypeAlias = Query | pl.DataFrame | str | None
@@ -128,7 +70,7 @@ class Session:
 
     def __init__(
         self,
-        job: Callable[[Catalog, Mapping[str, pl.DataFrame]], Runs],
+        job: Callable[[Catalog, Mapping[str, pl.DataFrame], Mapping[str, Callback]], Runs],
         *,
         optimized: bool = True,
         unbounded_state: bool = False,
@@ -138,6 +80,7 @@ class Session:
         self._unbounded_state = unbounded_state
         self._catalog = Catalog()
         self._memory: dict[str, pl.DataFrame] = {}
+        self._callbacks: dict[str, Callback] = {}
         self._job: Runs | None = None
         self._active: Runs | None = None
         self._is_running = False
@@ -162,6 +105,16 @@ class Session:
         """Keep a frame in memory, for streams and relations with ``SOURCE memory('name')``."""
         self._memory[name] = frame
 
+    def callback(self, name: str, function: Callback) -> None:
+        """Register a function, for queries that write INTO a callback of that name.
+
+        It is called in this process, once for each batch that has new rows, with the rows in the
+        form of ``Query.results`` and the number of the batch. A batch that is delivered again,
+        after a failure or a restart, has the same number and rows. What the function raises stops
+        the run. A name that is registered again means the new function from the next start on.
+        """
+        self._callbacks[name] = function
+
     def run(self) -> None:
         """Process everything the sources hold, to the end of the streams, for all queries.
 
@@ -173,7 +126,7 @@ class Session:
                 without end.
         """
         self._refuse_while_running()
-        job = self._new_job(self._catalog, dict(self._memory))
+        job = self._new_job(self._catalog, dict(self._memory), self._callbacks)
         self._active = job
         job.run()
         self._job = job
@@ -188,7 +141,7 @@ class Session:
             RunError: It is running already, the engine cannot, or a source cannot be read.
         """
         self._refuse_while_running()
-        self._active = self._job = self._new_job(self._catalog, dict(self._memory))
+        self._active = self._job = self._new_job(self._catalog, dict(self._memory), self._callbacks)
         self._job.start()
         self._is_running = True
 
@@ -321,25 +274,9 @@ class Session:
                 return _frame(describe_entry(self._catalog.get(name)))
             case Explain(mode, query):
                 plan, _ = plan_query(query, self._catalog, allow_unbounded=True)
-                return _explained(mode, plan, optimized=self._optimized)
+                return explain_query(mode, plan, optimized=self._optimized)
             case _:
                 assert_never(statement)
-
-
-def _explained(mode: ExplainMode, plan: Plan, *, optimized: bool) -> str:
-    """One of the forms of a query as text."""
-    match mode:
-        case ExplainMode.LOGICAL:
-            return explain(plan)
-        case ExplainMode.TRACE:
-            return trace_text(rewrite(plan, RULES if optimized else ()).steps)
-        case ExplainMode.PHYSICAL:
-            return explain_physical(implement_annotated(optimize(plan) if optimized else plan))
-        case ExplainMode.STAGES:
-            physical = implement(optimize(plan) if optimized else plan)
-            return explain_stages(build_graph({"query": physical}))
-        case _:
-            assert_never(mode)
 
 
 def _which(number: int, statements: int) -> str | None:

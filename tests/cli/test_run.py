@@ -59,6 +59,23 @@ def test_an_answer_with_a_sink_is_written_and_not_shown(tmp_path: Path) -> None:
     assert sorted(pl.read_parquet(tmp_path / "dear/**/*.parquet")["price"]) == [5, 8, 10]
 
 
+def test_what_goes_to_the_console_is_printed(tmp_path: Path) -> None:
+    more = "CREATE QUERY dear INTO console() AS SELECT item, price FROM bid WHERE price > 8;"
+    result = run(write_shop(tmp_path, more))
+    assert result.exit_code == 0, result.output
+    lines = [line.split() for line in result.stdout.splitlines()]
+    assert ["dear,", "batch", "0"] in lines
+    assert ["pen", "10", "2026-03-01", "12:00:00", "2026-03-01", "12:00:00.000001"] in lines
+
+
+def test_a_trigger_is_for_runs_without_an_end(tmp_path: Path) -> None:
+    script = write_shop(tmp_path)
+    result = run(script, "--trigger", "5")
+    assert result.exit_code == 1
+    assert "hint: add --forever" in result.stderr
+    assert run(script, "--trigger", "-1").exit_code == 2
+
+
 def test_brackets_and_colons_mean_themselves(tmp_path: Path) -> None:
     more = "CREATE QUERY odd AS SELECT item || '[/red] :smile:' AS \"[bold]\" FROM bid;"
     result = run(write_shop(tmp_path, more))

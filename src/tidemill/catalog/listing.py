@@ -15,6 +15,7 @@ from tidemill.catalog.entries import (
     entry_schema,
 )
 from tidemill.catalog.functions import function_list
+from tidemill.catalog.guarantee import guarantee
 from tidemill.lang.statements import ObjectKind
 from tidemill.model.time import duration_text
 
@@ -38,7 +39,7 @@ def show(catalog: Catalog, kind: ObjectKind) -> Listing:
         case ObjectKind.RELATION:
             titles = ["name", "source", "valid"]
         case ObjectKind.QUERY:
-            titles = ["name", "sink", "update_pattern", "text"]
+            titles = ["name", "sink", "guarantee", "update_pattern", "text"]
         case ObjectKind.FUNCTION:
             titles = ["name", "signature", "description"]
             rows += [(f.name, f.signature, f.description) for f in function_list()]
@@ -83,7 +84,8 @@ def _details(entry: Entry) -> tuple[str, ...]:
             return _connector(entry.source), f"from {entry.validity.start}{end}"
         case QueryEntry():
             sink = "memory" if entry.sink is None else _connector(entry.sink)
-            return sink, update_pattern(entry.plan).name, entry.text
+            pattern = update_pattern(entry.plan).name
+            return sink, guarantee(entry.sink).value, pattern, entry.text
         case FunctionEntry():
             parameters = ", ".join(f"{p.name} {p.type}" for p in entry.parameters)
             return f"{entry.name}({parameters}) -> {entry.result.type}", entry.text

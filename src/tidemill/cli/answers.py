@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import TYPE_CHECKING
 
 from tidemill.catalog.entries import QueryEntry
 from tidemill.cli.meter import averaged
-from tidemill.cli.units import rate_text, seconds_text, time_text
+from tidemill.cli.units import rate_text, seconds_text
 from tidemill.cli.view import table, tables
 from tidemill.lang.statements import ObjectKind
+from tidemill.model.time import time_text
+from tidemill.runtime.console import cell_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
     from tidemill.session import Session
 
 __all__ = ["print_answers", "print_summary", "queries_of"]
-
-_WIDEST = 40
 
 
 def queries_of(session: Session) -> Iterator[QueryEntry]:
@@ -61,18 +60,5 @@ def _first_rows(name: str, answer: pl.DataFrame, rows: int) -> Table:
     numbers = tuple(column for column in columns if answer.schema[column].is_numeric())
     made = table(*columns, start, end, numbers=numbers, title=f"{name}: {shown} rows")
     for *values, begin, until in answer.head(rows).iter_rows():
-        made.add_row(*map(_cell, values), time_text(begin), time_text(until))
+        made.add_row(*map(cell_text, values), time_text(begin), time_text(until))
     return made
-
-
-def _cell(value: object) -> str:
-    match value:
-        case None:
-            return "NULL"
-        case float():
-            return f"{value:.12g}"
-        case datetime():
-            return str(value)
-        case _:
-            text = str(value)
-            return text if len(text) <= _WIDEST else text[: _WIDEST - 1] + "…"

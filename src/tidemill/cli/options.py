@@ -17,6 +17,7 @@ __all__ = [
     "Partitions",
     "Rows",
     "Script",
+    "Trigger",
     "UnboundedState",
 ]
 
@@ -57,6 +58,11 @@ Forever = Annotated[
         "--forever/--until-end",
         help="Process what comes until Ctrl-C, or to the end of the sources.",
     ),
+]
+
+Trigger = Annotated[
+    float | None,
+    typer.Option(min=0, help="With --forever, seconds from one batch to the next; 0 for no pause."),
 ]
 
 UnboundedState = Annotated[

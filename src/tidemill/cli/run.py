@@ -17,13 +17,15 @@ from tidemill.cli.options import (
     Partitions,
     Rows,
     Script,
+    Trigger,
     UnboundedState,
 )
 from tidemill.cli.terminal import console, read_script, reporting_errors
-from tidemill.cli.units import batches_text, time_text
+from tidemill.cli.units import batches_text
 from tidemill.cli.watch import watch
 from tidemill.connect import connect
 from tidemill.errors import PlanError, RunError
+from tidemill.model.time import time_text
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -47,6 +49,7 @@ def run(  # noqa: PLR0913 — every option of the command
     checkpoint: Checkpoint = None,
     partitions: Partitions = None,
     forever: Forever = False,
+    trigger: Trigger = None,
     unbounded_state: UnboundedState = False,
     rows: Rows = 10,
 ) -> None:
@@ -55,11 +58,14 @@ def run(  # noqa: PLR0913 — every option of the command
     with reporting_errors():
         if forever and engine is EngineName.LOCAL:
             raise PlanError("the local engine does not run for ever", hint="use --engine spark")
+        if trigger is not None and not forever:
+            raise PlanError("--trigger is for runs without an end", hint="add --forever")
         session = connect(
             engine=engine.value,
             master=master or None,
             checkpoint=checkpoint,
             partitions=partitions,
+            trigger=trigger or 0,
             unbounded_state=unbounded_state,
         )
         _register(session, text, out)

@@ -2,31 +2,10 @@
 
 from __future__ import annotations
 
-from tidemill.model.time import END_OF_TIME, to_datetime
-
-__all__ = ["batches_text", "bytes_text", "lag_text", "rate_text", "seconds_text", "time_text"]
-
-_CALENDAR = 10**12
-"""Times before the twelfth of January 1970 are taken for numbers, as in small examples."""
+__all__ = ["batches_text", "bytes_text", "lag_text", "rate_text", "seconds_text"]
 
 _MINUTE, _HOUR = 60, 3600
 _KILO = 1000
-
-
-def time_text(time: int | None) -> str:
-    """An instant: a calendar time, or the number itself if it is small.
-
-    >>> time_text(1_772_366_400_070_000), time_text(7), time_text(END_OF_TIME), time_text(None)
-    ('2026-03-01 12:00:00.07', '7', 'end', '-')
-    """
-    if time is None:
-        return "-"
-    if time == END_OF_TIME:
-        return "end"
-    if time < _CALENDAR:
-        return str(time)
-    text = f"{to_datetime(time):%Y-%m-%d %H:%M:%S.%f}"
-    return text.rstrip("0").rstrip(".")
 
 
 def lag_text(microseconds: int | None) -> str:

@@ -10,14 +10,8 @@ from rich.table import Table
 from rich.text import Text
 
 from tidemill.cli.meter import lags
-from tidemill.cli.units import (
-    batches_text,
-    bytes_text,
-    lag_text,
-    rate_text,
-    seconds_text,
-    time_text,
-)
+from tidemill.cli.units import batches_text, bytes_text, lag_text, rate_text, seconds_text
+from tidemill.model.time import time_text
 
 if TYPE_CHECKING:
     from tidemill.cli.meter import Reading

@@ -8,7 +8,15 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import NewType
 
-__all__ = ["END_OF_TIME", "UNITS", "Time", "duration_text", "from_datetime", "to_datetime"]
+__all__ = [
+    "END_OF_TIME",
+    "UNITS",
+    "Time",
+    "duration_text",
+    "from_datetime",
+    "time_text",
+    "to_datetime",
+]
 
 Time = NewType("Time", int)
 
@@ -25,6 +33,10 @@ UNITS = {
     "MICROSECOND": 1,
 }
 """The units of fixed length, in microseconds, longest first."""
+
+_CALENDAR = range(10**12, 253_402_300_800 * 10**6)
+"""Times before the twelfth of January 1970 are taken for numbers, as in small examples, and those
+after the year 9999, which calendars do not have."""
 
 _EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 — timestamps carry no zone; they count from the UTC epoch
 
@@ -67,3 +79,21 @@ def from_datetime(moment: datetime) -> Time:
     if moment.tzinfo is not None:
         moment = moment.astimezone(UTC).replace(tzinfo=None)
     return Time((moment - _EPOCH) // timedelta(microseconds=1))
+
+
+def time_text(time: int | None) -> str:
+    """An instant as people read it: a calendar time, or the number itself if it is none.
+
+    >>> time_text(1_772_366_400_070_000), time_text(7), time_text(END_OF_TIME), time_text(None)
+    ('2026-03-01 12:00:00.07', '7', 'end', '-')
+    >>> time_text(END_OF_TIME - 1)
+    '9223372036854775806'
+    """
+    if time is None:
+        return "-"
+    if time == END_OF_TIME:
+        return "end"
+    if time not in _CALENDAR:
+        return str(time)
+    text = f"{to_datetime(time):%Y-%m-%d %H:%M:%S.%f}"
+    return text.rstrip("0").rstrip(".")

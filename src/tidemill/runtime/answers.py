@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tidemill.model.batch import Batch
     from tidemill.model.schema import Schema
 
-__all__ = ["Answer"]
+__all__ = ["Answer", "new_rows"]
 
 _NET, _SIGN = "@net", "@sign"
 
@@ -102,4 +102,28 @@ class Answer:
 
     def _time_names(self, *names: str) -> list[str]:
         """The names of the time columns, with a mark where the query has a column of that name."""
-        return [f"{name}_" if name in self._schema else name for name in names]
+        taken = {name.lower() for name in self._schema.names}
+        return [_free(name, taken) for name in names]
+
+
+def new_rows(schema: Schema, batches: Iterable[Batch]) -> pl.DataFrame:
+    """What a batch adds to an answer, in the form of ``results``.
+
+    Args:
+        schema: The columns of the answer.
+        batches: The new elements.
+    """
+    answer = Answer(schema)
+    answer.add(batches)
+    return answer.results()
+
+
+def _free(name: str, taken: set[str]) -> str:
+    """The name, with as many marks as it needs to be different from all others.
+
+    >>> _free("start", {"end"}), _free("start", {"start", "start_"})
+    ('start', 'start__')
+    """
+    while name in taken:
+        name = f"{name}_"
+    return name

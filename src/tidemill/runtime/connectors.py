@@ -1,7 +1,8 @@
 """Places that rows come from and go to, as a statement names them.
 
 A source or sink is written like a call: ``parquet(path => 'in', files_per_batch => 2)``. What comes
-first may stand without its name. Each runtime says which kinds it knows.
+first may stand without its name. A kind that is not one of ours is a format of Spark's, which gets
+its options as they were written.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
     from tidemill.lang.statements import ConnectorCall
 
-__all__ = ["Place", "source_place"]
+__all__ = ["Place", "path_and_options", "source_place"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +26,8 @@ class Place:
     """Where rows come from.
 
     Attributes:
-        kind: What kind of place, in lower case.
-        path: Where it is; for ``memory``, the name of the frame.
+        kind: What kind of place, in lower case; or a format, as Spark calls it.
+        path: Where it is, if it is said; for ``memory``, the name of the frame.
         files_per_batch: How many files make a batch.
         options: What else is said, for kinds that Spark knows.
     """
@@ -45,9 +46,8 @@ def source_place(name: str, source: ConnectorCall) -> Place:
     """
     kind = source.name.text.lower()
     if kind not in READERS and kind != "memory":
-        named = dict(source.named)
-        path = source.positional[0] if source.positional else named.pop("path", "")
-        return Place(kind, str(path), options={k: _option(v) for k, v in named.items()})
+        path, options = path_and_options(f'the source of "{name}"', source)
+        return Place(source.name.text, path, options=options)
     first, known = ("name", ("name",)) if kind == "memory" else ("path", _FILE_ARGUMENTS)
     if len(source.positional) > 1:
         raise RunError(f'the source of "{name}" takes one {first}', hint=f"write {kind}('…')")
@@ -66,6 +66,28 @@ def source_place(name: str, source: ConnectorCall) -> Place:
     if not isinstance(size, int) or size < 1:
         raise RunError(f'files_per_batch of "{name}" must be a positive number', hint="write 1")
     return Place(kind, str(given[first]), size)
+
+
+def path_and_options(what: str, call: ConnectorCall) -> tuple[str, dict[str, str]]:
+    """The path and the options of a format of Spark's; without a path the text is empty.
+
+    Args:
+        what: The source or sink, for errors.
+        call: What is said about it.
+
+    Raises:
+        RunError: The path is no text, or there is more than one.
+    """
+    options = dict(call.named)
+    named = [options.pop("path")] if "path" in options else []
+    paths = [*call.positional, *named]
+    if len(paths) > 1 or not all(isinstance(path, str) for path in paths):
+        raise RunError(
+            f"{what} takes one path, which is a text",
+            hint=f"write {call.name.text}('…', option => value)",
+        )
+    path = str(paths[0]) if paths else ""
+    return path, {name: _option(value) for name, value in options.items()}
 
 
 _FILE_ARGUMENTS = ("path", "files_per_batch")

@@ -1,170 +1,138 @@
-"""Sinks: where the answers of queries go, besides memory.
+"""Sinks: where the answers of queries go, as their statements say.
 
-A file sink is a directory with a directory for each batch, in which each task writes one file. A
-batch that is delivered again replaces what was there, so that its rows are there exactly once.
+    memory              the session keeps the answer, as without INTO
+    parquet, csv, json  a directory of files
+    console             standard output
+    callback            a function of the session
+    any other name      a format of Spark's
+
+What each of them guarantees is said in ``catalog/guarantee.py``.
 """
 
 from __future__ import annotations
 
-import shutil
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
-import polars as pl
-
-from tidemill.errors import RunError, closest
-from tidemill.runtime.answers import Answer
+from tidemill.errors import RunError, closest, suggestion
+from tidemill.runtime.callback import CallbackSink
+from tidemill.runtime.connectors import path_and_options
+from tidemill.runtime.console import ConsoleSink
+from tidemill.runtime.file_sink import WRITERS, FileSink
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable
+    from collections.abc import Iterable, Mapping
 
     from tidemill.catalog.entries import QueryEntry
     from tidemill.lang.statements import ConnectorCall
-    from tidemill.model.batch import Batch
     from tidemill.model.schema import Schema
+    from tidemill.runtime.callback import Callback
 
-__all__ = ["WRITERS", "FileSink", "file_sinks"]
+__all__ = ["KINDS", "FormatSink", "Sink", "sinks_of"]
 
-WRITERS: dict[str, Callable[[pl.DataFrame, Path], None]] = {
-    "parquet": pl.DataFrame.write_parquet,
-    "csv": pl.DataFrame.write_csv,
-    "json": pl.DataFrame.write_ndjson,
-}
+KINDS = (*WRITERS, "console", "callback", "memory")
+"""The sinks that do not need Spark."""
 
 
 @dataclass(frozen=True, slots=True)
-class FileSink:
-    """A directory of files.
+class FormatSink:
+    """A format of Spark's, to which the new rows of each batch are appended.
 
     Attributes:
         query: Whose answer it holds.
-        kind: What kind of files.
-        directory: Where they are.
-        schema: The columns of the answer; each file has them, and those of time.
+        schema: The columns of the answer; those of time are written as well.
+        format: What Spark calls it.
+        path: Where, if the format has a path.
+        options: What else Spark is told.
     """
 
     query: str
-    kind: str
-    directory: str
     schema: Schema
-
-    def prepare(self, *, anew: bool = True) -> None:
-        """Make the directory; if it is to begin anew, remove what an earlier run left.
-
-        Raises:
-            RunError: Something else is there.
-        """
-        root = Path(self.directory)
-        if root.is_file():
-            raise RunError(
-                f'"{root}", the sink of "{self.query}", is a file', hint="choose a directory"
-            )
-        if root.is_dir() and any(not p.name.startswith("batch=") for p in root.iterdir()):
-            raise RunError(
-                f'"{root}", the sink of "{self.query}", holds files of others',
-                hint="choose an empty directory",
-            )
-        try:
-            if anew:
-                shutil.rmtree(root, ignore_errors=True)
-            root.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise RunError(
-                f'the sink of "{self.query}" cannot be written: {error}',
-                hint="choose a directory that can be written to",
-            ) from error
-
-    def clear(self, batch: int) -> None:
-        """Remove what was written for a batch, which is delivered again."""
-        shutil.rmtree(self._place(batch), ignore_errors=True)
-
-    def write(self, batch: int, part: int, batches: Iterable[Batch]) -> None:
-        """Write what a task has of the answer of a batch.
-
-        Raises:
-            RunError: It cannot be written.
-        """
-        answer = Answer(self.schema)
-        answer.add(batches)
-        place = self._place(batch)
-        name = f"part-{part:05d}.{self.kind}"
-        try:
-            place.mkdir(parents=True, exist_ok=True)
-            WRITERS[self.kind](answer.results(), place / f".{name}")
-            (place / f".{name}").rename(place / name)
-        except OSError as error:
-            raise RunError(
-                f'the sink of "{self.query}" cannot be written: {error}',
-                hint="make room or mend the directory; nothing is lost",
-            ) from error
-
-    def answer(self) -> Answer:
-        """What has been written so far.
-
-        Raises:
-            RunError: Files of this kind cannot be read back with their types.
-        """
-        if self.kind != "parquet":
-            raise RunError(
-                f'the answer of "{self.query}" goes to {self.kind} files in "{self.directory}"',
-                hint="read them there, or write INTO parquet(…)",
-            )
-        answer = Answer(self.schema)
-        files = sorted(Path(self.directory).glob("batch=*/part-*.parquet"))
-        answer.read(pl.read_parquet(file, hive_partitioning=False) for file in files)
-        return answer
-
-    def _place(self, batch: int) -> Path:
-        return Path(self.directory) / f"batch={batch:08d}"
+    format: str
+    path: str
+    options: Mapping[str, str]
 
 
-def file_sinks(queries: Iterable[QueryEntry], *, others: Collection[str]) -> dict[str, FileSink]:
-    """The file sinks of the queries that have one, by name.
+Sink: TypeAlias = FileSink | ConsoleSink | CallbackSink | FormatSink
+
+
+def sinks_of(queries: Iterable[QueryEntry], callbacks: Mapping[str, Callback]) -> dict[str, Sink]:
+    """The sinks of the queries whose answers are not for memory, by the name of the query.
 
     Args:
         queries: The queries.
-        others: The kinds of sinks, besides ``memory``, that somebody else writes.
+        callbacks: The functions of the session, by name.
 
     Raises:
-        RunError: There is no such sink, or it does not say where, or two write to one place.
+        RunError: An argument is missing, wrong or not known, there is no such callback, or two
+            queries write files to one place.
     """
-    sinks: dict[str, FileSink] = {}
-    written: dict[str, str] = {}
+    sinks: dict[str, Sink] = {}
+    written: dict[Path, str] = {}
     for query in queries:
-        kind = "memory" if query.sink is None else query.sink.name.text.lower()
-        if query.sink is None or kind == "memory" or kind in others:
+        if query.sink is None or query.sink.name.text.lower() == "memory":
             continue
-        if kind not in WRITERS:
-            known = [*WRITERS, "memory", *others]
-            raise RunError(
-                f'there is no sink "{query.sink.name.text}", to which "{query.name}" is to write',
-                hint=closest(kind, known) or f"there are {', '.join(known)}",
-            )
-        sink = _file_sink(query.name, query.sink, query.plan.schema)
-        place = str(Path(sink.directory).resolve())
+        sink = _sink(query.name, query.sink, query.plan.schema, callbacks)
+        sinks[query.name] = sink
+        if not isinstance(sink, FileSink):
+            continue
+        place = Path(sink.directory).resolve()
         if place in written:
             raise RunError(
                 f'queries "{written[place]}" and "{query.name}" write to the same place',
                 hint="give each its own path",
             )
         written[place] = query.name
-        sinks[query.name] = sink
     return sinks
 
 
-def _file_sink(query: str, sink: ConnectorCall, schema: Schema) -> FileSink:
-    """The file sink that a statement names.
+def _sink(
+    query: str, call: ConnectorCall, schema: Schema, callbacks: Mapping[str, Callback]
+) -> Sink:
+    """The sink that a statement names; a name we do not know is left to Spark."""
+    kind = call.name.text.lower()
+    if kind == "console":
+        return ConsoleSink(query, schema, _rows(query, call))
+    if kind == "callback":
+        name = _only(query, call, "name")
+        if name not in callbacks:
+            raise RunError(
+                f'there is no callback "{name}", which query "{query}" is to call',
+                hint=closest(name, callbacks)
+                or f"register it with session.callback({name!r}, function)",
+            )
+        return CallbackSink(query, schema, name, callbacks[name])
+    if kind in WRITERS:
+        return FileSink(query, kind, _only(query, call, "path"), schema)
+    path, options = path_and_options(f'the sink of "{query}"', call)
+    return FormatSink(query, schema, call.name.text, path, options)
 
-    Raises:
-        RunError: It does not say where to write to, or says too much.
-    """
-    kind = sink.name.text.lower()
-    path = sink.positional[0] if sink.positional else dict(sink.named).get("path")
-    if not isinstance(path, str):
-        raise RunError(f'the sink of "{query}" needs a path', hint=f"write {kind}(path => 'out')")
-    if len(sink.positional) > 1 or any(name != "path" for name, _ in sink.named):
+
+def _only(query: str, call: ConnectorCall, argument: str) -> str:
+    """The text that is the only argument of a sink."""
+    kind = call.name.text.lower()
+    hint = f"write {kind}({argument} => '…')"
+    value = call.positional[0] if call.positional else dict(call.named).get(argument)
+    if not isinstance(value, str):
+        raise RunError(f'the sink of "{query}" needs a {argument}', hint=hint)
+    if len(call.positional) + len(call.named) > 1:
+        raise RunError(f'the sink of "{query}" takes only a {argument}', hint=hint)
+    return value
+
+
+def _rows(query: str, call: ConnectorCall) -> int:
+    """How many rows of a batch a console shows."""
+    hint = "write console(), or console(rows => 20)"
+    if call.positional:
+        raise RunError(f'the sink of "{query}" takes arguments by their names', hint=hint)
+    given = dict(call.named)
+    rows = given.pop("rows", 20)
+    if given:
         raise RunError(
-            f'the sink of "{query}" takes only a path', hint=f"write {kind}(path => 'out')"
+            f'the sink of "{query}" takes no argument "{next(iter(given))}"',
+            hint=suggestion(next(iter(given)), ("rows",), what="arguments"),
         )
-    return FileSink(query, kind, path, schema)
+    if not isinstance(rows, int) or isinstance(rows, bool) or rows < 1:
+        raise RunError(f'rows of the sink of "{query}" must be a positive number', hint=hint)
+    return rows

@@ -13,23 +13,27 @@ from tidemill.catalog.entries import QueryEntry, RelationEntry, StreamEntry
 from tidemill.engine.engine import Flow, Metrics
 from tidemill.engine.fragments import build_graph
 from tidemill.engine.ingest import Gate, relation_flow
-from tidemill.errors import RunError
+from tidemill.errors import RunError, closest
 from tidemill.lang.statements import ObjectKind
 from tidemill.model.time import END_OF_TIME, Time
 from tidemill.optimizer.implement import implement
 from tidemill.optimizer.limit_delay import DEFAULT_DELAY
 from tidemill.optimizer.rewrite import optimize
-from tidemill.runtime.answers import Answer
+from tidemill.runtime.answers import Answer, new_rows
+from tidemill.runtime.file_sink import FileSink
 from tidemill.runtime.local.runner import LocalRunner
 from tidemill.runtime.local.sources import read_source
 from tidemill.runtime.progress import Progress, QueryProgress, stream_progress
-from tidemill.runtime.sinks import FileSink, file_sinks
+from tidemill.runtime.sinks import KINDS, FormatSink, sinks_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from tidemill.catalog.catalog import Catalog
     from tidemill.model.batch import Batch
+    from tidemill.runtime.callback import Callback, CallbackSink
+    from tidemill.runtime.console import ConsoleSink
+    from tidemill.runtime.sinks import Sink
 
 __all__ = ["Job", "Settings"]
 
@@ -63,6 +67,7 @@ class Job:
         catalog: What is registered.
         memory: The frames that ``memory`` sources name.
         settings: How to run.
+        callbacks: The functions that ``callback`` sinks name.
         answers: What each query has given.
         gates: The progress of each stream.
         metrics: What each operator has done, by fingerprint.
@@ -71,6 +76,7 @@ class Job:
     catalog: Catalog
     memory: Mapping[str, pl.DataFrame]
     settings: Settings
+    callbacks: Mapping[str, Callback] = field(default_factory=dict)
     answers: dict[str, Answer] = field(default_factory=dict)
     gates: dict[str, Gate] = field(default_factory=dict)
     metrics: dict[str, Metrics] = field(default_factory=dict)
@@ -85,6 +91,7 @@ class Job:
             RunError: A source or sink cannot be read or written.
         """
         queries = [e for e in self.catalog.entries(ObjectKind.QUERY) if isinstance(e, QueryEntry)]
+        sinks = _local_sinks(sinks_of(queries, self.callbacks))
         settings = self.settings
         plans = {
             query.name: implement(
@@ -97,13 +104,16 @@ class Job:
         arriving = self._flows(sorted(input_.name for input_ in runner.graph.inputs))
         # A source that cannot be read at all is found before a sink is emptied.
         first = next(arriving)
-        sinks = self._open_sinks(queries)
+        for sink in sinks.values():
+            if isinstance(sink, FileSink):
+                sink.prepare()
+        self.answers = {query.name: Answer(query.plan.schema) for query in queries}
         measured = perf_counter()
         for number, flows in enumerate(chain([first], arriving)):
             for name, batches in runner.step(flows).items():
                 self.answers[name].add(batches)
-                if name in sinks and batches:
-                    sinks[name].write(number, 0, batches)
+                if name in sinks and any(batch.height for batch in batches):
+                    _deliver(sinks[name], number, batches)
             self._batches = number + 1
             if self._was_stopped:
                 break
@@ -146,15 +156,6 @@ class Job:
     def close(self) -> None:
         """Stop at the end of the batch, if it runs in another thread."""
         self._was_stopped = True
-
-    def _open_sinks(self, queries: list[QueryEntry]) -> dict[str, FileSink]:
-        """The sinks of the queries, empty; each query has an answer to add to."""
-        for query in queries:
-            self.answers[query.name] = Answer(query.plan.schema)
-        sinks = file_sinks(queries, others=())
-        for sink in sinks.values():
-            sink.prepare()
-        return sinks
 
     def _flows(self, inputs: list[str]) -> Iterator[dict[str, Flow]]:
         """What arrives on every input, step by step, the ends of the streams last."""
@@ -215,6 +216,34 @@ class Job:
                     total.state_bytes += metrics.state_bytes
         found = self.metrics.values()
         self._state = sum(m.state_rows for m in found), sum(m.state_bytes for m in found)
+
+
+def _local_sinks(sinks: Mapping[str, Sink]) -> dict[str, FileSink | ConsoleSink | CallbackSink]:
+    """The sinks, none of which is a format of Spark's.
+
+    Raises:
+        RunError: One of them is.
+    """
+    local: dict[str, FileSink | ConsoleSink | CallbackSink] = {}
+    for query, sink in sinks.items():
+        if isinstance(sink, FormatSink):
+            raise RunError(
+                f'the local engine cannot write "{sink.format}", the sink of "{query}"',
+                hint=closest(sink.format, KINDS)
+                or f'it writes {", ".join(KINDS)}; connect(engine="spark") knows more',
+            )
+        local[query] = sink
+    return local
+
+
+def _deliver(
+    sink: FileSink | ConsoleSink | CallbackSink, number: int, batches: list[Batch]
+) -> None:
+    """Give the new rows of a step to a sink."""
+    if isinstance(sink, FileSink):
+        sink.write(number, 0, batches)
+    else:
+        sink.take(new_rows(sink.schema, batches), number)
 
 
 def _failing(error: RunError) -> Iterator[tuple[int, pl.DataFrame]]:

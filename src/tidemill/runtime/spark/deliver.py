@@ -1,7 +1,7 @@
-"""Delivery: the results of a batch to where they go, all queries in one pass.
+"""The pass over the results of a batch: all queries at once.
 
-Files are written by the tasks that have the rows. What goes to memory comes to the driver, with
-what was kept aside and the reports.
+Files are written by the tasks that have the rows. What the driver needs comes to it, with what was
+kept aside and the reports.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame
 
-    from tidemill.runtime.sinks import FileSink
+    from tidemill.runtime.file_sink import FileSink
 
 __all__ = ["deliver"]
 
@@ -36,7 +36,8 @@ def deliver(
         results: The messages of the last stage.
         batch: The number of the batch.
         sinks: For each channel of answers, the files it goes to.
-        kept: The channels of answers that the driver is to have.
+        kept: The channels of answers that the driver is to have; of others it hears how many rows
+            there are.
     """
     for sink in (sink for some in sinks.values() for sink in some):
         sink.clear(batch)
@@ -54,18 +55,19 @@ def _writing(
         for rows in batches:
             left = []
             for message in from_arrow(rows):
-                if message.kind is Kind.ANSWER and sinks.get(message.channel):
-                    answers.setdefault(message.channel, []).append(message)
-                if message.kind is not Kind.ANSWER or message.channel in kept:
+                is_answer = message.kind is Kind.ANSWER
+                if not is_answer or message.channel in kept:
                     left.append(message)
+                if is_answer and (sinks.get(message.channel) or message.channel not in kept):
+                    answers.setdefault(message.channel, []).append(message)
             if left:
                 yield to_arrow(left)
         for channel, messages in answers.items():
             frames = [message.rows() for message in messages]
-            rows = sum(frame.height for frame in frames)
-            for sink in sinks[channel]:
+            for sink in sinks.get(channel, ()):
                 sink.write(batch, task, frames)
-                place = f"written {sink.query}"
-                yield to_arrow([Message.of_facts(0, Kind.REPORT, place, {"rows": rows})])
+            if channel not in kept:
+                facts = {"rows": sum(frame.height for frame in frames)}
+                yield to_arrow([Message.of_facts(0, Kind.REPORT, f"written {channel}", facts)])
 
     return run

@@ -9,12 +9,11 @@ the new plan finds its state.
 from __future__ import annotations
 
 import hashlib
-import re
-from threading import Event, Lock
+from threading import Event
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import polars as pl
-from pyspark.errors import StreamingQueryException
 
 from tidemill.catalog.entries import QueryEntry, RelationEntry, StreamEntry
 from tidemill.engine.fragments import build_graph
@@ -24,29 +23,32 @@ from tidemill.lang.statements import ObjectKind
 from tidemill.optimizer.implement import implement
 from tidemill.optimizer.rewrite import optimize
 from tidemill.physical.plan import begun_in
-from tidemill.runtime.answers import Answer
+from tidemill.runtime.file_sink import FileSink
 from tidemill.runtime.files import READERS
 from tidemill.runtime.local.sources import read_source
-from tidemill.runtime.progress import Progress, QueryProgress, stream_progress
-from tidemill.runtime.sinks import FileSink, file_sinks
+from tidemill.runtime.sinks import FormatSink, sinks_of
 from tidemill.runtime.spark.checkpoint import Checkpoint, Facts, open_checkpoint
 from tidemill.runtime.spark.cluster import Cluster, open_cluster
-from tidemill.runtime.spark.deliver import deliver
+from tidemill.runtime.spark.delivery import Delivery
 from tidemill.runtime.spark.deployment import Deployment
+from tidemill.runtime.spark.failures import telling_failures
+from tidemill.runtime.spark.formats import require_formats
 from tidemill.runtime.spark.partitions import partition_ids
 from tidemill.runtime.spark.pipeline import start_pipeline
 from tidemill.runtime.spark.sources import write_control
-from tidemill.runtime.spark.wire import Kind
+from tidemill.runtime.spark.tally import Tally
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from pyspark.sql import DataFrame
     from pyspark.sql.streaming.query import StreamingQuery
 
-    from tidemill.algebra.plan import Plan
     from tidemill.catalog.catalog import Catalog
     from tidemill.engine.fragments import Graph
+    from tidemill.runtime.answers import Answer
+    from tidemill.runtime.callback import Callback
+    from tidemill.runtime.progress import Progress
+    from tidemill.runtime.sinks import Sink
     from tidemill.runtime.spark.settings import SparkSettings
 
 __all__ = ["SparkJob"]
@@ -59,31 +61,32 @@ class SparkJob:
         catalog: What is registered.
         memory: The frames that ``memory`` sources name.
         settings: How to run.
-
-    Attributes:
-        gates: What came on each stream, and what was refused.
+        callbacks: The functions that ``callback`` sinks name; looked up at every start.
     """
 
     def __init__(
-        self, catalog: Catalog, memory: Mapping[str, pl.DataFrame], settings: SparkSettings
+        self,
+        catalog: Catalog,
+        memory: Mapping[str, pl.DataFrame],
+        settings: SparkSettings,
+        callbacks: Mapping[str, Callback] = MappingProxyType({}),
     ) -> None:
-        self.gates: dict[str, Gate] = {}
-        self._answers: dict[str, Answer] = {}
-        self._plans: dict[str, Plan] = {}
-        self._sinks: dict[str, FileSink] = {}
         self._catalog = catalog
         self._memory = memory
         self._settings = settings
+        self._callbacks = callbacks
+        self._tally = Tally()
+        self._sinks: dict[str, Sink] = {}
         self._checkpoint: Checkpoint | None = None
         self._cluster: Cluster | None = None
         self._query: StreamingQuery | None = None
-        self._batches = 0
-        self._watermarks: dict[str, int] = {}
-        self._remembered: dict[str, tuple[int, int]] = {}
-        self._written: dict[str, int] = {}
-        self._delivering = Lock()
-        self._stopping = False
+        self._delivery: Delivery | None = None
         self._was_stopped = Event()
+
+    @property
+    def gates(self) -> Mapping[str, Gate]:
+        """What came on each stream, and what was refused."""
+        return self._tally.gates
 
     def run(self) -> None:
         """Process everything the sources hold, to the end of the streams.
@@ -129,23 +132,35 @@ class SparkJob:
         Raises:
             RunError: A source or a sink cannot be read or written.
         """
+        if self._delivery is not None:
+            self._delivery.refuse_callbacks("wait for")
         query = self._query
-        try:
+        with telling_failures(self._delivery, self._log()):
             if query is not None:
                 query.processAllAvailable()
-        except StreamingQueryException as error:
-            raise _told(str(error), self._log()) from error
+
+    def _finish(self) -> None:
+        """Wait until all is read."""
+        query = self._query
+        with telling_failures(self._delivery, self._log()):
+            if query is not None:
+                query.awaitTermination()
 
     def stop(self) -> None:
-        """Stop at the end of a batch; a batch that has begun but not delivered is undone."""
+        """Stop at the end of a batch; a batch that has begun but not delivered is undone.
+
+        Raises:
+            RunError: This is called by a function that gets rows.
+        """
+        if self._delivery is not None:
+            self._delivery.refuse_callbacks("stop")
         self._was_stopped.set()
         query, self._query = self._query, None
         if query is None:
             return
-        with self._delivering:  # what is being delivered is delivered in full
-            self._stopping = True
+        if self._delivery is not None:
+            self._delivery.close()
         query.stop()
-        self._stopping = False
 
     def change(self, catalog: Catalog) -> None:
         """Go on with another catalog; what is the same in it keeps its state and its answer.
@@ -170,27 +185,24 @@ class SparkJob:
             self._checkpoint = None
 
     def answer(self, query: str) -> Answer | None:
-        """What a query has given so far: from memory, or from the files it goes to."""
+        """What a query has given so far: from memory, or from the files it goes to.
+
+        Raises:
+            RunError: It goes to where it cannot be read back from.
+        """
         sink = self._sinks.get(query)
-        return self._answers.get(query) if sink is None else sink.answer()
+        if sink is None:
+            return self._tally.answer(query)
+        if isinstance(sink, FileSink):
+            return sink.answer()
+        raise RunError(
+            f'the answer of "{query}" goes to its sink and is not kept',
+            hint="leave out INTO, or write INTO parquet(…)",
+        )
 
     def progress(self) -> Progress:
         """How far the run has come."""
-        remembered = list(self._remembered.values())
-        return Progress(
-            self._batches,
-            tuple(
-                stream_progress(gate, self._watermarks.get(name, 0))
-                for name, gate in list(self.gates.items())
-            ),
-            tuple(
-                QueryProgress(name, answer.rows() + self._written.get(name, 0))
-                for name, answer in list(self._answers.items())
-            ),
-            sum(rows for rows, _ in remembered),
-            sum(bytes_ for _, bytes_ in remembered),
-            self._log(),
-        )
+        return self._tally.progress(self._log())
 
     def _log(self) -> str | None:
         log = None if self._cluster is None else self._cluster.log
@@ -214,44 +226,42 @@ class SparkJob:
             q.name: implement(optimize(q.plan) if optimized else q.plan, max_delay=max_delay)
             for q in queries
         }
-        sinks = file_sinks(queries, others=())
-        cluster, checkpoint = self._places(build_graph(plans))
+        sinks = sinks_of(queries, self._callbacks)
+        if self._cluster is None:
+            self._cluster = open_cluster(self._settings.master, self._settings.memory)
+        cluster = self._cluster
+        require_formats(cluster.spark, (s for s in sinks.values() if isinstance(s, FormatSink)))
+        checkpoint = self._opened(cluster, build_graph(plans))
         epochs = checkpoint.admit(plans)
         relations = {e.name for e in self._catalog.entries(ObjectKind.RELATION)}
         graph = build_graph(
             {name: begun_in(plan, epochs[name], relations) for name, plan in plans.items()}
         )
-        for name in sinks.keys() - self._sinks.keys():
-            sinks[name].prepare(anew=not checkpoint.is_resumed)
+        for name, sink in sinks.items():
+            if isinstance(sink, FileSink) and name not in self._sinks:
+                sink.prepare(anew=not checkpoint.is_resumed)
         self._sinks = sinks
-        # A name may have come to mean another query.
-        stay = {q.name for q in queries if self._plans.get(q.name) == q.plan}
-        self._answers = {
-            q.name: self._answers[q.name] if q.name in stay else Answer(q.plan.schema)
-            for q in queries
-        }
-        self._plans = {q.name: q.plan for q in queries}
+        self._tally.begin(queries, sinks)
+        self._delivery = Delivery(graph.answers, sinks, self._tally)
         self._query = start_pipeline(
             cluster,
             self._deployment(graph, checkpoint),
             checkpoint,
             self._memory,
-            self._delivery(graph),
+            self._delivery,
             every=every,
             cache_bytes=self._settings.cache_bytes,
         )
 
-    def _places(self, graph: Graph) -> tuple[Cluster, Checkpoint]:
-        """Where to run, and where to keep the state."""
-        settings = self._settings
-        if self._cluster is None:
-            self._cluster = open_cluster(settings.master, settings.memory)
+    def _opened(self, cluster: Cluster, graph: Graph) -> Checkpoint:
+        """Where to keep the state."""
         if self._checkpoint is None:
-            count = settings.partitions or self._cluster.tasks
+            settings = self._settings
+            count = settings.partitions or cluster.tasks
             stages = settings.stages or max(1, len(graph.fragments) - 1)
-            facts = Facts(partition_ids(count, self._cluster.tasks), stages)
+            facts = Facts(partition_ids(count, cluster.tasks), stages)
             self._checkpoint = open_checkpoint(settings, facts)
-        return self._cluster, self._checkpoint
+        return self._checkpoint
 
     def _deployment(self, graph: Graph, checkpoint: Checkpoint) -> Deployment:
         streams: dict[str, StreamEntry] = {}
@@ -264,7 +274,7 @@ class SparkJob:
             else:
                 assert isinstance(entry, StreamEntry), "plans read streams and relations"
                 streams[input_.name] = entry
-                self.gates.setdefault(input_.name, Gate(entry))
+                self._tally.gates.setdefault(input_.name, Gate(entry))
         facts = checkpoint.facts
         version = hashlib.sha256(repr(graph).encode()).hexdigest()[:16]
         return Deployment(graph, streams, relations, facts.pids, facts.stages, version)
@@ -273,68 +283,3 @@ class SparkJob:
         return lambda: pl.concat(
             list(read_source(entry.name, entry.source, entry.schema, self._memory))
         )
-
-    # Running
-
-    def _finish(self) -> None:
-        """Wait until all is read."""
-        query = self._query
-        try:
-            if query is not None:
-                query.awaitTermination()
-        except StreamingQueryException as error:
-            raise _told(str(error), self._log()) from error
-
-    def _delivery(self, graph: Graph) -> Callable[[DataFrame, int], None]:
-        """What is done with the results of a batch."""
-        files: dict[str, tuple[FileSink, ...]] = {}
-        kept: dict[str, list[Answer]] = {}
-        for query, channel in graph.answers.items():
-            if query in self._sinks:
-                files[channel] = (*files.get(channel, ()), self._sinks[query])
-            else:
-                kept.setdefault(channel, []).append(self._answers[query])
-
-        def run(results: DataFrame, batch: int) -> None:
-            with self._delivering:
-                if self._stopping:
-                    raise RunError("the pipeline is being stopped", hint="start it again")
-                self._batches += 1
-                for message in deliver(results, batch, files, kept=frozenset(kept)):
-                    match message.kind:
-                        case Kind.ANSWER:
-                            rows = message.rows()
-                            for answer in kept[message.channel]:
-                                answer.add([rows])
-                        case Kind.KEPT:
-                            self.gates[message.channel].refused.rows.append(message.rows())
-                        case Kind.REPORT:
-                            self._note(message.channel, message.facts())
-                        case _:
-                            pass
-
-        return run
-
-    def _note(self, sender: str, facts: Mapping[str, object]) -> None:
-        match sender.partition(" "), facts:
-            case ("stream", _, name), {"rows": int(rows), "refused": dict(refused)}:
-                self.gates[name].rows += rows
-                for reason, count in refused.items():
-                    self.gates[name].refused.count(reason, count)
-            case ("state", _, place), {"rows": int(rows), "bytes": int(bytes_)}:
-                self._remembered[place] = rows, bytes_
-            case ("written", _, query), {"rows": int(rows)}:
-                self._written[query] = self._written.get(query, 0) + rows
-            case ("watermarks", _, _), marks:
-                self._watermarks |= {s: m for s, m in marks.items() if isinstance(m, int)}
-            case _:
-                raise AssertionError(f"nobody reports {sender}: {facts}")
-
-
-def _told(text: str, log: str | None) -> RunError:
-    """What went wrong, in the words of whoever found it."""
-    found = re.search(r"tidemill\.errors\.\w+: (.*?)(?:\nhint: (.*?))?(?:\n|$)", text)
-    if found:
-        return RunError(found[1], hint=found[2])
-    first = text.strip().splitlines()[0]
-    return RunError(f"Spark stopped: {first}", hint=f"read {log or 'the log of Spark'}")

@@ -63,7 +63,7 @@ def start_pipeline(  # noqa: PLR0913 — the parts of the pipeline
     writer = writer.option("checkpointLocation", str(checkpoint.spark))
     if every is None:
         return writer.trigger(availableNow=True).start()
-    return writer.trigger(processingTime=f"{every} seconds").start()
+    return writer.trigger(processingTime=f"{round(every * 1000)} milliseconds").start()
 
 
 def _place(

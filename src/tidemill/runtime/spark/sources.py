@@ -2,7 +2,7 @@
 
 Files are listed by Spark, which knows which ones have been read, and read by the same code as in
 the local runtime, so that a file means the same everywhere. Other formats are read by Spark and
-then get the columns and types of the stream. The control stream carries the word that the streams
+then get the types of the stream. The control stream carries the word that the streams
 have ended.
 """
 
@@ -20,6 +20,7 @@ from pyspark.sql import functions
 from tidemill.errors import RunError
 from tidemill.model.time import Time
 from tidemill.runtime.files import READERS, read_file, shaped
+from tidemill.runtime.spark.formats import read_format
 from tidemill.runtime.spark.intake import Origin, take_in
 from tidemill.runtime.spark.stage import CONTROL
 from tidemill.runtime.spark.wire import COLUMNS, Kind, Message, to_arrow
@@ -58,9 +59,7 @@ def stream_messages(
         # Files that every worker can open are opened there; of others the content is sent along.
         rows = files.load(directory).select("path", *([] if is_here else ["content"]))
     else:
-        for key, value in place.options.items():
-            reader = reader.option(key, value)
-        rows = reader.format(place.kind).load(*([place.path] if place.path else []))
+        rows = read_format(spark, reader, stream, place)
     frames = _file_frames(place.kind, stream) if is_file else _row_frames(stream)
     rows = rows.select(functions.current_timestamp().alias(_NOW), "*")
     return rows.mapInArrow(_taking_in(deployment, name, frames), COLUMNS)

@@ -1,0 +1,55 @@
+"""Callbacks: functions of the session that get the new rows of each batch.
+
+A batch that is delivered again, after a failure or a restart, has the number and the rows it had:
+whoever needs each row once leaves out the numbers that were there before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+import polars as pl
+
+from tidemill.errors import RunError
+
+if TYPE_CHECKING:
+    from tidemill.model.schema import Schema
+
+__all__ = ["Callback", "CallbackSink"]
+
+Callback: TypeAlias = Callable[[pl.DataFrame, int], object]
+"""Takes the new rows, in the form of ``results``, and the number of their batch."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallbackSink:
+    """Gives an answer to a function.
+
+    Attributes:
+        query: Whose answer it is.
+        schema: The columns of the answer.
+        name: What the function is registered as.
+        function: The function.
+    """
+
+    query: str
+    schema: Schema
+    name: str
+    function: Callback
+
+    def take(self, frame: pl.DataFrame, batch: int) -> None:
+        """Call the function with the new rows of a batch.
+
+        Raises:
+            RunError: The function raised an exception.
+        """
+        try:
+            self.function(frame, batch)
+        except Exception as error:
+            reason = " ".join(f"{type(error).__name__}: {error}".split())
+            raise RunError(
+                f'callback "{self.name}" of query "{self.query}" failed in batch {batch}: {reason}',
+                hint="mend the function; the batch is delivered again",
+            ) from error

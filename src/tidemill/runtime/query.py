@@ -1,0 +1,74 @@
+"""A query as people hold it: its name, its plan, and the answer it has given so far."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING, Protocol
+
+from tidemill.algebra.explain import explain
+from tidemill.model.time import from_datetime
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from tidemill.algebra.plan import Plan
+    from tidemill.model.schema import Schema
+    from tidemill.runtime.answers import Answer
+
+__all__ = ["Query"]
+
+
+class _Answers(Protocol):
+    """Who knows the answers of queries: a session."""
+
+    def answer(self, query: str) -> Answer:
+        """What a query has given so far."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Query:
+    """A registered continuous query."""
+
+    name: str
+    plan: Plan
+    session: _Answers = field(compare=False)
+
+    def __repr__(self) -> str:
+        columns = ", ".join(f"{field.name} {field.type}" for field in self.schema)
+        return f"Query({self.name}: {columns})"
+
+    @property
+    def schema(self) -> Schema:
+        """The columns of the answer."""
+        return self.plan.schema
+
+    def explain(self) -> str:
+        """The logical plan as text."""
+        return explain(self.plan)
+
+    def results(self) -> pl.DataFrame:
+        """The answer in interval form: its columns, and ``start`` and ``end`` in microseconds.
+
+        Raises:
+            RunError: The query has not been run, or its answer is not kept.
+        """
+        return self.session.answer(self.name).results()
+
+    def changes(self) -> pl.DataFrame:
+        """The answer in signed form: its columns, ``time`` and ``sign``, in the order of time.
+
+        Raises:
+            RunError: The query has not been run, or its answer is not kept.
+        """
+        return self.session.answer(self.name).changes()
+
+    def snapshot(self, at: int | datetime) -> pl.DataFrame:
+        """The rows that are valid at an instant, given in microseconds or as a calendar time.
+
+        Raises:
+            RunError: The query has not been run, or its answer is not kept.
+        """
+        time = from_datetime(at) if isinstance(at, datetime) else at
+        return self.session.answer(self.name).snapshot(time)

@@ -1,0 +1,165 @@
+"""Delivery: what is done, batch by batch, with the results of all queries.
+
+1. The tasks write the files, and the driver gets what it needs: one pass for all queries.
+2. The functions of the session are called, and consoles printed to.
+3. What goes to formats of Spark's is appended. Each is another pass; the results are kept for it.
+4. What has come of it is told to the tally: answers in memory, and counts.
+
+Whatever fails stops the batch, which is then delivered again under its number: files are replaced,
+and what is in memory is as it was. Functions come before formats, because a function can know a
+batch by its number, and a format takes it twice.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from threading import Lock, get_ident
+from typing import TYPE_CHECKING, assert_never
+
+from tidemill.errors import RunError
+from tidemill.runtime.answers import new_rows
+from tidemill.runtime.callback import CallbackSink
+from tidemill.runtime.console import ConsoleSink
+from tidemill.runtime.file_sink import FileSink
+from tidemill.runtime.sinks import FormatSink
+from tidemill.runtime.spark.deliver import deliver
+from tidemill.runtime.spark.formats import append_to_format
+from tidemill.runtime.spark.wire import Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    import polars as pl
+    from pyspark.sql import DataFrame
+
+    from tidemill.runtime.sinks import Sink
+    from tidemill.runtime.spark.tally import Tally
+    from tidemill.runtime.spark.wire import Message
+
+__all__ = ["Delivery"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Routes:
+    """Which channel of answers goes where."""
+
+    files: dict[str, tuple[FileSink, ...]] = field(default_factory=dict)
+    callbacks: list[tuple[str, CallbackSink]] = field(default_factory=list)
+    consoles: list[tuple[str, ConsoleSink]] = field(default_factory=list)
+    formats: list[tuple[str, FormatSink]] = field(default_factory=list)
+    memory: list[str] = field(default_factory=list)
+
+    def kept(self) -> frozenset[str]:
+        """The channels that the driver needs."""
+        return frozenset([*(channel for channel, _ in self.called()), *self.memory])
+
+    def called(self) -> list[tuple[str, CallbackSink | ConsoleSink]]:
+        """What is called here in the driver, in order."""
+        return [*self.callbacks, *self.consoles]
+
+
+class Delivery:
+    """What is done with the results of each batch, as long as the pipeline runs.
+
+    Args:
+        channels: The channel of each query's answer.
+        sinks: Where the answers go that are not for memory.
+        tally: Who is told what has come of it.
+
+    Attributes:
+        error: What stopped the last batch, if something did.
+    """
+
+    def __init__(
+        self, channels: Mapping[str, str], sinks: Mapping[str, Sink], tally: Tally
+    ) -> None:
+        self.error: Exception | None = None
+        self._channels = channels
+        self._routes = _routes(channels, sinks)
+        self._tally = tally
+        self._turn = Lock()
+        self._thread: int | None = None
+        self._is_closed = False
+
+    def __call__(self, results: DataFrame, batch: int) -> None:
+        """Deliver the results of a batch.
+
+        Raises:
+            RunError: A sink cannot be written, or the pipeline is being stopped.
+        """
+        with self._turn:
+            if self._is_closed:
+                raise RunError("the pipeline is being stopped", hint="start it again")
+            self._thread = get_ident()
+            try:
+                self._deliver(results, batch)
+            except Exception as error:
+                self.error = error
+                raise
+            finally:
+                self._thread = None
+
+    def refuse_callbacks(self, what: str) -> None:
+        """Refuse what would wait for the end of a batch from within the batch.
+
+        Raises:
+            RunError: This is called by a function that gets rows.
+        """
+        if self._thread == get_ident():
+            raise RunError(
+                f"a callback cannot {what} the session that calls it",
+                hint="leave a mark, and do it elsewhere",
+            )
+
+    def close(self) -> None:
+        """Deliver nothing more; what is being delivered is delivered in full."""
+        with self._turn:
+            self._is_closed = True
+
+    def _deliver(self, results: DataFrame, batch: int) -> None:
+        routes = self._routes
+        if routes.formats:
+            results = results.persist()  # another pass would compute them again
+        try:
+            messages = deliver(results, batch, routes.files, kept=routes.kept())
+            answers = _answers(messages)
+            for channel, sink in routes.called():
+                if frames := answers.get(channel):
+                    sink.take(new_rows(sink.schema, frames), batch)
+            written = {m.channel for m in messages if m.kind is Kind.REPORT}
+            for channel, target in routes.formats:
+                if channel in answers or f"written {channel}" in written:
+                    append_to_format(results, channel, target)
+        finally:
+            if routes.formats:
+                results.unpersist()
+        self._tally.take(batch, messages, answers, self._channels)
+
+
+def _routes(channels: Mapping[str, str], sinks: Mapping[str, Sink]) -> _Routes:
+    routes = _Routes()
+    for query, channel in channels.items():
+        sink = sinks.get(query)
+        match sink:
+            case None:
+                routes.memory.append(channel)
+            case FileSink():
+                routes.files[channel] = (*routes.files.get(channel, ()), sink)
+            case CallbackSink():
+                routes.callbacks.append((channel, sink))
+            case ConsoleSink():
+                routes.consoles.append((channel, sink))
+            case FormatSink():
+                routes.formats.append((channel, sink))
+            case _:
+                assert_never(sink)
+    return routes
+
+
+def _answers(messages: Iterable[Message]) -> dict[str, list[pl.DataFrame]]:
+    """The new elements of each channel that the driver has."""
+    answers: dict[str, list[pl.DataFrame]] = {}
+    for message in messages:
+        if message.kind is Kind.ANSWER:
+            answers.setdefault(message.channel, []).append(message.rows())
+    return answers

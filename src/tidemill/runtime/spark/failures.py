@@ -1,0 +1,51 @@
+"""Failures: what stopped the pipeline, in the words of whoever found it."""
+
+from __future__ import annotations
+
+import re
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from pyspark.errors import StreamingQueryException
+
+from tidemill.errors import RunError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tidemill.runtime.spark.delivery import Delivery
+
+__all__ = ["telling_failures"]
+
+
+@contextmanager
+def telling_failures(delivery: Delivery | None, log: str | None) -> Iterator[None]:
+    """Tell why a pipeline that is waited for has stopped.
+
+    Args:
+        delivery: What was done with its results, here in the driver.
+        log: Where Spark writes what it has to say.
+
+    Raises:
+        RunError: It has stopped.
+    """
+    try:
+        yield
+    except StreamingQueryException as error:
+        found = None if delivery is None else delivery.error
+        if isinstance(found, RunError):
+            raise found from found.__cause__
+        raise _told(str(error), log) from error
+
+
+def _told(text: str, log: str | None) -> RunError:
+    r"""The error of ours that Spark's text holds, or the first thing it says.
+
+    >>> _told("… tidemill.errors.RunError: it is broken\nhint: mend it\nat …", None).hint
+    'mend it'
+    """
+    found = re.search(r"tidemill\.errors\.\w+: (.*?)(?:\nhint: (.*?))?(?:\n|$)", text)
+    if found:
+        return RunError(found[1], hint=found[2])
+    first = text.strip().splitlines()[0]
+    return RunError(f"Spark stopped: {first}", hint=f"read {log or 'the log of Spark'}")

@@ -1,0 +1,142 @@
+"""The tally: what has come of the queries on Spark so far, batch by batch.
+
+A batch that is delivered again, because the pipeline was stopped before Spark had noted it, is
+counted once. A query that came later counts it for itself.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tidemill.runtime.answers import Answer
+from tidemill.runtime.progress import Progress, QueryProgress, stream_progress
+from tidemill.runtime.spark.wire import Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    import polars as pl
+
+    from tidemill.algebra.plan import Plan
+    from tidemill.catalog.entries import QueryEntry
+    from tidemill.engine.ingest import Gate
+    from tidemill.runtime.spark.wire import Message
+
+__all__ = ["Tally"]
+
+
+class Tally:
+    """What has come of the queries.
+
+    Attributes:
+        gates: What came on each stream, and what was refused.
+    """
+
+    def __init__(self) -> None:
+        self.gates: dict[str, Gate] = {}
+        self._plans: dict[str, Plan] = {}
+        self._answers: dict[str, Answer] = {}
+        self._rows: dict[str, int] = {}
+        self._latest: dict[str, int] = {}
+        self._batch = -1
+        self._batches = 0
+        self._watermarks: dict[str, int] = {}
+        self._remembered: dict[str, tuple[int, int]] = {}
+
+    def begin(self, queries: Iterable[QueryEntry], elsewhere: Iterable[str]) -> None:
+        """Go on with other queries; those that are the same keep what they have.
+
+        Args:
+            queries: The queries.
+            elsewhere: Those whose answers go to a sink.
+        """
+        plans = {query.name: query.plan for query in queries}
+        # A name may have come to mean another query.
+        stay = {name for name, plan in plans.items() if self._plans.get(name) == plan}
+        gone = set(elsewhere)
+        self._answers = {
+            name: self._answers[name]
+            if name in stay & self._answers.keys()
+            else Answer(plan.schema)
+            for name, plan in plans.items()
+            if name not in gone
+        }
+        self._rows = {name: self._rows[name] if name in stay else 0 for name in plans}
+        self._latest = {name: self._latest[name] if name in stay else -1 for name in plans}
+        self._plans = plans
+
+    def answer(self, query: str) -> Answer | None:
+        """What a query has given, if its answer is in memory."""
+        return self._answers.get(query)
+
+    def take(
+        self,
+        batch: int,
+        messages: Iterable[Message],
+        answers: Mapping[str, list[pl.DataFrame]],
+        channels: Mapping[str, str],
+    ) -> None:
+        """Take what a batch has brought, which has been delivered.
+
+        Args:
+            batch: Its number.
+            messages: What came to the driver.
+            answers: The new elements of the channels that the driver has.
+            channels: The channel of each query's answer.
+        """
+        rows = {channel: sum(f.height for f in frames) for channel, frames in answers.items()}
+        is_new = batch > self._batch
+        for message in messages:
+            match message.kind:
+                case Kind.KEPT if is_new:
+                    self.gates[message.channel].refused.rows.append(message.rows())
+                case Kind.REPORT:
+                    self._note(message.channel, message.facts(), rows, is_new=is_new)
+                case _:
+                    pass
+        for query, channel in channels.items():
+            if batch > self._latest[query]:
+                self._latest[query] = batch
+                self._rows[query] += rows.get(channel, 0)
+                if query in self._answers:
+                    self._answers[query].add(answers.get(channel, ()))
+        if is_new:
+            self._batch = batch
+            self._batches += 1
+
+    def progress(self, log: str | None) -> Progress:
+        """How far the run has come.
+
+        Args:
+            log: Where Spark writes what it has to say.
+        """
+        remembered = list(self._remembered.values())
+        return Progress(
+            self._batches,
+            tuple(
+                stream_progress(gate, self._watermarks.get(name, 0))
+                for name, gate in list(self.gates.items())
+            ),
+            tuple(QueryProgress(name, rows) for name, rows in list(self._rows.items())),
+            sum(rows for rows, _ in remembered),
+            sum(bytes_ for _, bytes_ in remembered),
+            log,
+        )
+
+    def _note(
+        self, sender: str, facts: Mapping[str, object], written: dict[str, int], *, is_new: bool
+    ) -> None:
+        match sender.partition(" "), facts:
+            case ("written", _, channel), {"rows": int(rows)}:
+                written[channel] = written.get(channel, 0) + rows
+            case ("stream", _, name), {"rows": int(rows), "refused": dict(refused)}:
+                if is_new:
+                    self.gates[name].rows += rows
+                    for reason, count in refused.items():
+                        self.gates[name].refused.count(reason, count)
+            case ("state", _, place), {"rows": int(rows), "bytes": int(bytes_)}:
+                self._remembered[place] = rows, bytes_
+            case ("watermarks", _, _), marks:
+                self._watermarks |= {s: m for s, m in marks.items() if isinstance(m, int)}
+            case _:
+                raise AssertionError(f"nobody reports {sender}: {facts}")

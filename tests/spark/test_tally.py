@@ -1,0 +1,75 @@
+"""The tally counts a batch once, however often it is delivered. No Spark is needed."""
+
+from __future__ import annotations
+
+import polars as pl
+
+import tidemill
+from tidemill.catalog.entries import QueryEntry, StreamEntry
+from tidemill.engine.ingest import Gate
+from tidemill.lang.statements import ObjectKind
+from tidemill.model.batch import END, START
+from tidemill.runtime.spark.tally import Tally
+from tidemill.runtime.spark.wire import Kind, Message
+
+
+def queries(*texts: str) -> list[QueryEntry]:
+    session = tidemill.connect()
+    session.sql("CREATE STREAM s (x BIGINT, t BIGINT) SOURCE memory('s') ORDERED BY t")
+    for text in texts:
+        session.sql(text)
+    found = session.catalog.entries(ObjectKind.QUERY)
+    return [entry for entry in found if isinstance(entry, QueryEntry)]
+
+
+def gate() -> Gate:
+    session = tidemill.connect()
+    session.sql("CREATE STREAM s (x BIGINT, t BIGINT) SOURCE memory('s') ORDERED BY t")
+    stream = session.catalog.find("s")
+    assert isinstance(stream, StreamEntry)
+    return Gate(stream)
+
+
+FIRST, SECOND = "CREATE QUERY a AS SELECT x FROM s", "CREATE QUERY b AS SELECT t FROM s"
+ROWS = pl.DataFrame({"x": [7], START: [1], END: [2]})
+TIMES = pl.DataFrame({"t": [1], START: [1], END: [2]})
+MESSAGES = [
+    Message.of_facts(0, Kind.REPORT, "stream s", {"rows": 3, "refused": {"late": 1}}),
+    Message.of_facts(0, Kind.REPORT, "written two", {"rows": 1}),
+    Message.of_facts(0, Kind.REPORT, "written two", {"rows": 2}),
+]
+
+
+def test_a_batch_that_is_delivered_again_is_counted_once() -> None:
+    tally = Tally()
+    tally.gates["s"] = gate()
+    tally.begin(queries(FIRST, SECOND), elsewhere=["b"])
+    for batch in (0, 1, 1):
+        tally.take(batch, MESSAGES, {"one": [ROWS]}, {"a": "one", "b": "two"})
+    progress = tally.progress(None)
+    assert progress.batches == 2
+    assert [(query.name, query.rows) for query in progress.queries] == [("a", 2), ("b", 6)]
+    assert [(stream.rows, stream.refused) for stream in progress.streams] == [(6, 2)]
+    answer = tally.answer("a")
+    assert answer is not None
+    assert answer.rows() == 2
+    assert tally.answer("b") is None, "it is where its sink has put it"
+
+
+def test_a_query_that_comes_later_counts_the_batch_for_itself() -> None:
+    tally = Tally()
+    tally.begin(queries(FIRST), elsewhere=())
+    tally.take(0, (), {"one": [ROWS]}, {"a": "one"})
+    tally.begin(queries(FIRST, SECOND), elsewhere=())
+    tally.take(0, (), {"one": [ROWS], "two": [TIMES]}, {"a": "one", "b": "two"})
+    assert [query.rows for query in tally.progress(None).queries] == [1, 1]
+
+
+def test_a_name_that_means_another_query_begins_anew() -> None:
+    tally = Tally()
+    tally.begin(queries(FIRST), elsewhere=())
+    tally.take(0, (), {"one": [ROWS]}, {"a": "one"})
+    tally.begin(queries(SECOND.replace("QUERY b", "QUERY a")), elsewhere=())
+    answer = tally.answer("a")
+    assert answer is not None
+    assert answer.rows() == 0
