@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tidemill.model.batch import Batch
     from tidemill.model.schema import Schema
 
-__all__ = ["Answer"]
+__all__ = ["Answer", "time_names"]
 
 _NET, _SIGN = "@net", "@sign"
 
@@ -101,5 +101,9 @@ class Answer:
         return valid.select(self._schema.names).sort(self._schema.names, nulls_last=False)
 
     def _time_names(self, *names: str) -> list[str]:
-        """The names of the time columns, with a mark where the query has a column of that name."""
-        return [f"{name}_" if name in self._schema else name for name in names]
+        return time_names(self._schema, *names)
+
+
+def time_names(schema: Schema, *names: str) -> list[str]:
+    """The names of time columns, with a mark where the query has a column of that name."""
+    return [f"{name}_" if name in schema else name for name in names]

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from tidemill.errors import RunError, closest
-from tidemill.runtime.answers import Answer
+from tidemill.model.batch import END, START, interval_columns
+from tidemill.runtime.answers import Answer, time_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
@@ -85,13 +86,14 @@ class FileSink:
         Raises:
             RunError: It cannot be written.
         """
-        answer = Answer(self.schema)
-        answer.add(batches)
+        whole = pl.concat([batch.select(interval_columns(self.schema)) for batch in batches])
+        start, end = time_names(self.schema, "start", "end")
+        rows = whole.rename({START: start, END: end}).sort(start)
         place = self._place(batch)
         name = f"part-{part:05d}.{self.kind}"
         try:
             place.mkdir(parents=True, exist_ok=True)
-            WRITERS[self.kind](answer.results(), place / f".{name}")
+            WRITERS[self.kind](rows, place / f".{name}")
             (place / f".{name}").rename(place / name)
         except OSError as error:
             raise RunError(

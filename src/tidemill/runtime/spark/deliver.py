@@ -1,71 +1,67 @@
 """Delivery: the results of a batch to where they go, all queries in one pass.
 
-Files are written by the tasks that have the rows. What goes to memory comes to the driver, with
-what was kept aside and the reports.
+Files are written by the tasks of the last stage, which have the rows. What goes to memory comes to
+the driver, with what was kept aside and the reports.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pyspark import TaskContext
-
-from tidemill.runtime.spark.wire import COLUMNS, Kind, Message, from_arrow, to_arrow
+from tidemill.runtime.spark.wire import Kind, Message, from_arrow
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
-    import pyarrow as pa
+    import polars as pl
     from pyspark.sql import DataFrame
 
     from tidemill.runtime.sinks import FileSink
 
-__all__ = ["deliver"]
+__all__ = ["Outlet", "deliver"]
 
 
-def deliver(
-    results: DataFrame,
-    batch: int,
-    sinks: Mapping[str, tuple[FileSink, ...]],
-    *,
-    kept: frozenset[str],
-) -> list[Message]:
-    """Write the answers that go to files; the messages that the driver is to have.
+class Outlet:
+    """Where the answers go that the last stage gives.
 
     Args:
-        results: The messages of the last stage.
-        batch: The number of the batch.
-        sinks: For each channel of answers, the files it goes to.
+        files: For each channel of answers, the files it goes to.
         kept: The channels of answers that the driver is to have.
     """
-    for sink in (sink for some in sinks.values() for sink in some):
-        sink.clear(batch)
-    left = results.mapInArrow(_writing(dict(sinks), batch, kept), COLUMNS)
-    return list(from_arrow(left.toArrow()))
 
+    def __init__(self, files: Mapping[str, tuple[FileSink, ...]], kept: frozenset[str]) -> None:
+        self.files = dict(files)
+        self.kept = kept
 
-def _writing(
-    sinks: Mapping[str, tuple[FileSink, ...]], batch: int, kept: frozenset[str]
-) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        context = TaskContext.get()
-        task = context.partitionId() if context else 0
-        answers: dict[str, list[Message]] = {}
-        for rows in batches:
-            left = []
-            for message in from_arrow(rows):
-                if message.kind is Kind.ANSWER and sinks.get(message.channel):
-                    answers.setdefault(message.channel, []).append(message)
-                if message.kind is not Kind.ANSWER or message.channel in kept:
-                    left.append(message)
-            if left:
-                yield to_arrow(left)
-        for channel, messages in answers.items():
-            frames = [message.rows() for message in messages]
+    def let_out(self, messages: Iterable[Message], batch: int, pid: int) -> Iterator[Message]:
+        """Write the answers of a partition that go to files; the messages for the driver.
+
+        Args:
+            messages: What the last stage gives.
+            batch: The number of the batch.
+            pid: The partition.
+        """
+        answers: dict[str, list[pl.DataFrame]] = {}
+        for message in messages:
+            if message.kind is Kind.ANSWER and message.channel in self.files:
+                answers.setdefault(message.channel, []).append(message.rows())
+            if message.kind is not Kind.ANSWER or message.channel in self.kept:
+                yield message
+        for channel, frames in answers.items():
             rows = sum(frame.height for frame in frames)
-            for sink in sinks[channel]:
-                sink.write(batch, task, frames)
-                place = f"written {sink.query}"
-                yield to_arrow([Message.of_facts(0, Kind.REPORT, place, {"rows": rows})])
+            for sink in self.files[channel] if rows else ():
+                sink.write(batch, pid, frames)
+                yield Message.of_facts(pid, Kind.REPORT, f"written {sink.query}", {"rows": rows})
 
-    return run
+
+def deliver(results: DataFrame, batch: int, outlet: Outlet) -> list[Message]:
+    """Let a batch be computed and its files be written; the messages that the driver is to have.
+
+    Args:
+        results: The messages of the last stage, which are computed now.
+        batch: The number of the batch.
+        outlet: Where the last stage lets answers out.
+    """
+    for sink in (sink for some in outlet.files.values() for sink in some):
+        sink.clear(batch)
+    return list(from_arrow(results.toArrow()))

@@ -31,7 +31,7 @@ from tidemill.runtime.progress import Progress, QueryProgress, stream_progress
 from tidemill.runtime.sinks import FileSink, file_sinks
 from tidemill.runtime.spark.checkpoint import Checkpoint, Facts, open_checkpoint
 from tidemill.runtime.spark.cluster import Cluster, open_cluster
-from tidemill.runtime.spark.deliver import deliver
+from tidemill.runtime.spark.deliver import Outlet, deliver
 from tidemill.runtime.spark.deployment import Deployment
 from tidemill.runtime.spark.partitions import partition_ids
 from tidemill.runtime.spark.pipeline import start_pipeline
@@ -231,12 +231,14 @@ class SparkJob:
             for q in queries
         }
         self._plans = {q.name: q.plan for q in queries}
+        outlet, kept = self._outlet(graph)
         self._query = start_pipeline(
             cluster,
             self._deployment(graph, checkpoint),
             checkpoint,
             self._memory,
-            self._delivery(graph),
+            self._delivery(outlet, kept),
+            outlet=outlet,
             every=every,
             cache_bytes=self._settings.cache_bytes,
         )
@@ -285,8 +287,8 @@ class SparkJob:
         except StreamingQueryException as error:
             raise _told(str(error), self._log()) from error
 
-    def _delivery(self, graph: Graph) -> Callable[[DataFrame, int], None]:
-        """What is done with the results of a batch."""
+    def _outlet(self, graph: Graph) -> tuple[Outlet, dict[str, list[Answer]]]:
+        """Where the last stage lets answers out, and which come here."""
         files: dict[str, tuple[FileSink, ...]] = {}
         kept: dict[str, list[Answer]] = {}
         for query, channel in graph.answers.items():
@@ -294,13 +296,19 @@ class SparkJob:
                 files[channel] = (*files.get(channel, ()), self._sinks[query])
             else:
                 kept.setdefault(channel, []).append(self._answers[query])
+        return Outlet(files, frozenset(kept)), kept
+
+    def _delivery(
+        self, outlet: Outlet, kept: dict[str, list[Answer]]
+    ) -> Callable[[DataFrame, int], None]:
+        """What is done with the results of a batch."""
 
         def run(results: DataFrame, batch: int) -> None:
             with self._delivering:
                 if self._stopping:
                     raise RunError("the pipeline is being stopped", hint="start it again")
                 self._batches += 1
-                for message in deliver(results, batch, files, kept=frozenset(kept)):
+                for message in deliver(results, batch, outlet):
                     match message.kind:
                         case Kind.ANSWER:
                             rows = message.rows()

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from tidemill.runtime.spark.checkpoint import Checkpoint
     from tidemill.runtime.spark.cluster import Cluster
+    from tidemill.runtime.spark.deliver import Outlet
     from tidemill.runtime.spark.deployment import Deployment
 
 __all__ = ["start_pipeline"]
@@ -35,6 +36,7 @@ def start_pipeline(  # noqa: PLR0913 — the parts of the pipeline
     memory: Mapping[str, pl.DataFrame],
     deliver: Callable[[DataFrame, int], None],
     *,
+    outlet: Outlet,
     every: float | None,
     cache_bytes: int,
 ) -> StreamingQuery:
@@ -46,6 +48,7 @@ def start_pipeline(  # noqa: PLR0913 — the parts of the pipeline
         checkpoint: Where to take up, and to leave, the state.
         memory: The frames that ``memory`` sources name.
         deliver: What is done with the results of a batch.
+        outlet: Where the last stage lets answers out.
         every: How often a batch begins, in seconds; ``None`` to stop when all is read.
         cache_bytes: How many bytes the copies of state on each host may take.
     """
@@ -57,7 +60,8 @@ def start_pipeline(  # noqa: PLR0913 — the parts of the pipeline
     flow = reduce(lambda above, below: above.unionAll(below), parts)
     cache = str(checkpoint.cache), cache_bytes
     for number in range(1, deployment.stages + 1):
-        processor = StageProcessor(deployment, number, cache)
+        last = number == deployment.stages
+        processor = StageProcessor(deployment, number, cache, outlet if last else None)
         flow = flow.groupBy("pid").transformWithStateInPandas(processor, COLUMNS, "Append", "None")
     writer = flow.writeStream.foreachBatch(deliver).outputMode("append")
     writer = writer.option("checkpointLocation", str(checkpoint.spark))
