@@ -1,8 +1,9 @@
 """How the pipeline on Spark compares with native Structured Streaming on the same files.
 
-Both run in one Spark session (two cores, state in RocksDB), read the same files in the same
-batches, and write Parquet. What counts is the ratio of the time that batches take once state is
-full; outputs are compared before any time counts.
+Both run in one Spark session (two cores, state in RocksDB, the same settings), read the same files
+in the same batches, one file a batch, and write Parquet. What counts is the ratio of the times that
+batches take once state is full; outputs are compared before any time counts. Last, the memory of
+the driver over 200 batches.
 
     python benchmarks/spark_pipeline.py [question …]
 """
@@ -13,10 +14,10 @@ from __future__ import annotations
 
 import gc
 import os
-import shutil
 import sys
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
@@ -28,7 +29,7 @@ from pyspark.sql import functions as F  # noqa: N812 — as everyone writes it
 import tidemill
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from pyspark.sql import DataFrame
 
@@ -53,10 +54,10 @@ class Input:
     rate: int
     keys: int
 
-    def write(self, path: Path, seed: int) -> None:
+    def write(self, path: Path, seed: int, first: int = 0) -> None:
         """Write the files; values are multiples of a quarter, so that sums are exact."""
-        path.mkdir(parents=True)
-        for file in range(self.files):
+        path.mkdir(parents=True, exist_ok=True)
+        for file in range(first, first + self.files):
             numbers = pl.int_range(file * self.rows, (file + 1) * self.rows, eager=True)
             at = BEGIN + numbers * SECOND // self.rate
             frame = pl.DataFrame(
@@ -66,38 +67,50 @@ class Input:
                     "at": at.cast(pl.Datetime("us", "UTC")),
                 }
             )
-            target = path / f"{file:06d}.parquet"
-            frame.write_parquet(target)
-            os.utime(target, (BEGIN // SECOND + file,) * 2)  # Spark reads the oldest first
+            unfinished = path / f".{file:06d}"
+            frame.write_parquet(unfinished)
+            os.utime(unfinished, (BEGIN // SECOND + file,) * 2)  # Spark reads the oldest first
+            unfinished.rename(path / f"{file:06d}.parquet")
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A query in both languages.
+
+    Attributes:
+        text: For Tidemill.
+        native: For Spark, over its streams.
+        expand: Makes of Tidemill's results what the native query gives.
+    """
+
+    text: str
+    native: Callable[[Mapping[str, DataFrame]], DataFrame]
+    expand: Callable[[pl.DataFrame], pl.DataFrame]
 
 
 @dataclass(frozen=True)
 class Question:
-    """Queries for Tidemill, the same natively, and how much faster Tidemill is to be.
+    """What is asked, and how much faster Tidemill is to be.
 
     Attributes:
         name: What is asked.
         streams: The streams, by name.
-        queries: The queries of Tidemill, each with the native one.
+        queries: The queries, which run at once.
         limit: How many times faster than native it is to be.
         skip: How many batches fill the state and do not count.
-        expand: Makes of Tidemill's results what the native query gives.
     """
 
     name: str
     streams: dict[str, Input]
-    queries: Sequence[tuple[str, Callable[[dict[str, DataFrame]], DataFrame]]]
+    queries: Sequence[Pair]
     limit: float
     skip: int
-    expand: Callable[[pl.DataFrame], pl.DataFrame]
 
 
-def windowed(
-    range_: int, slide: int, where: str = "true"
-) -> tuple[str, Callable[[dict[str, DataFrame]], DataFrame]]:
-    """A grouped sum over a sliding window, in both languages."""
+def windowed(range_: int, slide: int, where: str = "true") -> Pair:
+    """A grouped sum over a sliding window."""
 
-    def native(streams: dict[str, DataFrame]) -> DataFrame:
+    def native(streams: Mapping[str, DataFrame]) -> DataFrame:
         return (
             streams["s"]
             .withWatermark("at", "0 seconds")
@@ -107,90 +120,96 @@ def windowed(
             .select("key", "v", F.col("window.end").alias("until"))
         )
 
+    def expand(results: pl.DataFrame) -> pl.DataFrame:
+        """One row for each window that ends while a row holds."""
+        step = slide * SECOND
+        first, after = (pl.col("start") + step) // step, pl.col("end") // step + 1
+        windows = results.with_columns(pl.int_ranges(first, after).alias("until"))
+        exploded = windows.explode("until").drop_nulls("until")
+        return exploded.with_columns(pl.col("until") * step)
+
     text = (
         f"SELECT key, SUM(value) AS v FROM s [RANGE {range_} SECONDS SLIDE {slide} SECONDS] "
         f"WHERE {where} GROUP BY key"
     )
-    return text, native
+    return Pair(text, native, expand)
 
 
-def by_window(slide: int) -> Callable[[pl.DataFrame], pl.DataFrame]:
-    """Rows that hold for an interval as one row for each window that ends in it."""
-    step = slide * SECOND
-
-    def expand(results: pl.DataFrame) -> pl.DataFrame:
-        first, after = (pl.col("start") + step) // step, pl.col("end") // step + 1
-        return (
-            results.with_columns(pl.int_ranges(first, after).alias("until"))
-            .explode("until")
-            .drop_nulls("until")
-            .select("key", "v", (pl.col("until") * step).alias("until"))
-        )
-
-    return expand
-
-
-def join_native(streams: dict[str, DataFrame]) -> DataFrame:
-    """The pairs of two streams less than a minute apart."""
-    left = streams["a"].withWatermark("at", "0 seconds").toDF("key", "x", "left_at")
-    right = streams["b"].withWatermark("at", "0 seconds").toDF("right_key", "y", "right_at")
-    near = (
-        "key = right_key AND left_at < right_at + interval 60 seconds "
-        "AND right_at < left_at + interval 60 seconds"
-    )
-    return left.join(right, F.expr(near)).select("key", "x", "y")
-
-
-JOIN = (
-    "SELECT a.key AS key, a.value AS x, b.value AS y FROM a [RANGE 60 SECONDS] "
-    "JOIN b [RANGE 60 SECONDS] ON a.key = b.key"
-)
-
-
-def filtered(where: str) -> tuple[str, Callable[[dict[str, DataFrame]], DataFrame]]:
-    """A filter and a projection, in both languages."""
-    return (
+def filtered(where: str) -> Pair:
+    """A filter and a projection."""
+    return Pair(
         f"SELECT key, value * 2 AS v, at FROM s WHERE {where}",
-        lambda streams: streams["s"]
-        .where(where)
-        .select("key", (F.col("value") * 2).alias("v"), "at"),
+        lambda streams: streams["s"].where(where).selectExpr("key", "value * 2 AS v", "at"),
+        lambda results: results.with_columns(pl.col("at").dt.epoch("us")),
     )
 
 
+def joined() -> Pair:
+    """The pairs of two streams less than a minute apart."""
+
+    def native(streams: Mapping[str, DataFrame]) -> DataFrame:
+        left = streams["a"].withWatermark("at", "0 seconds").toDF("key", "x", "left_at")
+        right = streams["b"].withWatermark("at", "0 seconds").toDF("right_key", "y", "right_at")
+        near = (
+            "key = right_key AND left_at < right_at + interval 60 seconds "
+            "AND right_at < left_at + interval 60 seconds"
+        )
+        return left.join(right, F.expr(near)).select("key", "x", "y")
+
+    text = (
+        "SELECT a.key AS key, a.value AS x, b.value AS y FROM a [RANGE 60 SECONDS] "
+        "JOIN b [RANGE 60 SECONDS] ON a.key = b.key"
+    )
+    return Pair(text, native, lambda results: results)
+
+
+SPARSE = Input(40, 10, 10, 100)
+SIDE = Input(16, 100_000, 10_000, 1_000_000)
 QUESTIONS = {
     "sum": Question(
         "grouped SUM, RANGE 60 s SLIDE 1 s, 10k keys, 100k rows a batch",
         {"s": Input(14, 100_000, 10_000, 10_000)},
         [windowed(60, 1)],
-        5,
-        7,
-        by_window(1),
+        limit=5,
+        skip=7,
     ),
     "join": Question(
         "sliding equi-join, 60 s, 1M keys, 100k rows of each a batch",
-        {"a": Input(16, 100_000, 10_000, 1_000_000), "b": Input(16, 100_000, 10_000, 1_000_000)},
-        [(JOIN, join_native)],
-        4,
-        8,
-        lambda results: results.select("key", "x", "y"),
+        {"a": SIDE, "b": SIDE},
+        [joined()],
+        limit=4,
+        skip=8,
+    ),
+    "many": Question(
+        "20 queries on one stream, 20k rows a batch",
+        {"s": Input(14, 20_000, 4_000, 1_000)},
+        [
+            *(filtered(f"value > {50 + 2 * number}") for number in range(10)),
+            *(windowed(30, 10, f"value > {5 * number}") for number in range(10)),
+        ],
+        limit=8,
+        skip=4,
     ),
     "filter": Question(
         "filter and map, 1M rows a batch",
-        {"s": Input(10, 1_000_000, 100_000, 10_000)},
+        {"s": Input(12, 1_000_000, 100_000, 10_000)},
         [filtered("value > 50")],
-        0.6,
-        3,
-        lambda results: results.select("key", "v", pl.col("at").cast(pl.Int64)),
+        limit=0.6,
+        skip=4,
     ),
     "empty": Question(
         "almost empty batches of a grouped SUM",
-        {"s": Input(40, 10, 10, 100)},
+        {"s": SPARSE},
         [windowed(60, 10)],
-        1 / 1.5,
-        10,
-        by_window(10),
+        limit=1 / 1.5,
+        skip=15,
     ),
 }
+
+
+def connect(checkpoint: Path) -> tidemill.Session:
+    """A session on the Spark that both use."""
+    return tidemill.connect(engine="spark", master="local[2]", memory="8g", checkpoint=checkpoint)
 
 
 def declare(session: tidemill.Session, path: Path, streams: Sequence[str]) -> None:
@@ -202,34 +221,28 @@ def declare(session: tidemill.Session, path: Path, streams: Sequence[str]) -> No
         )
 
 
-def batch_seconds(progress: Sequence[Any]) -> list[float]:
-    """How long the batches with rows took."""
-    return [p["durationMs"]["triggerExecution"] / 1000 for p in progress if p["numInputRows"]]
-
-
-def run_tidemill(question: Question, path: Path, out: Path) -> list[float]:
-    """The times of the batches."""
-    checkpoint = out / "checkpoint"
-    with tidemill.connect(
-        engine="spark", master="local[2]", memory="8g", checkpoint=checkpoint
-    ) as session:
+def run_tidemill(question: Question, path: Path, out: Path) -> float:
+    """The seconds a batch takes."""
+    with connect(out / "checkpoint") as session:
         declare(session, path, list(question.streams))
-        for number, (text, _) in enumerate(question.queries):
-            session.sql(f"CREATE QUERY q{number} INTO parquet('{out / str(number)}') AS {text}")
+        for number, pair in enumerate(question.queries):
+            session.sql(
+                f"CREATE QUERY q{number} INTO parquet('{out / str(number)}') AS {pair.text}"
+            )
         session.start()
         session.await_idle()
         (query,) = spark_session().streams.active
-        times = batch_seconds(query.recentProgress)
+        seconds = pace([query.recentProgress], question.skip)
         session.stop()
         session.run()  # to the end of the streams, for comparison
-    return times
+    return seconds
 
 
-def run_native(question: Question, path: Path, out: Path) -> list[float]:
-    """The times of the batches."""
+def run_native(question: Question, path: Path, out: Path) -> float:
+    """The seconds a batch takes, of all queries."""
     spark = spark_session()
     running = []
-    for number, (_, build) in enumerate(question.queries):
+    for number, pair in enumerate(question.queries):
         streams = {
             name: spark.readStream.name(f"n{number}_{name}")
             .schema(SCHEMA)
@@ -237,18 +250,36 @@ def run_native(question: Question, path: Path, out: Path) -> list[float]:
             .parquet(str(path / name))
             for name in question.streams
         }
-        writer = build(streams).writeStream.outputMode("append").format("parquet")
-        running.append(
-            writer.option("checkpointLocation", str(out / f"checkpoint{number}"))
-            .trigger(processingTime="0 seconds")
-            .start(str(out / str(number)))
-        )
+        writer = pair.native(streams).writeStream.outputMode("append").format("parquet")
+        writer = writer.option("checkpointLocation", str(out / f"checkpoint{number}"))
+        running.append(writer.start(str(out / str(number))))
     for query in running:
         query.processAllAvailable()
-    times = [batch_seconds(query.recentProgress) for query in running]
+    seconds = pace([query.recentProgress for query in running], question.skip)
     for query in running:
         query.stop()
-    return times[0]
+    return seconds
+
+
+def pace(runs: Sequence[Sequence[Any]], skip: int) -> float:
+    """The seconds a batch takes: the median, or if several run at once, what passes till all end.
+
+    Args:
+        runs: What Spark reports of each query.
+        skip: How many batches do not count.
+    """
+    batches = [[p for p in run if p["numInputRows"]] for run in runs]
+    if len(batches) == 1:
+        return median(p["durationMs"]["triggerExecution"] / 1000 for p in batches[0][skip:])
+    done = [
+        max(
+            datetime.fromisoformat(p["timestamp"]).timestamp()
+            + p["durationMs"]["triggerExecution"] / 1000
+            for p in same
+        )
+        for same in zip(*batches, strict=True)
+    ]
+    return (done[-1] - done[skip - 1]) / (len(done) - skip)
 
 
 def spark_session() -> SparkSession:
@@ -259,50 +290,80 @@ def spark_session() -> SparkSession:
 
 
 def compare(question: Question, own: Path, native: Path) -> str:
-    """Whether every row the native queries gave is there, and how many there are."""
+    """Whether the native queries gave the same rows, and how many there are."""
     rows = 0
-    for number in range(len(question.queries)):
-        results = pl.read_parquet(own / str(number) / "**/*.parquet")
+    for number, pair in enumerate(question.queries):
         given = pl.read_parquet(native / str(number) / "*.parquet")
         expected = given.with_columns(pl.col(pl.Datetime).dt.epoch("us"))
-        found = question.expand(results).select(expected.columns)
-        if "until" in expected.columns:  # windows at the end are open
-            last = expected["until"].max()
-            found = found.filter(pl.col("until") <= last)
+        found = pair.expand(pl.read_parquet(own / str(number) / "**/*.parquet"))
+        found = found.select(expected.columns)
+        if "until" in expected.columns:  # native windows at the end are still open
+            found = found.filter(pl.col("until") <= expected["until"].max())
         rows += expected.height
         if not found.sort(found.columns).equals(expected.sort(expected.columns)):
             return f"NO (query {number}: {found.height:,} against {expected.height:,})"
     return f"yes, {rows:,} rows"
 
 
-def ask(question: Question, folder: Path) -> None:
-    """Print a line of the table."""
+def ask(question: Question, folder: Path) -> tuple[float, float, str]:
+    """The seconds of a batch, native and ours, and whether the outputs are the same."""
     for seed, (name, input_) in enumerate(question.streams.items()):
         input_.write(folder / "in" / name, seed=10 * seed + 1)
     own = run_tidemill(question, folder / "in", folder / "own")
     native = run_native(question, folder / "in", folder / "native")
-    mine, theirs = median(own[question.skip :]), median(native[question.skip :])
-    agree = compare(question, folder / "own", folder / "native")
-    print(
-        f"| {question.name} | {theirs:.2f} s | {mine:.2f} s | {theirs / mine:.1f} "
-        f"| {question.limit:.2g} | {agree} |",
-        flush=True,
-    )
-    print("   own", own, "native", native, file=sys.stderr)
+    return native, own, compare(question, folder / "own", folder / "native")
+
+
+def memory_over_batches(folder: Path) -> list[tuple[int, int, int]]:
+    """After how many batches the driver has how many bytes in use, in Java and in Python."""
+    measured = []
+    with connect(folder / "checkpoint") as session:
+        (folder / "in" / "s").mkdir(parents=True)
+        declare(session, folder / "in", ["s"])
+        session.sql(f"CREATE QUERY q INTO parquet('{folder / 'out'}') AS {windowed(60, 10).text}")
+        session.start()
+        for first in range(0, 200, SPARSE.files):
+            SPARSE.write(folder / "in" / "s", seed=1, first=first)
+            session.await_idle()
+            measured.append((first + SPARSE.files, *memory_in_use()))
+        session.stop()
+    return measured
+
+
+def memory_in_use() -> tuple[int, int]:
+    """The bytes in use after collecting garbage, in Java and in Python."""
+    java = spark_session()._jvm.java.lang  # noqa: SLF001 — there is no other way to it
+    for _ in range(2):
+        java.System.gc()
+        gc.collect()
+    runtime = java.Runtime.getRuntime()
+    pages = int(Path("/proc/self/statm").read_text(encoding="utf-8").split()[1])
+    return runtime.totalMemory() - runtime.freeMemory(), pages * os.sysconf("SC_PAGE_SIZE")
 
 
 def main() -> None:
-    """Print the table."""
-    print("Median time of a batch once state is full, local[2], RocksDB\n")
+    """Print the tables."""
+    chosen = sys.argv[1:] or [*QUESTIONS, "memory"]
+    with tempfile.TemporaryDirectory() as folder:
+        small = replace(QUESTIONS["empty"], streams={"s": replace(SPARSE, files=20)})
+        ask(small, Path(folder))  # so that nobody pays for what Java does at first
+    print("Seconds a batch takes once state is full, local[2], RocksDB\n")
     print("| question | native | Tidemill | times faster | at least | same |")
     print("|---|---:|---:|---:|---:|---|", flush=True)
-    for name in sys.argv[1:] or QUESTIONS:
-        folder = Path(tempfile.mkdtemp())
-        try:
-            ask(QUESTIONS[name], folder)
-        finally:
-            shutil.rmtree(folder)
-            gc.collect()
+    for name in (name for name in QUESTIONS if name in chosen):
+        question = QUESTIONS[name]
+        with tempfile.TemporaryDirectory() as folder:
+            native, own, same = ask(question, Path(folder))
+        print(
+            f"| {question.name} | {native:.2f} s | {own:.2f} s | {native / own:.2f} "
+            f"| {question.limit:.2g} | {same} |",
+            flush=True,
+        )
+    if "memory" in chosen:
+        print("\n| batches | Java's heap in use | Python's memory |\n|---:|---:|---:|")
+        with tempfile.TemporaryDirectory() as folder:
+            for batches, java, python in memory_over_batches(Path(folder)):
+                print(f"| {batches} | {java / 1e6:.0f} MB | {python / 1e6:.0f} MB |", flush=True)
 
 
 if __name__ == "__main__":
