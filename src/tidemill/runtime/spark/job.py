@@ -268,7 +268,8 @@ class SparkJob:
                 streams[input_.name] = entry
                 self.gates.setdefault(input_.name, Gate(entry))
         facts = checkpoint.facts
-        version = hashlib.sha256(repr(graph).encode()).hexdigest()[:16]
+        everything = graph, streams, sorted(relations), facts
+        version = hashlib.sha256(repr(everything).encode()).hexdigest()[:16]
         return Deployment(graph, streams, relations, facts.pids, facts.stages, version)
 
     def _reading(self, entry: RelationEntry) -> Callable[[], pl.DataFrame]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from tidemill.runtime.connectors import Place, source_place
 from tidemill.runtime.local.sources import memory_frame
+from tidemill.runtime.spark.deployment import Parcel
 from tidemill.runtime.spark.processor import StageProcessor
 from tidemill.runtime.spark.sources import control_messages, stream_messages
 from tidemill.runtime.spark.wire import COLUMNS
@@ -52,16 +53,16 @@ def start_pipeline(  # noqa: PLR0913 — the parts of the pipeline
         every: How often a batch begins, in seconds; ``None`` to stop when all is read.
         cache_bytes: How many bytes the copies of state on each host may take.
     """
-    spark = cluster.spark
+    spark, parcel = cluster.spark, Parcel(deployment)
     parts = [control_messages(spark, deployment, checkpoint.control)]
     for name in deployment.streams:
         place = _place(deployment, name, checkpoint, memory)
-        parts.append(stream_messages(spark, deployment, name, place))
+        parts.append(stream_messages(spark, parcel, name, place))
     flow = reduce(lambda above, below: above.unionAll(below), parts)
     cache = str(checkpoint.cache), cache_bytes
     for number in range(1, deployment.stages + 1):
         last = number == deployment.stages
-        processor = StageProcessor(deployment, number, cache, outlet if last else None)
+        processor = StageProcessor(parcel, number, cache, outlet if last else None)
         flow = flow.groupBy("pid").transformWithStateInPandas(processor, COLUMNS, "Append", "None")
     writer = flow.writeStream.foreachBatch(deliver).outputMode("append")
     writer = writer.option("checkpointLocation", str(checkpoint.spark))

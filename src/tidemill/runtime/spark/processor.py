@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     )
 
     from tidemill.runtime.spark.deliver import Outlet
-    from tidemill.runtime.spark.deployment import Deployment
+    from tidemill.runtime.spark.deployment import Parcel
 
 __all__ = ["StageProcessor"]
 
@@ -40,7 +40,7 @@ class StageProcessor(StatefulProcessor):
     """A stage of the pipeline.
 
     Args:
-        deployment: What runs where.
+        parcel: What runs where.
         number: The stage, from 1.
         cache: The directory of the cache, and how many bytes it may take.
         outlet: Where answers go, if this is the last stage.
@@ -48,12 +48,12 @@ class StageProcessor(StatefulProcessor):
 
     def __init__(
         self,
-        deployment: Deployment,
+        parcel: Parcel,
         number: int,
         cache: tuple[str, int],
         outlet: Outlet | None,
     ) -> None:
-        self._deployment = deployment
+        self._parcel = parcel
         self._number = number
         self._cache_settings = cache
         self._outlet = outlet
@@ -77,7 +77,9 @@ class StageProcessor(StatefulProcessor):
         place = (self._cache_settings[0], self._number, int(pid))
         kept = _OPEN.pop(place, None)
         if kept is None or not kept.token or not shelf.has(kept.token) or self._differs(kept):
-            kept = open_stage(self._deployment, self._number, int(pid), shelf, self._cache)
+            at_hand = {} if kept is None else kept.frames()
+            deployment, number = self._parcel.open(), self._number
+            kept = open_stage(deployment, number, int(pid), shelf, self._cache, at_hand=at_hand)
         messages = [message for frame in rows for message in _messages(frame)]
         context = TaskContext.get()
         batch = int((context and context.getLocalProperty("streaming.sql.batchId")) or 0)
@@ -93,7 +95,7 @@ class StageProcessor(StatefulProcessor):
 
     def _differs(self, kept: Kept) -> bool:
         """Whether the stage belongs to another version of the plan."""
-        return kept.stage.deployment.version != self._deployment.version
+        return kept.stage.deployment.version != self._parcel.version
 
 
 class _StateShelf:
