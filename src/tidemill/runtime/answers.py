@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tidemill.model.batch import Batch
     from tidemill.model.schema import Schema
 
-__all__ = ["Answer", "new_rows"]
+__all__ = ["Answer", "new_rows", "time_names"]
 
 _NET, _SIGN = "@net", "@sign"
 
@@ -101,21 +101,28 @@ class Answer:
         return valid.select(self._schema.names).sort(self._schema.names, nulls_last=False)
 
     def _time_names(self, *names: str) -> list[str]:
-        """The names of the time columns, with a mark where the query has a column of that name."""
-        taken = {name.lower() for name in self._schema.names}
-        return [_free(name, taken) for name in names]
+        return time_names(self._schema, *names)
 
 
 def new_rows(schema: Schema, batches: Iterable[Batch]) -> pl.DataFrame:
-    """What a batch adds to an answer, in the form of ``results``.
+    """What a batch adds to an answer: the columns of ``results``, in the order of ``start``.
+
+    The elements are as they were cut: one that goes on may come in pieces.
 
     Args:
         schema: The columns of the answer.
         batches: The new elements.
     """
-    answer = Answer(schema)
-    answer.add(batches)
-    return answer.results()
+    columns = interval_columns(schema)
+    whole = pl.concat([empty_batch(schema), *(batch.select(columns) for batch in batches)])
+    start, end = time_names(schema, "start", "end")
+    return whole.rename({START: start, END: end}).sort(start, maintain_order=True)
+
+
+def time_names(schema: Schema, *names: str) -> list[str]:
+    """The names of the time columns, with marks where the query has a column of that name."""
+    taken = {name.lower() for name in schema.names}
+    return [_free(name, taken) for name in names]
 
 
 def _free(name: str, taken: set[str]) -> str:

@@ -20,6 +20,7 @@ are remembered (panes).
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -233,9 +234,14 @@ def _counter_types(known: Sequence[Argument]) -> dict[str, pl.DataType]:
     """The counters of a group: its rows, and those of arguments."""
     types: dict[str, pl.DataType] = {ROWS: pl.Int64()}
     for argument in known:
-        column = pl.DataFrame(schema={argument.column: polars_type(argument.type)})
-        types |= column.select(argument.contributions()).schema
+        types |= _contribution_types(argument)
     return types
+
+
+@lru_cache(1024)
+def _contribution_types(argument: Argument) -> dict[str, pl.DataType]:
+    column = pl.DataFrame(schema={argument.column: polars_type(argument.type)})
+    return dict(column.select(argument.contributions()).schema)
 
 
 def _counters(table: Table) -> list[str]:

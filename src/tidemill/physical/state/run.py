@@ -7,6 +7,7 @@ k rows costs time for k rows, whatever the size of the run.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -110,6 +111,7 @@ def row_bytes(schema: Mapping[str, pl.DataType]) -> int:
     return sum(_type_bytes(type_) for type_ in (*schema.values(), pl.UInt64()))
 
 
+@cache
 def _type_bytes(type_: pl.DataType) -> int:
     if type_ == pl.String:
         return 16  # where its letters are, and how many

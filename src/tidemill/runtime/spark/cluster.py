@@ -23,10 +23,14 @@ if TYPE_CHECKING:
 __all__ = ["Cluster", "open_cluster"]
 
 _STATE_STORE = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+_CHECKPOINTS = "org.apache.spark.sql.execution.streaming.checkpointing"
 _SETTINGS = {
     "spark.sql.streaming.stateStore.providerClass": _STATE_STORE,
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
     "spark.sql.streaming.queryEvolution.enableSourceEvolution": "true",
+    "spark.sql.streaming.checkpointFileManagerClass": (
+        f"{_CHECKPOINTS}.FileSystemBasedCheckpointFileManager"
+    ),
     "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.adaptive.enabled": "false",
@@ -66,6 +70,7 @@ def open_cluster(master: str | None, memory: str) -> Cluster:
         "spark.ui.showConsoleProgress": "false",
         "spark.executorEnv.POLARS_MAX_THREADS": "1",
         "spark.python.worker.faulthandler.enabled": "true",
+        "spark.python.daemon.module": "tidemill.runtime.spark.daemon",
     }
     for key, value in settings.items():
         builder = builder.config(key, value)

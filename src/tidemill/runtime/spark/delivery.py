@@ -1,6 +1,7 @@
 """Delivery: what is done, batch by batch, with the results of all queries.
 
-1. The tasks write the files, and the driver gets what it needs: one pass for all queries.
+1. The batch is computed; its tasks write the files (``outlet.py``), and the driver gets what it
+   needs: one pass for all queries.
 2. The functions of the session are called, and consoles printed to.
 3. What goes to formats of Spark's is appended. Each is another pass; the results are kept for it.
 4. What has come of it is told to the tally: answers in memory, and counts.
@@ -16,15 +17,17 @@ from dataclasses import dataclass, field
 from threading import Lock, get_ident
 from typing import TYPE_CHECKING, assert_never
 
+from pyspark.sql import functions
+
 from tidemill.errors import RunError
 from tidemill.runtime.answers import new_rows
 from tidemill.runtime.callback import CallbackSink
 from tidemill.runtime.console import ConsoleSink
 from tidemill.runtime.file_sink import FileSink
 from tidemill.runtime.sinks import FormatSink
-from tidemill.runtime.spark.deliver import deliver
 from tidemill.runtime.spark.formats import append_to_format
-from tidemill.runtime.spark.wire import Kind
+from tidemill.runtime.spark.outlet import Outlet
+from tidemill.runtime.spark.wire import Kind, from_arrow
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -57,6 +60,10 @@ class _Routes:
         """What is called here in the driver, in order."""
         return [*self.callbacks, *self.consoles]
 
+    def outlet(self) -> Outlet:
+        """Where the last stage lets the answers out."""
+        return Outlet(self.files, self.kept(), (channel for channel, _ in self.formats))
+
 
 class Delivery:
     """What is done with the results of each batch, as long as the pipeline runs.
@@ -67,6 +74,7 @@ class Delivery:
         tally: Who is told what has come of it.
 
     Attributes:
+        outlet: Where the last stage lets answers out.
         error: What stopped the last batch, if something did.
     """
 
@@ -76,6 +84,7 @@ class Delivery:
         self.error: Exception | None = None
         self._channels = channels
         self._routes = _routes(channels, sinks)
+        self.outlet = self._routes.outlet()
         self._tally = tally
         self._turn = Lock()
         self._thread: int | None = None
@@ -121,7 +130,8 @@ class Delivery:
         if routes.formats:
             results = results.persist()  # another pass would compute them again
         try:
-            messages = deliver(results, batch, routes.files, kept=routes.kept())
+            self.outlet.clear(batch)
+            messages = list(from_arrow(self._for_the_driver(results).toArrow()))
             answers = _answers(messages)
             for channel, sink in routes.called():
                 if frames := answers.get(channel):
@@ -134,6 +144,14 @@ class Delivery:
             if routes.formats:
                 results.unpersist()
         self._tally.take(batch, messages, answers, self._channels)
+
+    def _for_the_driver(self, results: DataFrame) -> DataFrame:
+        """The results, without answers that only formats are to have."""
+        others = {channel for channel, _ in self._routes.formats} - self._routes.kept()
+        if not others:
+            return results
+        is_other = functions.col("channel").isin(*others) & (functions.col("kind") == Kind.ANSWER)
+        return results.where(~is_other)
 
 
 def _routes(channels: Mapping[str, str], sinks: Mapping[str, Sink]) -> _Routes:

@@ -7,6 +7,7 @@ hand everything on, or fewer: then the last one runs all that is left, in one pa
 
 from __future__ import annotations
 
+import pickle
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
     from tidemill.catalog.entries import RelationEntry, StreamEntry
 
-__all__ = ["Deployment"]
+__all__ = ["Deployment", "Parcel"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,3 +76,31 @@ class Deployment:
         if is_folded and stage == self.stages - 1 and channel.route is not Route.QUERY:
             return replace(channel, route=Route.HASH, keys=())
         return channel
+
+
+class Parcel:
+    """A deployment on its way to the workers, each of which unpacks it once.
+
+    Spark gives a worker its function anew with every task, and to read a plan takes longer than to
+    run an almost empty batch of it.
+
+    Args:
+        deployment: What is sent.
+    """
+
+    def __init__(self, deployment: Deployment) -> None:
+        self.version = deployment.version
+        self._packed = pickle.dumps(deployment)
+
+    def open(self) -> Deployment:
+        """The deployment."""
+        if self.version not in _UNPACKED:
+            _UNPACKED.clear()  # a worker may live longer than many plans
+            deployment = pickle.loads(self._packed)  # noqa: S301 — it comes from the driver
+            assert isinstance(deployment, Deployment), "only deployments are sent"
+            _UNPACKED[self.version] = deployment
+        return _UNPACKED[self.version]
+
+
+_UNPACKED: dict[str, Deployment] = {}
+"""The deployment of this process that was unpacked last, by its version."""

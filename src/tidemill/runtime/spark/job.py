@@ -249,6 +249,7 @@ class SparkJob:
             checkpoint,
             self._memory,
             self._delivery,
+            outlet=self._delivery.outlet,
             every=every,
             cache_bytes=self._settings.cache_bytes,
         )
@@ -276,7 +277,8 @@ class SparkJob:
                 streams[input_.name] = entry
                 self._tally.gates.setdefault(input_.name, Gate(entry))
         facts = checkpoint.facts
-        version = hashlib.sha256(repr(graph).encode()).hexdigest()[:16]
+        everything = graph, streams, sorted(relations), facts
+        version = hashlib.sha256(repr(everything).encode()).hexdigest()[:16]
         return Deployment(graph, streams, relations, facts.pids, facts.stages, version)
 
     def _reading(self, entry: RelationEntry) -> Callable[[], pl.DataFrame]:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Protocol, TypedDict
 
 from tidemill.errors import RunError
@@ -21,7 +22,7 @@ from tidemill.model.time import Time
 from tidemill.runtime.spark.stage import Progress, Stage
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     import polars as pl
 
@@ -98,6 +99,17 @@ class Kept:
         self.token = token
         shelf.write_manifest(json.dumps(self._manifest(), sort_keys=True))
 
+    def frames(self) -> dict[str, pl.DataFrame]:
+        """The rows of each segment, by its name on the shelf."""
+        return {
+            self.stored[operator, name, segment.name]: segment.frame
+            for engine in self.stage.engines
+            for operator, state in engine.states.items()
+            for name, table in state.tables.items()
+            for segment in table.segments()
+            if (operator, name, segment.name) in self.stored
+        }
+
     def _manifest(self) -> dict[str, object]:
         operators = {
             name: {
@@ -123,8 +135,24 @@ class Kept:
         }
 
 
-def open_stage(deployment: Deployment, number: int, pid: int, shelf: Shelf, cache: Cache) -> Kept:
+def open_stage(  # noqa: PLR0913 — which stage, and three places for its state
+    deployment: Deployment,
+    number: int,
+    pid: int,
+    shelf: Shelf,
+    cache: Cache,
+    *,
+    at_hand: Mapping[str, pl.DataFrame] = MappingProxyType({}),
+) -> Kept:
     """The stage as it was saved last; operators that were not there begin empty.
+
+    Args:
+        deployment: What runs where.
+        number: The stage.
+        pid: The partition.
+        shelf: Where its state is kept.
+        cache: Where copies are kept.
+        at_hand: Segments that are in memory, by their names on the shelf.
 
     Raises:
         RunError: It was saved by a version that this one cannot read.
@@ -144,19 +172,22 @@ def open_stage(deployment: Deployment, number: int, pid: int, shelf: Shelf, cach
     known = manifest["operators"]
     for engine in kept.stage.engines:
         for name in engine.states.keys() & known.keys():
-            _load(kept, engine, name, known[name], _Segments(shelf, cache))
+            _load(kept, engine, name, known[name], _Segments(shelf, cache, at_hand))
     _forget_others(kept, known, shelf, cache)
     return kept
 
 
 class _Segments:
-    """Reads segments, from the cache if they are there."""
+    """Reads segments, from memory or the cache if they are there."""
 
-    def __init__(self, shelf: Shelf, cache: Cache) -> None:
+    def __init__(self, shelf: Shelf, cache: Cache, known: Mapping[str, pl.DataFrame]) -> None:
         self._shelf = shelf
         self._cache = cache
+        self._known = known
 
     def __getitem__(self, name: str) -> pl.DataFrame:
+        if name in self._known:
+            return self._known[name]
         frame = self._cache.read(name)
         return self._cache.restore(name, self._shelf.read(name)) if frame is None else frame
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from tidemill.runtime.connectors import Place, source_place
 from tidemill.runtime.local.sources import memory_frame
+from tidemill.runtime.spark.deployment import Parcel
 from tidemill.runtime.spark.processor import StageProcessor
 from tidemill.runtime.spark.sources import control_messages, stream_messages
 from tidemill.runtime.spark.wire import COLUMNS
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from tidemill.runtime.spark.checkpoint import Checkpoint
     from tidemill.runtime.spark.cluster import Cluster
     from tidemill.runtime.spark.deployment import Deployment
+    from tidemill.runtime.spark.outlet import Outlet
 
 __all__ = ["start_pipeline"]
 
@@ -35,6 +37,7 @@ def start_pipeline(  # noqa: PLR0913 — the parts of the pipeline
     memory: Mapping[str, pl.DataFrame],
     deliver: Callable[[DataFrame, int], None],
     *,
+    outlet: Outlet,
     every: float | None,
     cache_bytes: int,
 ) -> StreamingQuery:
@@ -46,18 +49,20 @@ def start_pipeline(  # noqa: PLR0913 — the parts of the pipeline
         checkpoint: Where to take up, and to leave, the state.
         memory: The frames that ``memory`` sources name.
         deliver: What is done with the results of a batch.
+        outlet: Where the last stage lets answers out.
         every: How often a batch begins, in seconds; ``None`` to stop when all is read.
         cache_bytes: How many bytes the copies of state on each host may take.
     """
-    spark = cluster.spark
+    spark, parcel = cluster.spark, Parcel(deployment)
     parts = [control_messages(spark, deployment, checkpoint.control)]
     for name in deployment.streams:
         place = _place(deployment, name, checkpoint, memory)
-        parts.append(stream_messages(spark, deployment, name, place))
+        parts.append(stream_messages(spark, parcel, name, place))
     flow = reduce(lambda above, below: above.unionAll(below), parts)
     cache = str(checkpoint.cache), cache_bytes
     for number in range(1, deployment.stages + 1):
-        processor = StageProcessor(deployment, number, cache)
+        last = number == deployment.stages
+        processor = StageProcessor(parcel, number, cache, outlet if last else None)
         flow = flow.groupBy("pid").transformWithStateInPandas(processor, COLUMNS, "Append", "None")
     writer = flow.writeStream.foreachBatch(deliver).outputMode("append")
     writer = writer.option("checkpointLocation", str(checkpoint.spark))

@@ -19,7 +19,7 @@ from tidemill.runtime.spark.keeper import Kept, open_stage
 from tidemill.runtime.spark.wire import Kind, Message
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from pyspark.sql.streaming.stateful_processor import (
         MapState,
@@ -27,7 +27,8 @@ if TYPE_CHECKING:
         ValueState,
     )
 
-    from tidemill.runtime.spark.deployment import Deployment
+    from tidemill.runtime.spark.deployment import Parcel
+    from tidemill.runtime.spark.outlet import Outlet
 
 __all__ = ["StageProcessor"]
 
@@ -39,15 +40,23 @@ class StageProcessor(StatefulProcessor):
     """A stage of the pipeline.
 
     Args:
-        deployment: What runs where.
+        parcel: What runs where.
         number: The stage, from 1.
         cache: The directory of the cache, and how many bytes it may take.
+        outlet: Where answers go, if this is the last stage.
     """
 
-    def __init__(self, deployment: Deployment, number: int, cache: tuple[str, int]) -> None:
-        self._deployment = deployment
+    def __init__(
+        self,
+        parcel: Parcel,
+        number: int,
+        cache: tuple[str, int],
+        outlet: Outlet | None,
+    ) -> None:
+        self._parcel = parcel
         self._number = number
         self._cache_settings = cache
+        self._outlet = outlet
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Find the state of the partitions."""
@@ -68,12 +77,16 @@ class StageProcessor(StatefulProcessor):
         place = (self._cache_settings[0], self._number, int(pid))
         kept = _OPEN.pop(place, None)
         if kept is None or not kept.token or not shelf.has(kept.token) or self._differs(kept):
-            kept = open_stage(self._deployment, self._number, int(pid), shelf, self._cache)
+            at_hand = {} if kept is None else kept.frames()
+            deployment, number = self._parcel.open(), self._number
+            kept = open_stage(deployment, number, int(pid), shelf, self._cache, at_hand=at_hand)
         messages = [message for frame in rows for message in _messages(frame)]
-        for message in kept.stage.step(messages):
-            yield _frame(message)
         context = TaskContext.get()
-        batch = context.getLocalProperty("streaming.sql.batchId") if context else None
+        batch = int((context and context.getLocalProperty("streaming.sql.batchId")) or 0)
+        given = kept.stage.step(messages)
+        if self._outlet is not None:
+            given = self._outlet.let_out(given, batch, int(pid))
+        yield _frame(given)
         kept.save(shelf, self._cache, f"{batch}-{uuid4().hex[:12]}")
         _OPEN[place] = kept
 
@@ -82,7 +95,7 @@ class StageProcessor(StatefulProcessor):
 
     def _differs(self, kept: Kept) -> bool:
         """Whether the stage belongs to another version of the plan."""
-        return kept.stage.deployment.version != self._deployment.version
+        return kept.stage.deployment.version != self._parcel.version
 
 
 class _StateShelf:
@@ -130,12 +143,7 @@ def _messages(frame: pd.DataFrame) -> Iterator[Message]:
         yield Message(int(pid), Kind(kind), channel, blob)
 
 
-def _frame(message: Message) -> pd.DataFrame:
-    return pd.DataFrame(
-        {
-            "pid": [message.pid],
-            "kind": [str(message.kind)],
-            "channel": [message.channel],
-            "blob": [message.blob],
-        }
-    )
+def _frame(messages: Iterable[Message]) -> pd.DataFrame:
+    rows = [(m.pid, str(m.kind), m.channel, m.blob) for m in messages]
+    frame = pd.DataFrame(rows, columns=["pid", "kind", "channel", "blob"])
+    return frame.astype({"pid": "int32"})

@@ -13,7 +13,7 @@ from pyspark.sql import types
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from tidemill.model.types import Kind
-from tidemill.runtime.answers import new_rows
+from tidemill.runtime.answers import time_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -55,8 +55,8 @@ def answer_columns(schema: Schema) -> types.StructType:
     >>> answer_columns(Schema((Field("Start", VARCHAR),))).simpleString()
     'struct<Start:string,start_:bigint,end:bigint>'
     """
-    *_, start, end = new_rows(schema, []).columns
-    times = [types.StructField(name, types.LongType()) for name in (start, end)]
+    names = time_names(schema, "start", "end")
+    times = [types.StructField(name, types.LongType()) for name in names]
     return types.StructType([*spark_columns(schema), *times])
 
 

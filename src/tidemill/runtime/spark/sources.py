@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from tidemill.catalog.entries import StreamEntry
     from tidemill.runtime.connectors import Place
-    from tidemill.runtime.spark.deployment import Deployment
+    from tidemill.runtime.spark.deployment import Deployment, Parcel
 
 __all__ = ["control_messages", "stream_messages", "write_control"]
 
@@ -41,11 +41,9 @@ _FILE = "path string, modificationTime timestamp, length long, content binary"
 _NOW = "@now"
 
 
-def stream_messages(
-    spark: SparkSession, deployment: Deployment, name: str, place: Place
-) -> DataFrame:
+def stream_messages(spark: SparkSession, parcel: Parcel, name: str, place: Place) -> DataFrame:
     """The messages of a stream, from a source of Spark's."""
-    stream = deployment.streams[name]
+    stream = parcel.open().streams[name]
     is_file = place.kind in READERS
     reader = spark.readStream.name(f"stream_{_word(name)}")
     if is_file:
@@ -62,7 +60,7 @@ def stream_messages(
         rows = read_format(spark, reader, stream, place)
     frames = _file_frames(place.kind, stream) if is_file else _row_frames(stream)
     rows = rows.select(functions.current_timestamp().alias(_NOW), "*")
-    return rows.mapInArrow(_taking_in(deployment, name, frames), COLUMNS)
+    return rows.mapInArrow(_taking_in(parcel, name, frames), COLUMNS)
 
 
 def control_messages(spark: SparkSession, deployment: Deployment, directory: Path) -> DataFrame:
@@ -92,7 +90,7 @@ def write_control(directory: Path, word: str) -> None:
 
 
 def _taking_in(
-    deployment: Deployment,
+    parcel: Parcel,
     name: str,
     frames: Callable[[pa.RecordBatch], Iterator[pl.DataFrame]],
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
@@ -112,7 +110,7 @@ def _taking_in(
             for batch in filled:
                 yield from frames(batch)
 
-        for message in take_in(deployment, name, delivered(), origin):
+        for message in take_in(parcel.open(), name, delivered(), origin):
             yield to_arrow([message])
 
     return run

@@ -92,8 +92,8 @@ class Stage:
             answers += self._given(flows)
         else:
             flows, answers = self._arrived(by_kind)
-        yield from (Message(self.pid, m.kind, m.channel, m.blob) for m in by_kind[Kind.KEPT])
-        yield from (Message(self.pid, m.kind, m.channel, m.blob) for m in by_kind[Kind.REPORT])
+        yield from (message.to(self.pid) for message in by_kind[Kind.KEPT])
+        yield from (message.to(self.pid) for message in by_kind[Kind.REPORT])
         yield from answers
         yield from self._run(flows)
         states = [state for engine in self.engines for state in engine.states.values()]
@@ -228,7 +228,7 @@ class Stage:
                 known.watermark = min(known.watermark, Time(mark))
         for message in by_kind[Kind.ROWS]:
             flows[message.channel].batches.append(message.rows())
-        answers = [Message(self.pid, m.kind, m.channel, m.blob) for m in by_kind[Kind.ANSWER]]
+        answers = [message.to(self.pid) for message in by_kind[Kind.ANSWER]]
         return flows, answers
 
     # Every stage

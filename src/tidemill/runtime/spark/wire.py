@@ -61,33 +61,47 @@ class Message:
         pid: The partition, by the number Spark knows it by.
         kind: What it is about.
         channel: The channel, query or stream it belongs to; for facts, who sent them.
-        blob: Rows in Arrow's IPC format, or JSON.
+        content: Rows; or what was received: rows in Arrow's IPC format, or JSON.
     """
 
     pid: int
     kind: Kind
     channel: str
-    blob: bytes
+    content: bytes | pl.DataFrame
 
     @classmethod
     def of_rows(cls, pid: int, kind: Kind, channel: str, frame: pl.DataFrame) -> Message:
         """A message that holds rows."""
-        buffer = io.BytesIO()
-        frame.write_ipc_stream(buffer, compression="lz4")
-        return cls(pid, kind, channel, buffer.getvalue())
+        return cls(pid, kind, channel, frame)
 
     @classmethod
     def of_facts(cls, pid: int, kind: Kind, channel: str, facts: Facts) -> Message:
         """A message that holds facts."""
         return cls(pid, kind, channel, json.dumps(dict(facts), sort_keys=True).encode())
 
+    @property
+    def blob(self) -> bytes:
+        """The content as it travels; rows are written only when they do."""
+        if isinstance(self.content, bytes):
+            return self.content
+        buffer = io.BytesIO()
+        self.content.write_ipc_stream(buffer, compression="lz4")
+        return buffer.getvalue()
+
+    def to(self, pid: int) -> Message:
+        """The same message to another partition."""
+        return Message(pid, self.kind, self.channel, self.content)
+
     def rows(self) -> pl.DataFrame:
         """The rows."""
-        return pl.read_ipc_stream(io.BytesIO(self.blob))
+        if isinstance(self.content, bytes):
+            return pl.read_ipc_stream(io.BytesIO(self.content))
+        return self.content
 
     def facts(self) -> Facts:
         """The facts."""
-        facts: Facts = json.loads(self.blob)
+        assert isinstance(self.content, bytes), "facts are written at once"
+        facts: Facts = json.loads(self.content)
         return facts
 
 
