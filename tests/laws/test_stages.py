@@ -30,12 +30,14 @@ from tidemill.optimizer.implement import implement
 from tidemill.runtime.answers import Answer
 from tidemill.runtime.spark.cache import Cache
 from tidemill.runtime.spark.deployment import Deployment
-from tidemill.runtime.spark.intake import Origin, take_in
+from tidemill.runtime.spark.intake import Origin, first_id, take_in
 from tidemill.runtime.spark.keeper import Kept, open_stage
 from tidemill.runtime.spark.stage import CONTROL
-from tidemill.runtime.spark.wire import Kind, Message
+from tidemill.runtime.spark.wire import Kind, Message, from_arrow, to_arrow
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from tidemill.algebra.plan import Plan
 
 SOURCE = ConnectorCall(Name("memory"))
@@ -108,7 +110,7 @@ class Pipeline:
                 kept = self.open[place]
                 out += kept.stage.step([m for m in messages if m.pid == pid])
                 kept.save(shelf, cache, f"t{number}")
-            messages = out
+            messages = through_the_wire(out)
         return messages
 
 
@@ -119,8 +121,15 @@ def arrived(deployed: Deployment, content: Inputs, batch: int, time: int) -> lis
         rows = [e.row for e in content.streams[name] if e.time == time]
         if rows:
             frame = pl.DataFrame(rows, schema=polars_schema(stream.schema), orient="row")
-            messages += take_in(deployed, name, [frame], Origin(batch, task, Time(time)))
+            origin = Origin(batch, task, Time(time))
+            piece = first_id(0, origin=origin), frame
+            messages += through_the_wire(take_in(deployed, name, [piece], origin))
     return messages
+
+
+def through_the_wire(messages: Iterable[Message]) -> list[Message]:
+    """The messages as they arrive."""
+    return list(from_arrow(to_arrow(messages)))
 
 
 @settings(max_examples=2 * settings().max_examples)

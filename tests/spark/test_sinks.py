@@ -249,4 +249,4 @@ def test_results_are_computed_once_and_persisted_only_for_formats(
     assert Path(path).read_text(encoding="utf-8") == "computed\n"
     assert cached == [formats > 0]
     assert not results.is_cached
-    assert {query.rows for query in tally.progress(None).queries} == {1}
+    assert {query.rows for query in tally.progress({}, None).queries} == {1}

@@ -45,7 +45,8 @@ def came(
 ) -> list[Message]:
     schema = polars_schema(deployment.streams[name].schema)
     frame = pl.DataFrame(rows, schema=schema, orient="row")
-    return list(take_in(deployment, name, [frame], Origin(batch, 0, Time(now))))
+    piece = first_id(0, file=batch), frame
+    return list(take_in(deployment, name, [piece], Origin(batch, 0, Time(now))))
 
 
 def answers(messages: Iterable[Message]) -> list[tuple[object, ...]]:
@@ -62,8 +63,8 @@ def test_late_rows_are_left_out_counted_and_kept() -> None:
     kept = sorted((row for m in out if m.kind is Kind.KEPT for row in m.rows().rows()), key=str)
     assert kept == [(0, 3, "late"), (1, 7, "late"), (5, None, "time is NULL")]
     counts = [m.facts() for m in out if m.channel == "stream s"]
-    assert {"rows": 4, "refused": {"time is NULL": 1}} in counts
-    assert {"rows": 0, "refused": {"late": 2}} in counts
+    assert {"rows": 4, "files": 2, "refused": {"time is NULL": 1}} in counts
+    assert {"rows": 0, "files": 0, "refused": {"late": 2}} in counts
 
 
 def test_a_stream_that_is_silent_for_long_holds_nobody_back() -> None:
@@ -86,6 +87,6 @@ def test_a_stream_without_a_time_column_has_the_time_of_the_batch() -> None:
 
 def test_ids_follow_batches_tasks_and_rows() -> None:
     places = [(0, 0, 0), (0, 0, 1), (0, 1, 0), (1, 0, 0), (1, 3, 2)]
-    ids = [first_id(Origin(batch, task, Time(0)), row) for batch, task, row in places]
+    ids = [first_id(row, origin=Origin(batch, task, Time(0))) for batch, task, row in places]
     assert ids == sorted(ids)
     assert len(set(ids)) == len(ids)

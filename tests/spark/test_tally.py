@@ -34,7 +34,7 @@ FIRST, SECOND = "CREATE QUERY a AS SELECT x FROM s", "CREATE QUERY b AS SELECT t
 ROWS = pl.DataFrame({"x": [7], START: [1], END: [2]})
 TIMES = pl.DataFrame({"t": [1], START: [1], END: [2]})
 MESSAGES = [
-    Message.of_facts(0, Kind.REPORT, "stream s", {"rows": 3, "refused": {"late": 1}}),
+    Message.of_facts(0, Kind.REPORT, "stream s", {"rows": 3, "files": 2, "refused": {"late": 1}}),
     Message.of_facts(0, Kind.REPORT, "written two", {"rows": 1}),
     Message.of_facts(0, Kind.REPORT, "written two", {"rows": 2}),
 ]
@@ -46,7 +46,7 @@ def test_a_batch_that_is_delivered_again_is_counted_once() -> None:
     tally.begin(queries(FIRST, SECOND), elsewhere=["b"])
     for batch in (0, 1, 1):
         tally.take(batch, MESSAGES, {"one": [ROWS]}, {"a": "one", "b": "two"})
-    progress = tally.progress(None)
+    progress = tally.progress({}, None)
     assert progress.batches == 2
     assert [(query.name, query.rows) for query in progress.queries] == [("a", 2), ("b", 6)]
     assert [(stream.rows, stream.refused) for stream in progress.streams] == [(6, 2)]
@@ -62,7 +62,7 @@ def test_a_query_that_comes_later_counts_the_batch_for_itself() -> None:
     tally.take(0, (), {"one": [ROWS]}, {"a": "one"})
     tally.begin(queries(FIRST, SECOND), elsewhere=())
     tally.take(0, (), {"one": [ROWS], "two": [TIMES]}, {"a": "one", "b": "two"})
-    assert [query.rows for query in tally.progress(None).queries] == [1, 1]
+    assert [query.rows for query in tally.progress({}, None).queries] == [1, 1]
 
 
 def test_a_name_that_means_another_query_begins_anew() -> None:

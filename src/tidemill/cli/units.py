@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["batches_text", "bytes_text", "lag_text", "rate_text", "seconds_text"]
+__all__ = ["batches_text", "bytes_text", "files_text", "lag_text", "rate_text", "seconds_text"]
 
 _MINUTE, _HOUR = 60, 3600
 _KILO = 1000
@@ -68,3 +68,12 @@ def bytes_text(count: int) -> str:
     while units and size >= _KILO:
         size, unit = size / _KILO, units.pop(0)
     return f"{size:.1f} {unit}"
+
+
+def files_text(files: tuple[int, int] | None) -> str:
+    """How many files of how many.
+
+    >>> files_text((3, 1200)), files_text(None)
+    ('3/1,200', '')
+    """
+    return "" if files is None else f"{files[0]:,}/{files[1]:,}"

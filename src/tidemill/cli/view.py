@@ -10,7 +10,14 @@ from rich.table import Table
 from rich.text import Text
 
 from tidemill.cli.meter import lags
-from tidemill.cli.units import batches_text, bytes_text, lag_text, rate_text, seconds_text
+from tidemill.cli.units import (
+    batches_text,
+    bytes_text,
+    files_text,
+    lag_text,
+    rate_text,
+    seconds_text,
+)
 from tidemill.model.time import time_text
 
 if TYPE_CHECKING:
@@ -35,13 +42,14 @@ def tables(reading: Reading) -> Group:
 
 def _streams(reading: Reading) -> Table:
     made = table(
-        *("stream", "rows", "rate", "watermark", "lag", "late"),
-        numbers=("rows", "rate", "lag", "late"),
+        *("stream", "files", "rows", "rate", "watermark", "lag", "late"),
+        numbers=("files", "rows", "rate", "lag", "late"),
     )
     behind = lags(reading.progress)
     for stream in reading.progress.streams:
         made.add_row(
             stream.name,
+            files_text(stream.files),
             f"{stream.rows:,}",
             rate_text(reading.stream_rates[stream.name]),
             time_text(stream.watermark),
@@ -75,7 +83,8 @@ def line(reading: Reading) -> str:
     progress = reading.progress
     streams = (
         f"{stream.name} {stream.rows:,} ({rate_text(reading.stream_rates[stream.name])})"
-        f" up to {time_text(stream.watermark)}"
+        + (f", {files_text(stream.files)} files" if stream.files else "")
+        + f" up to {time_text(stream.watermark)}"
         + (f", {stream.refused:,} late" * (stream.refused > 0))
         for stream in progress.streams
     )

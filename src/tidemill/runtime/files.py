@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from tidemill.model.schema import Field, Schema
 
-__all__ = ["READERS", "read_file", "shaped"]
+__all__ = ["READERS", "is_pattern", "list_files", "read_file", "shaped"]
 
 
 def _read_parquet(source: Path | io.BytesIO) -> pl.DataFrame:
@@ -39,6 +39,23 @@ READERS: dict[str, Callable[[Path | io.BytesIO], pl.DataFrame]] = {
     "csv": lambda source: pl.read_csv(source, infer_schema=False),
     "json": lambda source: pl.read_ndjson(source, infer_schema_length=None),
 }
+
+
+def is_pattern(path: Path) -> bool:
+    """Whether the last part of a path is a pattern, and not the name of something that is there."""
+    return not path.exists() and any(c in path.name for c in "*?[")
+
+
+def list_files(path: Path) -> list[Path]:
+    """The files that a path means, by their names.
+
+    Args:
+        path: A file, a directory, or a pattern with ``*``, ``?`` or ``[…]`` in its last part.
+    """
+    if path.is_file():
+        return [path]
+    found = path.parent.glob(path.name) if is_pattern(path) else path.glob("*")
+    return sorted(p for p in found if p.is_file() and not p.name.startswith(("_", ".")))
 
 
 def read_file(

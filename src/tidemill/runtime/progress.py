@@ -20,12 +20,14 @@ class StreamProgress:
         rows: How many rows have come in.
         refused: How many of them were late or had no valid time.
         watermark: Up to when it is complete, in microseconds; ``None`` before the first row.
+        files: How many files have been read, and how many were found; ``None`` if it is not known.
     """
 
     name: str
     rows: int
     refused: int
     watermark: int | None
+    files: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +59,10 @@ class Progress:
     log: str | None = None
 
 
-def stream_progress(gate: Gate, watermark: int) -> StreamProgress:
+def stream_progress(
+    gate: Gate, watermark: int, files: tuple[int, int] | None = None
+) -> StreamProgress:
     """How far a stream has come, of which the gate has counted the rows."""
     refused = sum(gate.refused.counts.values())
-    return StreamProgress(gate.stream.name, gate.rows, refused, watermark if gate.rows else None)
+    mark = watermark if gate.rows else None
+    return StreamProgress(gate.stream.name, gate.rows, refused, mark, files)

@@ -12,7 +12,7 @@ import polars as pl
 
 from tidemill.errors import RunError, closest
 from tidemill.runtime.connectors import source_place
-from tidemill.runtime.files import READERS, read_file, shaped
+from tidemill.runtime.files import READERS, list_files, read_file, shaped
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -70,11 +70,7 @@ def memory_frame(
 
 
 def _files(name: str, path: str, kind: str) -> list[Path]:
-    root = Path(path)
-    if root.is_file():
-        return [root]
-    pattern = root.parent.glob(root.name) if any(c in path for c in "*?[") else root.glob("*")
-    found = sorted(p for p in pattern if p.is_file() and not p.name.startswith(("_", ".")))
+    found = list_files(Path(path))
     if not found:
         raise RunError(
             f'there is nothing to read for "{name}" at "{path}"',

@@ -3,6 +3,7 @@
 tidemill.json   what can never change: format, partitions, stages; and whether all has ended
 spark/          Spark's own: offsets, commits, the state store
 control/        the control stream
+feed/           in which order the files of each stream are read
 memory/         frames that were given in memory, as files
 relations/      relations as they were when first read, so that a replayed batch sees the same
 """
@@ -75,6 +76,10 @@ class Checkpoint:
     def control(self) -> Path:
         """Where the control stream is."""
         return self.directory / "control"
+
+    def feed(self, word: str) -> Path:
+        """Where the order of the files of a stream is kept."""
+        return self.directory / "feed" / word
 
     @property
     def cache(self) -> Path:

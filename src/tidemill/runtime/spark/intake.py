@@ -5,14 +5,15 @@ the partitions that their channels say. Every partition hears, once for each tas
 stream has come. What is late is found out later, where the progress of the stream is known: for
 that the times of all rows (of a stream that keeps late rows, the rows) go to one partition.
 
-The id of a row is made of its batch, its task and its number there, so that a batch that is
-replayed gives every row the id it had.
+The id of a row is made of its file and its number there, so that it is the same however files are
+put into batches. Of sources without files it is made of the batch, the task and the number there,
+so that a batch that is replayed gives every row the id it had.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from tidemill.engine.engine import Engine, Flow
 from tidemill.engine.fragments import Route
@@ -32,10 +33,14 @@ if TYPE_CHECKING:
     from tidemill.engine.fragments import Channel
     from tidemill.model.batch import Batch
     from tidemill.runtime.spark.deployment import Deployment
+    from tidemill.runtime.spark.wire import Facts
 
-__all__ = ["Origin", "deal", "first_id", "take_in"]
+__all__ = ["Origin", "Piece", "deal", "first_id", "take_in"]
 
 _TASK_BITS, _ROW_BITS = 12, 25
+
+Piece: TypeAlias = "tuple[int, pl.DataFrame]"
+"""Rows that came together, and the id of the first; the others follow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,25 +53,25 @@ class Origin:
 
 
 def take_in(
-    deployment: Deployment, name: str, frames: Iterable[pl.DataFrame], origin: Origin
+    deployment: Deployment, name: str, pieces: Iterable[Piece], origin: Origin
 ) -> Iterator[Message]:
     """The messages that the rows of a stream become in one task.
 
     Args:
         deployment: What runs where.
         name: The stream.
-        frames: Its rows, with its columns and types.
+        pieces: Its rows, with its columns and types.
         origin: Where they come in.
     """
     stream = deployment.streams[name]
     fragment = deployment.intake(name)
     engine, refused = Engine(fragment), Refused(stream)
     home = deployment.pids[origin.task % len(deployment.pids)]
-    rows, latest = 0, None
-    for frame in frames:
-        number = first_id(origin, rows)
+    rows, files, latest = 0, 0, None
+    for number, frame in pieces:
         elements = timed(stream, frame, first_id=number, arrival=origin.now, refused=refused)
         rows += frame.height
+        files = max(files, (number >> _ROW_BITS) + 1)
         if elements.is_empty():
             continue
         greatest = elements[START].max()
@@ -81,9 +86,8 @@ def take_in(
                 yield from deal(deployment, channel, batch, home)
     if refused.rows:
         yield Message.of_rows(home, Kind.KEPT, name, refused.kept())
-    yield Message.of_facts(
-        home, Kind.REPORT, f"stream {name}", {"rows": rows, "refused": refused.counts}
-    )
+    counts: Facts = {"rows": rows, "files": files, "refused": refused.counts}
+    yield Message.of_facts(home, Kind.REPORT, f"stream {name}", counts)
     for pid in deployment.pids:
         yield Message.of_facts(pid, Kind.PULSE, name, {"latest": latest, "now": origin.now})
 
@@ -102,19 +106,27 @@ def deal(deployment: Deployment, channel: Channel, batch: Batch, home: int) -> I
                     yield Message.of_rows(pid, Kind.ROWS, channel.name, part)
 
 
-def first_id(origin: Origin, row: int) -> int:
-    """The id of a row of a task; ids of later batches, and of later tasks, are greater.
+def first_id(rows: int, *, file: int | None = None, origin: Origin | None = None) -> int:
+    """The id of the first of some rows; ids of later files, batches and tasks are greater.
 
-    >>> first_id(Origin(1, 0, Time(0)), 0) > first_id(Origin(0, 5, Time(0)), 7)
+    Args:
+        rows: How many rows of the file, or of the task, come before.
+        file: The number of the file, if there are files.
+        origin: The batch and the task, if there are none.
+
+    >>> first_id(0, file=2) > first_id(7, file=1)
     True
 
     Raises:
-        RunError: The task has more rows than there are ids for.
+        RunError: There are more rows than ids.
     """
-    if row >> _ROW_BITS or origin.task >> _TASK_BITS:
+    task = 0 if origin is None else origin.task
+    if rows >> _ROW_BITS or task >> _TASK_BITS:
         raise RunError(
-            f"a task has more than {1 << _ROW_BITS:,} rows, or a batch more than "
+            f"a file or task has more than {1 << _ROW_BITS:,} rows, or a batch more than "
             f"{1 << _TASK_BITS:,} tasks",
-            hint="read fewer files in a batch (files_per_batch)",
+            hint="write smaller files, or read fewer rows in a batch",
         )
-    return (origin.batch << _TASK_BITS + _ROW_BITS) | (origin.task << _ROW_BITS) | row
+    place = file if origin is None else origin.batch << _TASK_BITS | task
+    assert place is not None, "rows come from a file or a batch"
+    return place << _ROW_BITS | rows

@@ -35,8 +35,10 @@ from tidemill.runtime.spark.failures import telling_failures
 from tidemill.runtime.spark.formats import require_formats
 from tidemill.runtime.spark.partitions import partition_ids
 from tidemill.runtime.spark.pipeline import start_pipeline
+from tidemill.runtime.spark.places import feeds_of, places_of
 from tidemill.runtime.spark.sources import write_control
 from tidemill.runtime.spark.tally import Tally
+from tidemill.runtime.spark.watch import Watch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -81,6 +83,7 @@ class SparkJob:
         self._cluster: Cluster | None = None
         self._query: StreamingQuery | None = None
         self._delivery: Delivery | None = None
+        self._watch = Watch({})
         self._was_stopped = Event()
 
     @property
@@ -124,7 +127,9 @@ class SparkJob:
     def start(self) -> None:
         """Process what comes, until it is stopped."""
         self._was_stopped.clear()
-        self._start(every=self._settings.trigger)
+        every = self._settings.trigger
+        self._start(every=every)
+        self._watch.start(every, self._end_query)
 
     def await_idle(self) -> None:
         """Wait until everything there is now has been processed.
@@ -135,9 +140,18 @@ class SparkJob:
         if self._delivery is not None:
             self._delivery.refuse_callbacks("wait for")
         query = self._query
+        self._watch.look()
         with telling_failures(self._delivery, self._log()):
             if query is not None:
                 query.processAllAvailable()
+        if self._watch.error is not None:
+            raise self._watch.error
+
+    def _end_query(self) -> None:
+        """Let a pipeline end whose files have gone; whoever waits for it is told why."""
+        query = self._query
+        if query is not None:
+            query.stop()
 
     def _finish(self) -> None:
         """Wait until all is read."""
@@ -158,6 +172,7 @@ class SparkJob:
         query, self._query = self._query, None
         if query is None:
             return
+        self._watch.close()
         if self._delivery is not None:
             self._delivery.close()
         query.stop()
@@ -202,7 +217,7 @@ class SparkJob:
 
     def progress(self) -> Progress:
         """How far the run has come."""
-        return self._tally.progress(self._log())
+        return self._tally.progress(self._watch.feeds, self._log())
 
     def _log(self) -> str | None:
         log = None if self._cluster is None else self._cluster.log
@@ -243,12 +258,19 @@ class SparkJob:
         self._sinks = sinks
         self._tally.begin(queries, sinks)
         self._delivery = Delivery(graph.answers, sinks, self._tally)
+        deployment = self._deployment(graph, checkpoint)
+        places = places_of(deployment.streams, checkpoint, self._memory)
+        self._watch = Watch(feeds_of(places, checkpoint))
+        if checkpoint.facts.ended:
+            return
+        self._watch.look()
         self._query = start_pipeline(
             cluster,
-            self._deployment(graph, checkpoint),
+            deployment,
             checkpoint,
-            self._memory,
-            self._delivery,
+            places,
+            self._watch.feeds,
+            deliver=self._delivery,
             outlet=self._delivery.outlet,
             every=every,
             cache_bytes=self._settings.cache_bytes,

@@ -8,8 +8,6 @@ from __future__ import annotations
 from functools import reduce
 from typing import TYPE_CHECKING
 
-from tidemill.runtime.connectors import Place, source_place
-from tidemill.runtime.local.sources import memory_frame
 from tidemill.runtime.spark.deployment import Parcel
 from tidemill.runtime.spark.processor import StageProcessor
 from tidemill.runtime.spark.sources import control_messages, stream_messages
@@ -18,13 +16,14 @@ from tidemill.runtime.spark.wire import COLUMNS
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    import polars as pl
     from pyspark.sql import DataFrame
     from pyspark.sql.streaming.query import StreamingQuery
 
+    from tidemill.runtime.connectors import Place
     from tidemill.runtime.spark.checkpoint import Checkpoint
     from tidemill.runtime.spark.cluster import Cluster
     from tidemill.runtime.spark.deployment import Deployment
+    from tidemill.runtime.spark.feed import Feed
     from tidemill.runtime.spark.outlet import Outlet
 
 __all__ = ["start_pipeline"]
@@ -34,9 +33,10 @@ def start_pipeline(  # noqa: PLR0913 — the parts of the pipeline
     cluster: Cluster,
     deployment: Deployment,
     checkpoint: Checkpoint,
-    memory: Mapping[str, pl.DataFrame],
-    deliver: Callable[[DataFrame, int], None],
+    places: Mapping[str, Place],
+    feeds: Mapping[str, Feed],
     *,
+    deliver: Callable[[DataFrame, int], None],
     outlet: Outlet,
     every: float | None,
     cache_bytes: int,
@@ -47,7 +47,8 @@ def start_pipeline(  # noqa: PLR0913 — the parts of the pipeline
         cluster: Where to run.
         deployment: What runs where.
         checkpoint: Where to take up, and to leave, the state.
-        memory: The frames that ``memory`` sources name.
+        places: Where the rows of each stream come from.
+        feeds: The files of the streams that are read from files here.
         deliver: What is done with the results of a batch.
         outlet: Where the last stage lets answers out.
         every: How often a batch begins, in seconds; ``None`` to stop when all is read.
@@ -55,9 +56,8 @@ def start_pipeline(  # noqa: PLR0913 — the parts of the pipeline
     """
     spark, parcel = cluster.spark, Parcel(deployment)
     parts = [control_messages(spark, deployment, checkpoint.control)]
-    for name in deployment.streams:
-        place = _place(deployment, name, checkpoint, memory)
-        parts.append(stream_messages(spark, parcel, name, place))
+    for name, place in places.items():
+        parts.append(stream_messages(spark, parcel, name, place, feeds.get(name)))
     flow = reduce(lambda above, below: above.unionAll(below), parts)
     cache = str(checkpoint.cache), cache_bytes
     for number in range(1, deployment.stages + 1):
@@ -69,18 +69,3 @@ def start_pipeline(  # noqa: PLR0913 — the parts of the pipeline
     if every is None:
         return writer.trigger(availableNow=True).start()
     return writer.trigger(processingTime=f"{round(every * 1000)} milliseconds").start()
-
-
-def _place(
-    deployment: Deployment, name: str, checkpoint: Checkpoint, memory: Mapping[str, pl.DataFrame]
-) -> Place:
-    """Where Spark reads a stream; a frame in memory has been written to a file."""
-    stream = deployment.streams[name]
-    place = source_place(name, stream.source)
-    if place.kind != "memory":
-        return place
-
-    def frame() -> pl.DataFrame:
-        return memory_frame(name, place.path, stream.schema, memory)
-
-    return Place("parquet", str(checkpoint.frame(place.path, frame)))

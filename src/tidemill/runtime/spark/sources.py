@@ -1,32 +1,33 @@
 """Sources of the Spark runtime: each stream as one named source of the pipeline.
 
-Files are listed by Spark, which knows which ones have been read, and read by the same code as in
-the local runtime, so that a file means the same everywhere. Other formats are read by Spark and
-then get the types of the stream. The control stream carries the word that the streams
-have ended.
+Files come in the order of a feed (``feed.py``) and are read by the same code as in the local
+runtime, so that a directory means the same everywhere. Files that this host cannot open are listed
+and read by Spark. Other formats are read by Spark and then get the types of the stream. The control
+stream carries the word that the streams have ended.
 """
 
 from __future__ import annotations
 
 import json
-from pathlib import Path
-from typing import TYPE_CHECKING
-from urllib.parse import unquote, urlparse
+from itertools import chain
+from typing import TYPE_CHECKING, TypeAlias
 
 import polars as pl
 from pyspark import TaskContext
 from pyspark.sql import functions
 
-from tidemill.errors import RunError
 from tidemill.model.time import Time
 from tidemill.runtime.files import READERS, read_file, shaped
+from tidemill.runtime.spark.feed import ENTRY_COLUMNS
 from tidemill.runtime.spark.formats import read_format
-from tidemill.runtime.spark.intake import Origin, take_in
+from tidemill.runtime.spark.intake import Origin, first_id, take_in
+from tidemill.runtime.spark.places import word_of
 from tidemill.runtime.spark.stage import CONTROL
 from tidemill.runtime.spark.wire import COLUMNS, Kind, Message, to_arrow
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
+    from pathlib import Path
 
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
@@ -34,33 +35,47 @@ if TYPE_CHECKING:
     from tidemill.catalog.entries import StreamEntry
     from tidemill.runtime.connectors import Place
     from tidemill.runtime.spark.deployment import Deployment, Parcel
+    from tidemill.runtime.spark.feed import Feed
+    from tidemill.runtime.spark.intake import Piece
 
 __all__ = ["control_messages", "stream_messages", "write_control"]
 
 _FILE = "path string, modificationTime timestamp, length long, content binary"
 _NOW = "@now"
 
+_Reading: TypeAlias = "Callable[[Iterable[pa.RecordBatch], Origin], Iterator[Piece]]"
+"""Makes rows of the stream of what Spark delivers."""
 
-def stream_messages(spark: SparkSession, parcel: Parcel, name: str, place: Place) -> DataFrame:
-    """The messages of a stream, from a source of Spark's."""
+
+def stream_messages(
+    spark: SparkSession, parcel: Parcel, name: str, place: Place, feed: Feed | None
+) -> DataFrame:
+    """The messages of a stream, from a source of Spark's.
+
+    Args:
+        spark: The session.
+        parcel: What runs where.
+        name: The stream.
+        place: Where its rows come from.
+        feed: Its files in order, if they are here.
+    """
     stream = parcel.open().streams[name]
-    is_file = place.kind in READERS
-    reader = spark.readStream.name(f"stream_{_word(name)}")
-    if is_file:
-        is_here = urlparse(place.path).scheme in ("", "file")
+    reader = spark.readStream.name(f"stream_{word_of(name)}")
+    if feed is not None:
+        entries = reader.schema(ENTRY_COLUMNS).format("json")
+        entries = entries.option("maxFilesPerTrigger", place.files_per_batch)
+        rows = entries.load(str(feed.directory))
+        pieces = _file_pieces(place.kind, stream)
+    elif place.kind in READERS:
         files = reader.schema(_FILE).format("binaryFile")
         files = files.option("maxFilesPerTrigger", place.files_per_batch)
-        directory = place.path
-        if is_here:
-            directory, pattern = _directory(name, place)
-            files = files.option("pathGlobFilter", pattern) if pattern else files
-        # Files that every worker can open are opened there; of others the content is sent along.
-        rows = files.load(directory).select("path", *([] if is_here else ["content"]))
+        rows = files.load(place.path).select("path", "content")
+        pieces = _content_pieces(place.kind, stream)
     else:
         rows = read_format(spark, reader, stream, place)
-    frames = _file_frames(place.kind, stream) if is_file else _row_frames(stream)
+        pieces = _row_pieces(stream)
     rows = rows.select(functions.current_timestamp().alias(_NOW), "*")
-    return rows.mapInArrow(_taking_in(parcel, name, frames), COLUMNS)
+    return rows.mapInArrow(_taking_in(parcel, name, pieces), COLUMNS)
 
 
 def control_messages(spark: SparkSession, deployment: Deployment, directory: Path) -> DataFrame:
@@ -90,9 +105,7 @@ def write_control(directory: Path, word: str) -> None:
 
 
 def _taking_in(
-    parcel: Parcel,
-    name: str,
-    frames: Callable[[pa.RecordBatch], Iterator[pl.DataFrame]],
+    parcel: Parcel, name: str, pieces: _Reading
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         context = TaskContext.get()
@@ -104,33 +117,39 @@ def _taking_in(
             return
         now = first.column(_NOW)[0].value
         origin = Origin(number, context.partitionId(), Time(now))
-
-        def delivered() -> Iterator[pl.DataFrame]:
-            yield from frames(first)
-            for batch in filled:
-                yield from frames(batch)
-
-        for message in take_in(parcel.open(), name, delivered(), origin):
+        delivered = pieces(chain([first], filled), origin)
+        for message in take_in(parcel.open(), name, delivered, origin):
             yield to_arrow([message])
 
     return run
 
 
-def _file_frames(
-    kind: str, stream: StreamEntry
-) -> Callable[[pa.RecordBatch], Iterator[pl.DataFrame]]:
+def _file_pieces(kind: str, stream: StreamEntry) -> _Reading:
+    """Reads files that are here."""
+    schema = stream.schema
+
+    def pieces(batches: Iterable[pa.RecordBatch], _: Origin) -> Iterator[Piece]:
+        for entry in (row for batch in batches for row in batch.to_pylist()):
+            frame = read_file(entry["path"], kind, schema)
+            first_id(frame.height, file=entry["number"])  # there is an id for every row
+            yield first_id(0, file=entry["number"]), frame
+
+    return pieces
+
+
+def _content_pieces(kind: str, stream: StreamEntry) -> _Reading:
+    """Reads files whose content Spark has brought."""
     schema = stream.schema
 
     def frames(batch: pa.RecordBatch) -> Iterator[pl.DataFrame]:
-        has_content = "content" in batch.schema.names
         for row in batch.to_pylist():
-            path = unquote(urlparse(row["path"]).path)
-            yield read_file(path, kind, schema, content=row["content"] if has_content else None)
+            yield read_file(row["path"], kind, schema, content=row["content"])
 
-    return frames
+    return _numbered(frames)
 
 
-def _row_frames(stream: StreamEntry) -> Callable[[pa.RecordBatch], Iterator[pl.DataFrame]]:
+def _row_pieces(stream: StreamEntry) -> _Reading:
+    """Reads rows that Spark has read."""
     schema, name = stream.schema, stream.name
 
     def frames(batch: pa.RecordBatch) -> Iterator[pl.DataFrame]:
@@ -138,31 +157,16 @@ def _row_frames(stream: StreamEntry) -> Callable[[pa.RecordBatch], Iterator[pl.D
         assert isinstance(frame, pl.DataFrame), "a record batch is a frame"
         yield shaped(frame.drop(_NOW), schema, f'the source of "{name}"')
 
-    return frames
+    return _numbered(frames)
 
 
-def _directory(name: str, place: Place) -> tuple[str, str | None]:
-    """The directory that Spark is to watch, and which of its files, if not all.
+def _numbered(frames: Callable[[pa.RecordBatch], Iterator[pl.DataFrame]]) -> _Reading:
+    """Numbers rows in the order in which they come in a task."""
 
-    Raises:
-        RunError: It is not there.
-    """
-    path = Path(unquote(urlparse(place.path).path) if "://" in place.path else place.path)
-    pattern = None
-    if not path.is_dir() and (path.is_file() or any(c in path.name for c in "*?[")):
-        path, pattern = path.parent, path.name
-    if not path.is_dir():
-        raise RunError(
-            f'there is no directory "{path}" to read "{name}" from',
-            hint=f"give a directory of {place.kind} files; files may come later",
-        )
-    return str(path.resolve()), pattern
+    def pieces(batches: Iterable[pa.RecordBatch], origin: Origin) -> Iterator[Piece]:
+        rows = 0
+        for frame in (frame for batch in batches for frame in frames(batch)):
+            yield first_id(rows, origin=origin), frame
+            rows += frame.height
 
-
-def _word(name: str) -> str:
-    """A name of letters, digits and underscores, different for different names.
-
-    >>> _word("Bid"), _word("a b")
-    ('bid', 'a_20_b')
-    """
-    return "".join(c if c.isascii() and c.isalnum() else f"_{ord(c):x}_" for c in name.lower())
+    return pieces

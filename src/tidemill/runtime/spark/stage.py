@@ -148,7 +148,7 @@ class Stage:
             if stream.late is LatePolicy.QUARANTINE:
                 refused.add(late.with_columns(pl.lit(LATE).alias("reason")))
                 yield Message.of_rows(self.pid, Kind.KEPT, message.channel, refused.kept())
-            facts: Facts = {"rows": 0, "refused": {LATE: late.height}}
+            facts: Facts = {"rows": 0, "files": 0, "refused": {LATE: late.height}}
             yield Message.of_facts(self.pid, Kind.REPORT, f"stream {message.channel}", facts)
 
     def _advance(self, pulses: Sequence[Message]) -> None:

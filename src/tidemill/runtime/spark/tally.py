@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from tidemill.algebra.plan import Plan
     from tidemill.catalog.entries import QueryEntry
     from tidemill.engine.ingest import Gate
+    from tidemill.runtime.spark.feed import Feed
     from tidemill.runtime.spark.wire import Message
 
 __all__ = ["Tally"]
@@ -42,6 +43,7 @@ class Tally:
         self._batches = 0
         self._watermarks: dict[str, int] = {}
         self._remembered: dict[str, tuple[int, int]] = {}
+        self._files: dict[str, int] = {}
 
     def begin(self, queries: Iterable[QueryEntry], elsewhere: Iterable[str]) -> None:
         """Go on with other queries; those that are the same keep what they have.
@@ -104,17 +106,18 @@ class Tally:
             self._batch = batch
             self._batches += 1
 
-    def progress(self, log: str | None) -> Progress:
+    def progress(self, feeds: Mapping[str, Feed], log: str | None) -> Progress:
         """How far the run has come.
 
         Args:
+            feeds: The files of the streams that have some.
             log: Where Spark writes what it has to say.
         """
         remembered = list(self._remembered.values())
         return Progress(
             self._batches,
             tuple(
-                stream_progress(gate, self._watermarks.get(name, 0))
+                stream_progress(gate, self._watermarks.get(name, 0), self._files_of(name, feeds))
                 for name, gate in list(self.gates.items())
             ),
             tuple(QueryProgress(name, rows) for name, rows in list(self._rows.items())),
@@ -123,14 +126,19 @@ class Tally:
             log,
         )
 
+    def _files_of(self, stream: str, feeds: Mapping[str, Feed]) -> tuple[int, int] | None:
+        feed = feeds.get(stream)
+        return None if feed is None else (self._files.get(stream, 0), feed.files)
+
     def _note(
         self, sender: str, facts: Mapping[str, object], written: dict[str, int], *, is_new: bool
     ) -> None:
         match sender.partition(" "), facts:
             case ("written", _, channel), {"rows": int(rows)}:
                 written[channel] = written.get(channel, 0) + rows
-            case ("stream", _, name), {"rows": int(rows), "refused": dict(refused)}:
-                if is_new:
+            case ("stream", _, name), {"rows": int(rows), "files": int(files), "refused": refused}:
+                if is_new and isinstance(refused, dict):
+                    self._files[name] = max(files, self._files.get(name, 0))
                     self.gates[name].rows += rows
                     for reason, count in refused.items():
                         self.gates[name].refused.count(reason, count)

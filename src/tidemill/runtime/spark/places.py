@@ -1,0 +1,73 @@
+"""Places: where Spark reads the streams of a plan from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import unquote, urlparse
+
+from tidemill.runtime.connectors import Place, source_place
+from tidemill.runtime.files import READERS
+from tidemill.runtime.local.sources import memory_frame
+from tidemill.runtime.spark.feed import Feed
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import polars as pl
+
+    from tidemill.catalog.entries import StreamEntry
+    from tidemill.runtime.spark.checkpoint import Checkpoint
+
+__all__ = ["feeds_of", "places_of", "word_of"]
+
+
+def places_of(
+    streams: Mapping[str, StreamEntry], checkpoint: Checkpoint, memory: Mapping[str, pl.DataFrame]
+) -> dict[str, Place]:
+    """Where the rows of each stream come from; a frame in memory is written to a file.
+
+    Args:
+        streams: The streams, by name.
+        checkpoint: Where frames are written to.
+        memory: The frames that ``memory`` sources name.
+
+    Raises:
+        RunError: A source is not described rightly, or there is no such frame.
+    """
+    return {name: _place(name, stream, checkpoint, memory) for name, stream in streams.items()}
+
+
+def feeds_of(places: Mapping[str, Place], checkpoint: Checkpoint) -> dict[str, Feed]:
+    """The feeds of the streams that are read from files that this host, and every worker, opens."""
+    return {
+        name: Feed(name, _path(place), checkpoint.feed(word_of(name)))
+        for name, place in places.items()
+        if place.kind in READERS and urlparse(place.path).scheme in ("", "file")
+    }
+
+
+def word_of(name: str) -> str:
+    """A name of letters, digits and underscores, different for different names.
+
+    >>> word_of("Bid"), word_of("a b")
+    ('bid', 'a_20_b')
+    """
+    return "".join(c if c.isascii() and c.isalnum() else f"_{ord(c):x}_" for c in name.lower())
+
+
+def _place(
+    name: str, stream: StreamEntry, checkpoint: Checkpoint, memory: Mapping[str, pl.DataFrame]
+) -> Place:
+    place = source_place(name, stream.source)
+    if place.kind != "memory":
+        return place
+
+    def frame() -> pl.DataFrame:
+        return memory_frame(name, place.path, stream.schema, memory)
+
+    return Place("parquet", str(checkpoint.frame(place.path, frame)))
+
+
+def _path(place: Place) -> Path:
+    return Path(unquote(urlparse(place.path).path) if "://" in place.path else place.path)
