@@ -25,8 +25,9 @@ check: $(READY)          ## format, lint, types
 golden: $(READY)         ## rewrite expected outputs; read the diff
 	$(BIN)/pytest -q -n $(WORKERS) -m "not spark" --rewrite-golden
 
-bench: $(READY)          ## tables of ratios; ten minutes
+bench: $(READY) java     ## tables of ratios; a quarter of an hour
 	$(BIN)/python benchmarks/local_engine.py
+	$(BIN)/python benchmarks/spark_pipeline.py
 
 soak: $(READY) java      ## a pipeline on Spark that is killed twenty times
 	TIDEMILL_KILLS=20 $(BIN)/pytest -q tests/spark/test_kill.py

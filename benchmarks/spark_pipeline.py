@@ -164,21 +164,21 @@ def joined() -> Pair:
 
 
 SPARSE = Input(40, 10, 10, 100)
-SIDE = Input(16, 100_000, 10_000, 1_000_000)
+SIDE = Input(11, 100_000, 10_000, 1_000_000)
 QUESTIONS = {
     "sum": Question(
         "grouped SUM, RANGE 60 s SLIDE 1 s, 10k keys, 100k rows a batch",
-        {"s": Input(14, 100_000, 10_000, 10_000)},
+        {"s": Input(10, 100_000, 10_000, 10_000)},
         [windowed(60, 1)],
         limit=5,
-        skip=7,
+        skip=6,
     ),
     "join": Question(
         "sliding equi-join, 60 s, 1M keys, 100k rows of each a batch",
         {"a": SIDE, "b": SIDE},
         [joined()],
         limit=4,
-        skip=8,
+        skip=7,
     ),
     "many": Question(
         "20 queries on one stream, 20k rows a batch",

@@ -92,6 +92,12 @@ class Graph:
     inputs: tuple[Input, ...]
     answers: Mapping[str, str]
 
+    @property
+    def needs_ids(self) -> bool:
+        """Whether some operator orders elements of one instant by their ids."""
+        operators = (node.apply.operator for f in self.fragments for node in f.nodes)
+        return any(isinstance(o, interval.RowWindow) and o.by_id for o in operators)
+
 
 def build_graph(queries: Mapping[str, PhysicalPlan]) -> Graph:
     """The shared graph of all queries, cut into fragments."""

@@ -62,14 +62,19 @@ class Refused:
 
 
 def timed(
-    stream: StreamEntry, frame: pl.DataFrame, *, first_id: int, arrival: Time, refused: Refused
+    stream: StreamEntry,
+    frame: pl.DataFrame,
+    *,
+    first_id: int | None,
+    arrival: Time,
+    refused: Refused,
 ) -> Batch:
-    """The rows as elements, each with its time and its id, without those that have no valid time.
+    """The rows as elements, each with its time and id, without those that have no valid time.
 
     Args:
         stream: Whose rows they are.
         frame: The rows, with the columns and types of the stream.
-        first_id: The id of the first row; the others follow.
+        first_id: The id of the first row; the others follow. ``None`` if nobody needs ids.
         arrival: The time of the batch, which orders streams without a time column.
         refused: Where rows without a valid time go.
     """
@@ -79,9 +84,11 @@ def timed(
         if column is None
         else frame[column].cast(TIME_TYPE)
     )
-    numbers = pl.int_range(first_id, first_id + frame.height, dtype=TIME_TYPE, eager=True)
     # Column by column: for a small frame, one call of the query engine takes ten times as long.
-    elements = frame.hstack([start.alias(START), (start + 1).alias(END), numbers.alias(ID)])
+    elements = frame.hstack([start.alias(START), (start + 1).alias(END)])
+    if first_id is not None:
+        ids = pl.int_range(first_id, first_id + frame.height, dtype=TIME_TYPE, eager=True)
+        elements = elements.hstack([ids.alias(ID)])
     if not _all_valid(start):
         reason = (
             pl.when(pl.col(START).is_null())
@@ -103,12 +110,14 @@ class Gate:
 
     Attributes:
         stream: What is read.
+        has_ids: Whether elements get ids.
         watermark: No element that starts before it is taken any more.
         rows: How many rows were delivered.
         refused: The rows that were not taken.
     """
 
     stream: StreamEntry
+    has_ids: bool = True
     watermark: Time = field(default=Time(0))
     rows: int = 0
     refused: Refused = field(init=False)
@@ -119,7 +128,11 @@ class Gate:
     def take(self, frame: pl.DataFrame, arrival: Time) -> Flow:
         """The elements of newly delivered rows, and how far time has come; ids count the rows."""
         elements = timed(
-            self.stream, frame, first_id=self.rows, arrival=arrival, refused=self.refused
+            self.stream,
+            frame,
+            first_id=self.rows if self.has_ids else None,
+            arrival=arrival,
+            refused=self.refused,
         )
         self.rows += frame.height
         admitted = self.admit(elements)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import shutil
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["WRITERS", "FileSink"]
 
 WRITERS: dict[str, Callable[[pl.DataFrame, Path], None]] = {
-    "parquet": pl.DataFrame.write_parquet,
+    "parquet": partial(pl.DataFrame.write_parquet, compression="snappy"),
     "csv": pl.DataFrame.write_csv,
     "json": pl.DataFrame.write_ndjson,
 }

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from tidemill.catalog.catalog import Catalog
+    from tidemill.engine.fragments import Graph
     from tidemill.model.batch import Batch
     from tidemill.runtime.callback import Callback, CallbackSink
     from tidemill.runtime.console import ConsoleSink
@@ -101,7 +102,7 @@ class Job:
             for query in queries
         }
         runner = LocalRunner(build_graph(plans), partitions=self.settings.partitions)
-        arriving = self._flows(sorted(input_.name for input_ in runner.graph.inputs))
+        arriving = self._flows(runner.graph)
         # A source that cannot be read at all is found before a sink is emptied.
         first = next(arriving)
         for sink in sinks.values():
@@ -157,18 +158,18 @@ class Job:
         """Stop at the end of the batch, if it runs in another thread."""
         self._was_stopped = True
 
-    def _flows(self, inputs: list[str]) -> Iterator[dict[str, Flow]]:
+    def _flows(self, graph: Graph) -> Iterator[dict[str, Flow]]:
         """What arrives on every input, step by step, the ends of the streams last."""
         relations: dict[str, Flow] = {}
         readers: dict[str, Iterator[tuple[int, pl.DataFrame]]] = {}
-        for name in inputs:
+        for name in sorted(input_.name for input_ in graph.inputs):
             entry = self.catalog.find(name)
             assert isinstance(entry, StreamEntry | RelationEntry), "plans read what is registered"
             frames = read_source(name, entry.source, entry.schema, self.memory)
             if isinstance(entry, RelationEntry):
                 relations[name] = relation_flow(entry, pl.concat(list(frames)))
             else:
-                self.gates[name] = Gate(entry)
+                self.gates[name] = Gate(entry, has_ids=graph.needs_ids)
                 readers[name] = enumerate(frames)
         yield {**relations, **self._arrivals(readers)}
         while readers:

@@ -39,6 +39,9 @@ __all__ = ["Origin", "Piece", "deal", "first_id", "take_in"]
 
 _TASK_BITS, _ROW_BITS = 12, 25
 
+_WORTH_SHARING = 50_000
+"""So many rows are shared by the partitions."""
+
 Piece: TypeAlias = "tuple[int, pl.DataFrame]"
 """Rows that came together, and the id of the first; the others follow."""
 
@@ -66,10 +69,17 @@ def take_in(
     stream = deployment.streams[name]
     fragment = deployment.intake(name)
     engine, refused = Engine(fragment), Refused(stream)
+    has_ids = deployment.graph.needs_ids
     home = deployment.pids[origin.task % len(deployment.pids)]
     rows, files, latest = 0, 0, None
     for number, frame in pieces:
-        elements = timed(stream, frame, first_id=number, arrival=origin.now, refused=refused)
+        elements = timed(
+            stream,
+            frame,
+            first_id=number if has_ids else None,
+            arrival=origin.now,
+            refused=refused,
+        )
         rows += frame.height
         files = max(files, (number >> _ROW_BITS) + 1)
         if elements.is_empty():
@@ -83,13 +93,26 @@ def take_in(
         outputs = engine.step({name: Flow([elements], Time(0))})
         for channel in fragment.writes:
             for batch in outputs[channel.name].batches:
-                yield from deal(deployment, channel, batch, home)
+                for pid, part in _spread(channel, batch, deployment.pids, home):
+                    yield from deal(deployment, channel, part, pid)
     if refused.rows:
         yield Message.of_rows(home, Kind.KEPT, name, refused.kept())
     counts: Facts = {"rows": rows, "files": files, "refused": refused.counts}
     yield Message.of_facts(home, Kind.REPORT, f"stream {name}", counts)
     for pid in deployment.pids:
         yield Message.of_facts(pid, Kind.PULSE, name, {"latest": latest, "now": origin.now})
+
+
+def _spread(
+    channel: Channel, batch: Batch, pids: tuple[int, ...], home: int
+) -> Iterator[tuple[int, Batch]]:
+    """Rows that may go anywhere, in equal shares if they are many, so that all have work."""
+    if channel.route is Route.HASH or batch.height < _WORTH_SHARING:
+        yield home, batch
+        return
+    share = -(-batch.height // len(pids))
+    for place, pid in enumerate(pids):
+        yield pid, batch.slice(place * share, share)
 
 
 def deal(deployment: Deployment, channel: Channel, batch: Batch, home: int) -> Iterator[Message]:

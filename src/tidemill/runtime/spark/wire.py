@@ -85,7 +85,8 @@ class Message:
         if isinstance(self.content, bytes):
             return self.content
         buffer = io.BytesIO()
-        self.content.write_ipc_stream(buffer, compression="lz4")
+        # Not compressed: Spark compresses what it sends to other hosts.
+        self.content.write_ipc_stream(buffer, compression="uncompressed")
         return buffer.getvalue()
 
     def to(self, pid: int) -> Message:
