@@ -298,6 +298,18 @@ def test_settings_do_not_show_in_the_answer(partitions: int, *, optimize: bool) 
     assert counts.snapshot(5).rows() == [(7, 2)]
 
 
+def test_a_query_does_not_speak_for_another_that_has_its_name() -> None:
+    session = memory()
+    first = query(session, "CREATE QUERY q AS SELECT auction FROM bid")
+    session.run()
+    session.sql("DROP QUERY q")
+    assert first.results().height == BIDS.height
+    query(session, "CREATE QUERY q AS SELECT price FROM bid")
+    session.run()
+    with pytest.raises(tidemill.RunError, match="another one has its name"):
+        first.results()
+
+
 def test_an_engine_that_does_not_exist_is_refused() -> None:
     with pytest.raises(tidemill.PlanError, match='there is no engine "flink"'):
         tidemill.connect(engine="flink")

@@ -7,12 +7,15 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
 
 from tidemill.algebra.explain import explain
+from tidemill.catalog.entries import QueryEntry
+from tidemill.errors import RunError
 from tidemill.model.time import from_datetime
 
 if TYPE_CHECKING:
     import polars as pl
 
     from tidemill.algebra.plan import Plan
+    from tidemill.catalog.catalog import Catalog
     from tidemill.model.schema import Schema
     from tidemill.runtime.answers import Answer
 
@@ -20,7 +23,12 @@ __all__ = ["Query"]
 
 
 class _Answers(Protocol):
-    """Who knows the answers of queries: a session."""
+    """Who knows queries and their answers: a session."""
+
+    @property
+    def catalog(self) -> Catalog:
+        """What is registered."""
+        ...
 
     def answer(self, query: str) -> Answer:
         """What a query has given so far."""
@@ -52,23 +60,32 @@ class Query:
         """The answer in interval form: its columns, and ``start`` and ``end`` in microseconds.
 
         Raises:
-            RunError: The query has not been run, or its answer is not kept.
+            RunError: The query has not been run, was dropped, or its answer is not kept.
         """
-        return self.session.answer(self.name).results()
+        return self._answer().results()
 
     def changes(self) -> pl.DataFrame:
         """The answer in signed form: its columns, ``time`` and ``sign``, in the order of time.
 
         Raises:
-            RunError: The query has not been run, or its answer is not kept.
+            RunError: The query has not been run, was dropped, or its answer is not kept.
         """
-        return self.session.answer(self.name).changes()
+        return self._answer().changes()
 
     def snapshot(self, at: int | datetime) -> pl.DataFrame:
         """The rows that are valid at an instant, given in microseconds or as a calendar time.
 
         Raises:
-            RunError: The query has not been run, or its answer is not kept.
+            RunError: The query has not been run, was dropped, or its answer is not kept.
         """
         time = from_datetime(at) if isinstance(at, datetime) else at
-        return self.session.answer(self.name).snapshot(time)
+        return self._answer().snapshot(time)
+
+    def _answer(self) -> Answer:
+        entry = self.session.catalog.find(self.name)
+        if isinstance(entry, QueryEntry) and entry.plan != self.plan:
+            raise RunError(
+                f'query "{self.name}" was dropped, and another one has its name now',
+                hint="take the query that session.sql() gave for it",
+            )
+        return self.session.answer(self.name)
