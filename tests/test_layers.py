@@ -22,7 +22,7 @@ LAYERS = (
     ("__init__", "__main__"),
     ("cli",),
     ("demo",),
-    ("connect",),
+    ("connecting",),
     ("session",),
     ("runtime",),
     ("engine",),
@@ -104,7 +104,7 @@ def test_an_import_upward_or_sideways_is_found(package: str, source: str) -> Non
         ("algebra", "from tidemill.model.types import BIGINT"),
         ("catalog", "from tidemill.lang.statements import Name"),
         ("lang", "import sqlglot"),
-        ("__init__", "from tidemill.session import connect"),
+        ("__init__", "from tidemill.session import Session"),
     ],
 )
 def test_an_import_downward_is_allowed(package: str, source: str) -> None:

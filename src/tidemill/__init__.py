@@ -1,8 +1,13 @@
 """Tidemill: continuous SQL queries with sliding windows, exact at every instant."""
 
-from tidemill.connect import connect
-from tidemill.errors import BindError, ParseError, PlanError, RunError, TidemillError
-from tidemill.session import Query, Session
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tidemill.connecting import connect
+    from tidemill.errors import BindError, ParseError, PlanError, RunError, TidemillError
+    from tidemill.runtime.query import Query
+    from tidemill.session import Session
 
 __all__ = [
     "BindError",
@@ -14,3 +19,14 @@ __all__ = [
     "TidemillError",
     "connect",
 ]
+
+_HOMES = {"connect": "connecting", "Query": "runtime.query", "Session": "session"}
+
+
+def __getattr__(name: str) -> object:
+    # Imported when asked for: Spark starts processes that need only a small part of all this.
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found: object = getattr(import_module(f"{__name__}.{_HOMES.get(name, 'errors')}"), name)
+    globals()[name] = found
+    return found

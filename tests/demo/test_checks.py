@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 import pytest
 
-from tidemill.connect import connect
+from tidemill.connecting import connect
 from tidemill.demo.checks import at_one_instant, by_definition, same_answers
 from tidemill.demo.nexmark import generate
 from tidemill.demo.questions import QUESTIONS, script

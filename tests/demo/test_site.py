@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from tidemill.connect import connect
+from tidemill.connecting import connect
 from tidemill.demo.nexmark import generate
 from tidemill.demo.questions import QUESTIONS, script
 from tidemill.demo.site import declarations, write_site

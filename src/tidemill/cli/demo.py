@@ -13,7 +13,7 @@ from tidemill.cli.options import Engine, EngineName
 from tidemill.cli.run import INTERRUPTED
 from tidemill.cli.terminal import console, reporting_errors
 from tidemill.cli.watch import watch
-from tidemill.connect import connect
+from tidemill.connecting import connect
 from tidemill.demo.checks import at_one_instant, same_answers
 from tidemill.demo.nexmark import generate
 from tidemill.demo.questions import QUESTIONS, script

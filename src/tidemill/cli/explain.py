@@ -11,7 +11,7 @@ from tidemill.algebra.explain import explain as logical_text
 from tidemill.cli.answers import queries_of
 from tidemill.cli.options import Script  # noqa: TC001 — typer reads it
 from tidemill.cli.terminal import console, read_script, reporting_errors
-from tidemill.connect import connect
+from tidemill.connecting import connect
 from tidemill.errors import PlanError
 from tidemill.optimizer.explain_physical import explain_physical
 from tidemill.optimizer.implement import implement_annotated

@@ -23,7 +23,7 @@ from tidemill.cli.options import (
 from tidemill.cli.terminal import console, read_script, reporting_errors
 from tidemill.cli.units import batches_text
 from tidemill.cli.watch import watch
-from tidemill.connect import connect
+from tidemill.connecting import connect
 from tidemill.errors import PlanError, RunError
 from tidemill.model.time import time_text
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from tidemill.algebra.snapshot import Element, Reference
 from tidemill.catalog.entries import QueryEntry
-from tidemill.connect import connect
+from tidemill.connecting import connect
 from tidemill.demo.nexmark import BEGIN, generate
 from tidemill.demo.questions import QUESTIONS, script
 from tidemill.demo.site import declarations, write_site

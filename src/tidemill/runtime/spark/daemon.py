@@ -24,6 +24,7 @@ _NEEDED = (
     "pyspark.sql.streaming.stateful_processor_api_client",
     "pyspark.sql.streaming.stateful_processor_util",
     "tidemill.runtime.spark.processor",
+    "tidemill.runtime.spark.stepping",
     "tidemill.runtime.spark.sources",
 )
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from tidemill.runtime.spark.deployment import Parcel
 from tidemill.runtime.spark.processor import StageProcessor
 from tidemill.runtime.spark.sources import control_messages, stream_messages
+from tidemill.runtime.spark.stepping import Task
 from tidemill.runtime.spark.wire import COLUMNS
 
 if TYPE_CHECKING:
@@ -59,10 +60,10 @@ def start_pipeline(  # noqa: PLR0913 — the parts of the pipeline
     for name, place in places.items():
         parts.append(stream_messages(spark, parcel, name, place, feeds.get(name)))
     flow = reduce(lambda above, below: above.unionAll(below), parts)
-    cache = str(checkpoint.cache), cache_bytes
     for number in range(1, deployment.stages + 1):
         last = number == deployment.stages
-        processor = StageProcessor(parcel, number, cache, outlet if last else None)
+        task = Task(parcel, number, str(checkpoint.cache), cache_bytes, outlet if last else None)
+        processor = StageProcessor(task)
         flow = flow.groupBy("pid").transformWithStateInPandas(processor, COLUMNS, "Append", "None")
     writer = flow.writeStream.foreachBatch(deliver).outputMode("append")
     writer = writer.option("checkpointLocation", str(checkpoint.spark))

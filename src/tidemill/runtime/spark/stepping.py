@@ -1,0 +1,151 @@
+"""Stepping: one partition of a stage, in a task of Spark's.
+
+The stage of a partition stays in this process as long as nobody else has moved it on: its token
+says so.
+"""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+import pandas as pd
+from pyspark import TaskContext
+
+from tidemill.runtime.spark.cache import Cache
+from tidemill.runtime.spark.keeper import Kept, open_stage
+from tidemill.runtime.spark.wire import Kind, Message
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from pyspark.sql.streaming.stateful_processor import MapState, ValueState
+
+    from tidemill.runtime.spark.deployment import Parcel
+    from tidemill.runtime.spark.outlet import Outlet
+
+__all__ = ["Task", "step"]
+
+_OPEN: dict[tuple[int, int], Kept] = {}
+"""The stages that this process has stepped last, by stage and partition, of one checkpoint."""
+
+_WHERE: list[str] = []
+"""The cache of the checkpoint that they belong to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What the tasks of a stage do.
+
+    Attributes:
+        parcel: What runs where.
+        number: The stage, from 1.
+        cache: The directory of the cache.
+        cache_bytes: How many bytes it may take.
+        outlet: Where answers go, if this is the last stage.
+    """
+
+    parcel: Parcel
+    number: int
+    cache: str
+    cache_bytes: int
+    outlet: Outlet | None
+
+
+def step(
+    packed: bytes,
+    pid: int,
+    rows: Iterable[pd.DataFrame],
+    manifest: ValueState,
+    segments: MapState,
+) -> Iterator[pd.DataFrame]:
+    """Step a partition with the messages of a batch; the messages for the next stage.
+
+    Args:
+        packed: The task.
+        pid: The partition.
+        rows: The messages.
+        manifest: What its state is made of.
+        segments: The parts of its state.
+    """
+    task = pickle.loads(packed)  # noqa: S301 — it comes from the driver
+    assert isinstance(task, Task), "only tasks are packed"
+    shelf, cache = _StateShelf(manifest, segments), Cache(Path(task.cache), limit=task.cache_bytes)
+    kept = _opened(task, pid, shelf, cache)
+    messages = [message for frame in rows for message in _messages(frame)]
+    context = TaskContext.get()
+    batch = int((context and context.getLocalProperty("streaming.sql.batchId")) or 0)
+    given = kept.stage.step(messages)
+    if task.outlet is not None:
+        given = task.outlet.let_out(given, batch, pid)
+    yield _frame(given)
+    kept.save(shelf, cache, f"{batch}-{uuid4().hex[:12]}")
+    _OPEN[task.number, pid] = kept
+
+
+def _opened(task: Task, pid: int, shelf: _StateShelf, cache: Cache) -> Kept:
+    """The stage with its state: the one of this process, unless it is not the latest."""
+    if task.cache not in _WHERE:
+        _OPEN.clear()  # a worker may live longer than many sessions
+        _WHERE[:] = [task.cache]
+    kept = _OPEN.pop((task.number, pid), None)
+    if kept is not None and kept.token and shelf.has(kept.token):
+        is_same_plan = kept.stage.deployment.version == task.parcel.version
+        if is_same_plan:
+            return kept
+    at_hand = {} if kept is None else kept.frames()
+    return open_stage(task.parcel.open(), task.number, pid, shelf, cache, at_hand=at_hand)
+
+
+class _StateShelf:
+    """The two state variables of a partition."""
+
+    def __init__(self, manifest: ValueState, segments: MapState) -> None:
+        self._manifest = manifest
+        self._segments = segments
+        self._text: str | None = None
+
+    def has(self, token: str) -> bool:
+        """Whether this is the state that was saved under a token."""
+        text = self.manifest()
+        return text is not None and f'"token": "{token}"' in text
+
+    def manifest(self) -> str | None:
+        """What was written last."""
+        if self._text is None:
+            value = self._manifest.get()
+            self._text = None if value is None else value[0]
+        return self._text
+
+    def write_manifest(self, text: str) -> None:
+        """Replace the manifest."""
+        self._manifest.update((text,))
+
+    def read(self, name: str) -> bytes:
+        """A segment."""
+        value = self._segments.getValue((name,))
+        assert value is not None, f"segment {name} is in the manifest, so it is on the shelf"
+        return bytes(value[0])
+
+    def write(self, name: str, blob: bytes) -> None:
+        """A new segment."""
+        self._segments.updateValue((name,), (blob,))
+
+    def remove(self, name: str) -> None:
+        """Forget a segment."""
+        self._segments.removeKey((name,))
+
+
+def _messages(frame: pd.DataFrame) -> Iterator[Message]:
+    columns = (frame[name] for name in ("pid", "kind", "channel", "blob"))
+    for pid, kind, channel, blob in zip(*columns, strict=True):
+        yield Message(int(pid), Kind(kind), channel, blob)
+
+
+def _frame(messages: Iterable[Message]) -> pd.DataFrame:
+    rows = [(m.pid, str(m.kind), m.channel, m.blob) for m in messages]
+    frame = pd.DataFrame(rows, columns=["pid", "kind", "channel", "blob"])
+    return frame.astype({"pid": "int32"})
