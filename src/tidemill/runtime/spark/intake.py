@@ -1,9 +1,10 @@
 """Intake: what a task does with the rows of one stream where they come in.
 
 Rows get their time and id, pass what the queries do before anything must be remembered, and go to
-the partitions that their channels say. Every partition hears, once for each task, how far the
-stream has come. What is late is found out later, where the progress of the stream is known: for
-that the times of all rows (of a stream that keeps late rows, the rows) go to one partition.
+the partitions that their channels say; those that need not meet others are dealt out to all. Every
+partition hears, once for each task, how far the stream has come. What is late is found out later,
+where the progress of the stream is known: for that the times of all rows (of a stream that keeps
+late rows, the rows) go to one partition.
 
 The id of a row is made of its batch, its task and its number there, so that a batch that is
 replayed gives every row the id it had.
@@ -36,6 +37,9 @@ if TYPE_CHECKING:
 __all__ = ["Origin", "deal", "first_id", "take_in"]
 
 _TASK_BITS, _ROW_BITS = 12, 25
+
+_SLICE = 4096
+"""How many rows are worth a message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +82,10 @@ def take_in(
         outputs = engine.step({name: Flow([elements], Time(0))})
         for channel in fragment.writes:
             for batch in outputs[channel.name].batches:
-                yield from deal(deployment, channel, batch, home)
+                if channel.route is Route.STAY:
+                    yield from _spread(deployment, channel, batch, home)
+                else:
+                    yield from deal(deployment, channel, batch, home)
     if refused.rows:
         yield Message.of_rows(home, Kind.KEPT, name, refused.kept())
     yield Message.of_facts(
@@ -86,6 +93,18 @@ def take_in(
     )
     for pid in deployment.pids:
         yield Message.of_facts(pid, Kind.PULSE, name, {"latest": latest, "now": origin.now})
+
+
+def _spread(deployment: Deployment, channel: Channel, batch: Batch, home: int) -> Iterator[Message]:
+    """Rows that may go anywhere, in slices, one for each partition from ``home`` on.
+
+    Rows that came one after another stay together: they are likely to share intervals.
+    """
+    pids = deployment.pids
+    first, size = pids.index(home), max(_SLICE, -(-batch.height // len(pids)))
+    for number, part in enumerate(batch.iter_slices(size)):
+        pid = pids[(first + number) % len(pids)]
+        yield Message.of_rows(pid, Kind.ROWS, channel.name, part)
 
 
 def deal(deployment: Deployment, channel: Channel, batch: Batch, home: int) -> Iterator[Message]:

@@ -21,8 +21,6 @@ from tidemill.engine.fragments import build_graph
 from tidemill.engine.ingest import Gate
 from tidemill.errors import RunError
 from tidemill.lang.statements import ObjectKind
-from tidemill.optimizer.implement import implement
-from tidemill.optimizer.rewrite import optimize
 from tidemill.physical.plan import begun_in
 from tidemill.runtime.answers import Answer
 from tidemill.runtime.files import READERS
@@ -35,6 +33,7 @@ from tidemill.runtime.spark.deliver import deliver
 from tidemill.runtime.spark.deployment import Deployment
 from tidemill.runtime.spark.partitions import partition_ids
 from tidemill.runtime.spark.pipeline import start_pipeline
+from tidemill.runtime.spark.planning import physical_plans, stages_for
 from tidemill.runtime.spark.sources import write_control
 from tidemill.runtime.spark.wire import Kind
 
@@ -209,13 +208,12 @@ class SparkJob:
 
     def _start(self, *, every: float | None) -> None:
         queries = [e for e in self._catalog.entries(ObjectKind.QUERY) if isinstance(e, QueryEntry)]
-        optimized, max_delay = self._settings.optimized, self._settings.max_delay
-        plans = {
-            q.name: implement(optimize(q.plan) if optimized else q.plan, max_delay=max_delay)
-            for q in queries
-        }
         sinks = file_sinks(queries, others=())
-        cluster, checkpoint = self._places(build_graph(plans))
+        cluster, checkpoint = self._places(queries)
+        facts = checkpoint.facts
+        plans = physical_plans(
+            queries, self._settings, partitions=len(facts.pids), stages=facts.stages
+        )
         epochs = checkpoint.admit(plans)
         relations = {e.name for e in self._catalog.entries(ObjectKind.RELATION)}
         graph = build_graph(
@@ -241,15 +239,17 @@ class SparkJob:
             cache_bytes=self._settings.cache_bytes,
         )
 
-    def _places(self, graph: Graph) -> tuple[Cluster, Checkpoint]:
-        """Where to run, and where to keep the state."""
+    def _places(self, queries: list[QueryEntry]) -> tuple[Cluster, Checkpoint]:
+        """Where to run, and where to keep the state; a new place has room for the queries."""
         settings = self._settings
         if self._cluster is None:
             self._cluster = open_cluster(settings.master, settings.memory)
         if self._checkpoint is None:
             count = settings.partitions or self._cluster.tasks
-            stages = settings.stages or max(1, len(graph.fragments) - 1)
-            facts = Facts(partition_ids(count, self._cluster.tasks), stages)
+            plans = physical_plans(queries, settings, partitions=count, stages=settings.stages)
+            facts = Facts(
+                partition_ids(count, self._cluster.tasks), settings.stages or stages_for(plans)
+            )
             self._checkpoint = open_checkpoint(settings, facts)
         return self._cluster, self._checkpoint
 

@@ -1,0 +1,93 @@
+"""A scalar aggregation in two parts gives what it gives in one, and what it means."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from laws.aggregations import (
+    COMBINABLE,
+    SAMPLE,
+    aggregations,
+    assert_same_groups,
+    meaning,
+    sample_rows,
+)
+from physical.run import Schedule, run, schedules
+from tidemill.physical.interval import Aggregate, Combine
+from tidemill.runtime.spark.wire import Kind, Message
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tidemill.model.batch import Batch
+    from tidemill.model.schema import Schema
+    from tidemill.model.time import Time
+    from tidemill.physical.operator import State
+
+SCHEDULES = st.sampled_from(((1, 1, 2, 3, 4, 7, 0), (4,), (2, 0))).flatmap(
+    lambda lengths: schedules(SAMPLE, lengths=lengths, rows={0: sample_rows()})
+)
+"""Elements of any length, and such as share intervals more often."""
+
+
+@dataclass(frozen=True)
+class InTwoParts:
+    """A scalar aggregation whose rows come from some partitions, and travel as messages."""
+
+    whole: Aggregate
+    partitions: int
+
+    @property
+    def schema(self) -> Schema:
+        return self.whole.schema
+
+    @property
+    def max_delay(self) -> int | None:
+        return self.whole.max_delay
+
+    @property
+    def combine(self) -> Combine:
+        return Combine(tuple(a.call for a in self.whole.aggregates))
+
+    @property
+    def final(self) -> Aggregate:
+        return replace(self.whole, combined=True)
+
+    def new_state(self) -> State:
+        return self.final.new_state()
+
+    def on_batch(self, state: State, port: int, batch: Batch) -> Iterator[Batch]:
+        combine, final = self.combine, self.final
+        for partition in range(self.partitions):
+            share = batch.gather_every(self.partitions, partition)
+            for part in combine.on_batch(combine.new_state(), port, share):
+                message = Message.of_rows(0, Kind.ROWS, "combined", part)
+                yield from final.on_batch(state, 0, message.rows())
+
+    def on_watermark(self, state: State, time: Time) -> Iterator[Batch]:
+        return self.final.on_watermark(state, time)
+
+    def held(self, state: State) -> Time:
+        return self.final.held(state)
+
+
+@given(
+    whole=aggregations(COMBINABLE, scalar=True),
+    schedule=SCHEDULES,
+    partitions=st.integers(1, 4),
+    reload=st.booleans(),
+)
+@settings(max_examples=4 * settings().max_examples)  # there are very many aggregations
+def test_in_two_parts_it_is_the_same_to_the_last_bit(
+    whole: Aggregate, schedule: Schedule, partitions: int, *, reload: bool
+) -> None:
+    in_parts = run(InTwoParts(whole, partitions), schedule, reload=reload, tight=False)
+    at_once = run(whole, schedule, tight=False)
+    for t in schedule.times():
+        found = in_parts.snapshot(t)
+        assert found == at_once.snapshot(t), t
+        assert_same_groups(whole, found, meaning(whole, schedule.snapshot(0, t)))

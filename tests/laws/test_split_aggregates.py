@@ -1,0 +1,200 @@
+"""Queries with scalar aggregates in two parts: values of every kind, late rows, and who does what.
+
+The plans of ``split_plans.py`` are tested as all others are, in ``test_engine.py`` and
+``test_stages.py``.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+import polars as pl
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from laws.aggregations import COMBINABLE, SAMPLE, aggregate_calls, assert_same_groups, sample_rows
+from laws.arrivals import arrivals, emitted
+from laws.pipeline import PIDS, Pipeline
+from laws.split_plans import split_plans
+from physical.run import normal
+from streams import call
+from tidemill.algebra.expr import Column
+from tidemill.algebra.plan import Aggregate, Filter, NamedAggregate, Source, TimeWindow, Window
+from tidemill.algebra.snapshot import Element, Reference
+from tidemill.algebra.tree import share
+from tidemill.catalog.entries import StreamEntry
+from tidemill.engine.fragments import build_graph
+from tidemill.engine.ingest import Gate
+from tidemill.lang.statements import ConnectorCall, Name
+from tidemill.model.batch import polars_schema
+from tidemill.model.schema import Field, Schema
+from tidemill.model.time import Time
+from tidemill.model.types import BIGINT, BOOLEAN
+from tidemill.optimizer.implement import implement
+from tidemill.physical.interval import Combine
+from tidemill.physical.plan import Apply, walk_physical
+from tidemill.runtime.answers import Answer
+from tidemill.runtime.spark.deployment import Deployment
+from tidemill.runtime.spark.intake import Origin, take_in
+from tidemill.runtime.spark.stage import CONTROL
+from tidemill.runtime.spark.wire import Kind, Message
+
+if TYPE_CHECKING:
+    from hypothesis.strategies import DrawFn, SearchStrategy
+
+    from tidemill.algebra.plan import Plan
+    from tidemill.algebra.snapshot import Bag, Row
+    from tidemill.physical.plan import PhysicalPlan
+
+LAST = 12
+HORIZON = range(LAST + 12)
+TIMED = Schema((*SAMPLE, Field("t", BIGINT)))
+STREAM = StreamEntry("S", TIMED, ConnectorCall(Name("memory")), "t")
+
+
+@st.composite
+def scalars(draw: DrawFn) -> Aggregate:
+    """Scalar aggregates of columns of every kind, over a window that slides."""
+    plan: Plan = Source(STREAM.name, TIMED)
+    if draw(st.booleans()):
+        plan = Filter(plan, call("not", Column("b", BOOLEAN)))
+    plan = Window(plan, TimeWindow(draw(st.integers(1, 6)), draw(st.integers(2, 4))))
+    named = enumerate(draw(aggregate_calls(COMBINABLE, least=1)))
+    return Aggregate(plan, (), tuple(NamedAggregate(f"f{i}", c) for i, c in named))
+
+
+def streams() -> SearchStrategy[tuple[Element, ...]]:
+    """Elements with their time as the last column, in no order."""
+    moments = st.tuples(sample_rows(), st.integers(0, LAST))
+    return st.lists(moments, max_size=10).map(
+        lambda drawn: tuple(Element(t, i, (*row, t)) for i, (row, t) in enumerate(drawn))
+    )
+
+
+def combines(plan: PhysicalPlan) -> list[Apply]:
+    return [
+        part
+        for part in walk_physical([plan])
+        if isinstance(part, Apply) and isinstance(part.operator, Combine)
+    ]
+
+
+@given(plan=split_plans() | scalars(), delay=st.none() | st.integers(0, 3))
+def test_the_plans_of_these_laws_are_split(plan: Plan, delay: int | None) -> None:
+    assert combines(implement(share(plan), max_delay=delay))
+    assert not combines(implement(share(plan), max_delay=delay, split=False))
+
+
+@settings(max_examples=3 * settings().max_examples)
+@given(
+    data=st.data(),
+    plan=scalars(),
+    stream=streams(),
+    partitions=st.integers(1, 4),
+    delay=st.sampled_from([None, 0, 1, 3]),
+    reload=st.booleans(),
+)
+def test_split_or_not_the_answer_is_the_same_to_the_last_bit(  # noqa: PLR0913 — it draws everything
+    data: st.DataObject,
+    plan: Aggregate,
+    stream: tuple[Element, ...],
+    partitions: int,
+    delay: int | None,
+    *,
+    reload: bool,
+) -> None:
+    arrival = data.draw(arrivals({STREAM.name: stream}, max(HORIZON)))
+    answers = []
+    for split in (True, False):
+        answer = Answer(plan.schema)
+        physical = implement(plan, max_delay=delay, split=split)
+        answer.add(emitted(physical, {STREAM.name: TIMED}, {}, arrival, partitions, reload=reload))
+        answers.append(answer)
+    reference = Reference({STREAM.name: stream}, {})
+    for time in HORIZON:
+        in_parts, at_once = (bag(answer, time) for answer in answers)
+        assert in_parts == at_once, time
+        assert_same_groups(plan, in_parts, list(reference.snapshot(plan, time)))
+
+
+def bag(answer: Answer, time: int) -> Bag:
+    """The snapshot of an answer."""
+    return Counter(map(normal, answer.snapshot(time).iter_rows()))
+
+
+# Late rows
+
+Batches = list[list[list[tuple[int, "Row"]]]]
+"""Rows with their time, by batch and task."""
+
+
+def batches() -> SearchStrategy[Batches]:
+    row = st.tuples(st.integers(0, LAST), sample_rows())
+    return st.lists(st.lists(st.lists(row, max_size=4), min_size=1, max_size=3), max_size=4)
+
+
+def frame(rows: list[tuple[int, Row]]) -> pl.DataFrame:
+    timed = [(*row, time) for time, row in rows]
+    return pl.DataFrame(timed, schema=polars_schema(TIMED), orient="row")
+
+
+def admitted(given_batches: Batches) -> tuple[list[Element], int]:
+    """What the gate of a single process lets through, and how many rows it does not."""
+    gate, found = Gate(STREAM), list[Element]()
+    for batch in given_batches:
+        rows = [row for task in batch for row in task]
+        for taken in gate.take(frame(rows), Time(0)).batches:
+            found += [Element(row[-1], 0, row) for row in taken.select(TIMED.names).iter_rows()]
+    return found, sum(gate.refused.counts.values())
+
+
+@settings(max_examples=2 * settings().max_examples)
+@given(
+    plan=scalars(),
+    given_batches=batches(),
+    partitions=st.integers(1, 4),
+    stages=st.sampled_from([None, None, 1, 3]),
+    reopen=st.booleans(),
+)
+def test_late_rows_are_left_out_before_anything_is_combined(
+    plan: Aggregate,
+    given_batches: Batches,
+    partitions: int,
+    stages: int | None,
+    *,
+    reopen: bool,
+) -> None:
+    graph = build_graph({"q": implement(plan, max_delay=3)})
+    pids = PIDS[:partitions]
+    deployed = Deployment(
+        graph, {STREAM.name: STREAM}, {}, pids, stages or len(graph.fragments) - 1, "v"
+    )
+    answer, refused = Answer(plan.schema), 0
+    end = [Message.of_facts(p, Kind.PULSE, CONTROL, {"latest": None, "now": 0}) for p in pids]
+    with TemporaryDirectory() as folder:
+        pipeline = Pipeline(deployed, Path(folder))
+        for number, batch in enumerate([*given_batches, None]):
+            messages = end if batch is None else arrived(deployed, number, batch)
+            for message in pipeline.step(number, messages, reopen=reopen):
+                if message.kind is Kind.ANSWER:
+                    answer.add([message.rows()])
+                elif message.channel == f"stream {STREAM.name}":
+                    counts = message.facts()["refused"]
+                    refused += sum(counts.values()) if isinstance(counts, dict) else 0
+    elements, late = admitted(given_batches)
+    assert refused == late
+    reference = Reference({STREAM.name: elements}, {})
+    for time in HORIZON:
+        assert_same_groups(plan, bag(answer, time), list(reference.snapshot(plan, time)))
+
+
+def arrived(deployed: Deployment, number: int, batch: list[list[tuple[int, Row]]]) -> list[Message]:
+    """The messages of a batch, from several tasks."""
+    return [
+        message
+        for task, rows in enumerate(batch)
+        for message in take_in(deployed, STREAM.name, [frame(rows)], Origin(number, task, Time(0)))
+    ]
