@@ -1,8 +1,15 @@
-"""Aggregations over columns of every kind, drawn at random, and what they mean."""
+"""Aggregations over columns of every kind, drawn at random, and what they mean.
+
+There are very many, and most find no fault with most operators. Where a law is about a few of them,
+an example has many aggregates and hard rows (``scalar_calls``, ``hard_rows``): they come from a
+random number, since Hypothesis prefers what is simple.
+"""
 
 from __future__ import annotations
 
 import math
+from decimal import Decimal
+from random import Random
 from typing import TYPE_CHECKING
 
 from hypothesis import strategies as st
@@ -28,15 +35,19 @@ if TYPE_CHECKING:
     from tidemill.model.types import Value
 
 __all__ = [
-    "COMBINABLE",
+    "CHANCES",
     "DELAYS",
     "SAMPLE",
-    "aggregate_calls",
     "aggregations",
     "assert_same_groups",
+    "hard_row",
+    "hard_rows",
     "meaning",
     "sample_rows",
+    "scalar_calls",
 ]
+
+CHANCES: SearchStrategy[Random] = st.integers(0, 2**32).map(Random)
 
 DELAYS = st.sampled_from((None, 0, 1, 3))
 """How far an open segment may lie behind the watermark; ``run`` sees to it that none does."""
@@ -73,18 +84,24 @@ def _takes(function: str, type_: DataType) -> bool:
     return function in _ALWAYS or type_.is_numeric
 
 
+def _call(function: str, field: Field, *, distinct: bool = False) -> AggregateCall:
+    argument = Column(field.name, field.type)
+    return AggregateCall(function, argument, _result(function, field.type), distinct)
+
+
+COUNT = AggregateCall("count", None, BIGINT)
 CALLS = [
-    AggregateCall("count", None, BIGINT),
-    *(
-        AggregateCall(function, Column(f.name, f.type), _result(function, f.type), distinct)
-        for f in SAMPLE
-        for function in AGGREGATES
-        if _takes(function, f.type)
-        for distinct in (False, True)
-    ),
+    _call(function, f, distinct=distinct)
+    for f in SAMPLE
+    for function in AGGREGATES
+    if _takes(function, f.type)
+    for distinct in (False, True)
 ]
 COMBINABLE = [call_ for call_ in CALLS if can_combine([call_])]
 """Those that can be had from sums and extremes."""
+
+ALWAYS = [COUNT, *(_call(function, SAMPLE["d"]) for function in ("sum", "avg", "min", "max"))]
+"""Those in which nearly every fault shows."""
 
 CONDITIONS: list[Expr | None] = [
     None,
@@ -98,23 +115,13 @@ def _filtered(call_: AggregateCall, condition: Expr | None) -> AggregateCall:
     return AggregateCall(call_.function, call_.argument, call_.type, call_.distinct, condition)
 
 
-def aggregate_calls(
-    calls: list[AggregateCall], *, least: int
-) -> SearchStrategy[list[AggregateCall]]:
-    """A few of some aggregates, some of rows that meet a condition."""
-    some = st.builds(_filtered, st.sampled_from(calls), st.sampled_from(CONDITIONS))
-    return st.lists(some, min_size=least, max_size=5)
-
-
 @st.composite
-def aggregations(
-    draw: DrawFn, calls: list[AggregateCall] = CALLS, *, scalar: bool = False
-) -> Aggregate:
+def aggregations(draw: DrawFn) -> Aggregate:
     """Aggregations of a few columns, with and without keys."""
-    most = 0 if scalar else 2
-    keys = draw(st.lists(st.sampled_from(SAMPLE.fields), max_size=most, unique=True))
-    drawn = draw(aggregate_calls(calls, least=0 if keys else 1))
-    named = [NamedAggregate(f"f{i}", c) for i, c in enumerate(drawn)]
+    keys = draw(st.lists(st.sampled_from(SAMPLE.fields), max_size=2, unique=True))
+    some = st.builds(_filtered, st.sampled_from([*CALLS, COUNT]), st.sampled_from(CONDITIONS))
+    calls = draw(st.lists(some, min_size=0 if keys else 1, max_size=5))
+    named = [NamedAggregate(f"f{i}", c) for i, c in enumerate(calls)]
     schema = (
         *(Field(f"k_{f.name}", f.type) for f in keys),
         *(Field(a.name, a.call.type) for a in named),
@@ -129,6 +136,16 @@ def aggregations(
     )
 
 
+def scalar_calls() -> SearchStrategy[tuple[NamedAggregate, ...]]:
+    """Many aggregates, all from sums and extremes, some of rows that meet a condition."""
+
+    def drawn(chance: Random) -> tuple[NamedAggregate, ...]:
+        others = [_filtered(c, chance.choice(CONDITIONS)) for c in chance.sample(COMBINABLE, 5)]
+        return tuple(NamedAggregate(f"f{i}", c) for i, c in enumerate([*ALWAYS, *others]))
+
+    return CHANCES.map(drawn)
+
+
 def sample_rows() -> SearchStrategy[Row]:
     """Rows of few values, which meet, and rows of any values."""
     few = {
@@ -139,6 +156,31 @@ def sample_rows() -> SearchStrategy[Row]:
     common = [st.sampled_from(few.get(f.type, (None, 1, 2, 5))) for f in SAMPLE]
     rare = [values(f.type) for f in SAMPLE]
     return st.one_of(st.tuples(*common), st.tuples(*common), st.tuples(*rare))
+
+
+_HARD: dict[DataType, tuple[Value, ...]] = {
+    VARCHAR: (None, "x", "y", ""),
+    INTEGER: (None, 1, 2, -(2**31)),
+    BIGINT: (None, 1, 5, 2**63 - 1, -(2**63)),
+    DOUBLE: (None, 0.1, 0.2, -0.1, 1e-9, 3.5, 1e12, 1e300, -1e300, 5e-324, 1e-200),
+    decimal(9, 2): (None, Decimal("0.01"), Decimal("9999999.99"), Decimal("-1.50")),
+    decimal(38, 4): (None, Decimal("0.0001"), Decimal(10**34 - 1), Decimal(1 - 10**34)),
+    BOOLEAN: (None, True, False),
+}
+_RARE = (math.nan, math.inf, -math.inf)
+
+
+def hard_row(chance: Random) -> Row:
+    """A row of values at the edges: huge and tiny numbers, and now and then one not finite."""
+    row = {f.name: chance.choice(_HARD[f.type]) for f in SAMPLE}
+    if chance.random() < 1 / 12:
+        row["d"] = chance.choice(_RARE)
+    return tuple(row.values())
+
+
+def hard_rows() -> SearchStrategy[Row]:
+    """Such rows, one by one."""
+    return CHANCES.map(hard_row)
 
 
 def meaning(operator: Aggregate, rows: Bag) -> list[Row]:

@@ -12,17 +12,25 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import polars as pl
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from laws.aggregations import COMBINABLE, SAMPLE, aggregate_calls, assert_same_groups, sample_rows
+from laws.aggregations import (
+    CHANCES,
+    DELAYS,
+    SAMPLE,
+    assert_same_groups,
+    hard_row,
+    hard_rows,
+    scalar_calls,
+)
 from laws.arrivals import arrivals, emitted
 from laws.pipeline import PIDS, Pipeline
 from laws.split_plans import split_plans
 from physical.run import normal
 from streams import call
 from tidemill.algebra.expr import Column
-from tidemill.algebra.plan import Aggregate, Filter, NamedAggregate, Source, TimeWindow, Window
+from tidemill.algebra.plan import Aggregate, Filter, Source, TimeWindow, Window
 from tidemill.algebra.snapshot import Element, Reference
 from tidemill.algebra.tree import share
 from tidemill.catalog.entries import StreamEntry
@@ -43,6 +51,8 @@ from tidemill.runtime.spark.stage import CONTROL
 from tidemill.runtime.spark.wire import Kind, Message
 
 if TYPE_CHECKING:
+    from random import Random
+
     from hypothesis.strategies import DrawFn, SearchStrategy
 
     from tidemill.algebra.plan import Plan
@@ -50,7 +60,7 @@ if TYPE_CHECKING:
     from tidemill.physical.plan import PhysicalPlan
 
 LAST = 12
-HORIZON = range(LAST + 12)
+HORIZON = range(LAST + 16)
 TIMED = Schema((*SAMPLE, Field("t", BIGINT)))
 STREAM = StreamEntry("S", TIMED, ConnectorCall(Name("memory")), "t")
 
@@ -62,14 +72,13 @@ def scalars(draw: DrawFn) -> Aggregate:
     if draw(st.booleans()):
         plan = Filter(plan, call("not", Column("b", BOOLEAN)))
     plan = Window(plan, TimeWindow(draw(st.integers(1, 6)), draw(st.integers(2, 4))))
-    named = enumerate(draw(aggregate_calls(COMBINABLE, least=1)))
-    return Aggregate(plan, (), tuple(NamedAggregate(f"f{i}", c) for i, c in named))
+    return Aggregate(plan, (), draw(scalar_calls()))
 
 
 def streams() -> SearchStrategy[tuple[Element, ...]]:
     """Elements with their time as the last column, in no order."""
-    moments = st.tuples(sample_rows(), st.integers(0, LAST))
-    return st.lists(moments, max_size=10).map(
+    moments = st.tuples(hard_rows(), st.integers(0, LAST))
+    return st.lists(moments, max_size=14).map(
         lambda drawn: tuple(Element(t, i, (*row, t)) for i, (row, t) in enumerate(drawn))
     )
 
@@ -88,13 +97,12 @@ def test_the_plans_of_these_laws_are_split(plan: Plan, delay: int | None) -> Non
     assert not combines(implement(share(plan), max_delay=delay, split=False))
 
 
-@settings(max_examples=3 * settings().max_examples)
 @given(
     data=st.data(),
     plan=scalars(),
     stream=streams(),
     partitions=st.integers(1, 4),
-    delay=st.sampled_from([None, 0, 1, 3]),
+    delay=DELAYS,
     reload=st.booleans(),
 )
 def test_split_or_not_the_answer_is_the_same_to_the_last_bit(  # noqa: PLR0913 — it draws everything
@@ -132,8 +140,18 @@ Batches = list[list[list[tuple[int, "Row"]]]]
 
 
 def batches() -> SearchStrategy[Batches]:
-    row = st.tuples(st.integers(0, LAST), sample_rows())
-    return st.lists(st.lists(st.lists(row, max_size=4), min_size=1, max_size=3), max_size=4)
+    """Some batches, whose times go on by less than they are apart, so that many rows are late."""
+
+    def drawn(chance: Random) -> Batches:
+        return [
+            [
+                [(number * 3 + chance.randrange(5), hard_row(chance)) for _ in range(rows)]
+                for rows in chance.choices(range(5), k=chance.randint(1, 3))
+            ]
+            for number in range(chance.randrange(5))
+        ]
+
+    return CHANCES.map(drawn)
 
 
 def frame(rows: list[tuple[int, Row]]) -> pl.DataFrame:
@@ -151,7 +169,6 @@ def admitted(given_batches: Batches) -> tuple[list[Element], int]:
     return found, sum(gate.refused.counts.values())
 
 
-@settings(max_examples=2 * settings().max_examples)
 @given(
     plan=scalars(),
     given_batches=batches(),
