@@ -16,13 +16,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from laws.aggregations import (
-    CHANCES,
     DELAYS,
     SAMPLE,
+    SEEDS,
     assert_same_groups,
     hard_row,
-    hard_rows,
     scalar_calls,
+    seeded,
 )
 from laws.arrivals import arrivals, emitted
 from laws.pipeline import PIDS, Pipeline
@@ -53,8 +53,6 @@ from tidemill.runtime.spark.wire import Kind, Message
 if TYPE_CHECKING:
     from random import Random
 
-    from hypothesis.strategies import DrawFn, SearchStrategy
-
     from tidemill.algebra.plan import Plan
     from tidemill.algebra.snapshot import Bag, Row
     from tidemill.physical.plan import PhysicalPlan
@@ -65,22 +63,19 @@ TIMED = Schema((*SAMPLE, Field("t", BIGINT)))
 STREAM = StreamEntry("S", TIMED, ConnectorCall(Name("memory")), "t")
 
 
-@st.composite
-def scalars(draw: DrawFn) -> Aggregate:
-    """Scalar aggregates of columns of every kind, over a window that slides."""
+def scalar(chance: Random) -> Aggregate:
+    """A scalar aggregate of columns of every kind, over a window that slides."""
     plan: Plan = Source(STREAM.name, TIMED)
-    if draw(st.booleans()):
+    if chance.random() < 0.3:
         plan = Filter(plan, call("not", Column("b", BOOLEAN)))
-    plan = Window(plan, TimeWindow(draw(st.integers(1, 6)), draw(st.integers(2, 4))))
-    return Aggregate(plan, (), draw(scalar_calls()))
+    plan = Window(plan, TimeWindow(chance.randint(1, 6), chance.randint(2, 4)))
+    return Aggregate(plan, (), scalar_calls(chance))
 
 
-def streams() -> SearchStrategy[tuple[Element, ...]]:
+def some_elements(chance: Random) -> tuple[Element, ...]:
     """Elements with their time as the last column, in no order."""
-    moments = st.tuples(hard_rows(), st.integers(0, LAST))
-    return st.lists(moments, max_size=14).map(
-        lambda drawn: tuple(Element(t, i, (*row, t)) for i, (row, t) in enumerate(drawn))
-    )
+    times = [chance.randrange(LAST) for _ in range(chance.randrange(25))]
+    return tuple(Element(t, i, (*hard_row(chance), t)) for i, t in enumerate(times))
 
 
 def combines(plan: PhysicalPlan) -> list[Apply]:
@@ -91,37 +86,26 @@ def combines(plan: PhysicalPlan) -> list[Apply]:
     ]
 
 
-@given(plan=split_plans() | scalars(), delay=st.none() | st.integers(0, 3))
+@given(plan=split_plans() | SEEDS.map(lambda seed: scalar(seeded(seed))), delay=DELAYS)
 def test_the_plans_of_these_laws_are_split(plan: Plan, delay: int | None) -> None:
     assert combines(implement(share(plan), max_delay=delay))
     assert not combines(implement(share(plan), max_delay=delay, split=False))
 
 
-@given(
-    data=st.data(),
-    plan=scalars(),
-    stream=streams(),
-    partitions=st.integers(1, 4),
-    delay=DELAYS,
-    reload=st.booleans(),
-)
-def test_split_or_not_the_answer_is_the_same_to_the_last_bit(  # noqa: PLR0913 — it draws everything
-    data: st.DataObject,
-    plan: Aggregate,
-    stream: tuple[Element, ...],
-    partitions: int,
-    delay: int | None,
-    *,
-    reload: bool,
+@given(data=st.data(), seed=SEEDS, partitions=st.integers(1, 4), delay=DELAYS, reload=st.booleans())
+def test_split_or_not_the_answer_is_the_same_to_the_last_bit(
+    data: st.DataObject, seed: int, partitions: int, delay: int | None, *, reload: bool
 ) -> None:
-    arrival = data.draw(arrivals({STREAM.name: stream}, max(HORIZON)))
+    chance = seeded(seed)
+    plan, elements = scalar(chance), some_elements(chance)
+    arrival = data.draw(arrivals({STREAM.name: elements}, max(HORIZON)))
     answers = []
     for split in (True, False):
         answer = Answer(plan.schema)
         physical = implement(plan, max_delay=delay, split=split)
         answer.add(emitted(physical, {STREAM.name: TIMED}, {}, arrival, partitions, reload=reload))
         answers.append(answer)
-    reference = Reference({STREAM.name: stream}, {})
+    reference = Reference({STREAM.name: elements}, {})
     for time in HORIZON:
         in_parts, at_once = (bag(answer, time) for answer in answers)
         assert in_parts == at_once, time
@@ -139,19 +123,15 @@ Batches = list[list[list[tuple[int, "Row"]]]]
 """Rows with their time, by batch and task."""
 
 
-def batches() -> SearchStrategy[Batches]:
-    """Some batches, whose times go on by less than they are apart, so that many rows are late."""
-
-    def drawn(chance: Random) -> Batches:
-        return [
-            [
-                [(number * 3 + chance.randrange(5), hard_row(chance)) for _ in range(rows)]
-                for rows in chance.choices(range(5), k=chance.randint(1, 3))
-            ]
-            for number in range(chance.randrange(5))
+def some_batches(chance: Random) -> Batches:
+    """Batches of which each goes on by less than it is long, so that many rows are late."""
+    return [
+        [
+            [(number * 3 + chance.randrange(6), hard_row(chance)) for _ in range(rows)]
+            for rows in chance.choices(range(6), k=chance.randint(1, 3))
         ]
-
-    return CHANCES.map(drawn)
+        for number in range(chance.randrange(5))
+    ]
 
 
 def frame(rows: list[tuple[int, Row]]) -> pl.DataFrame:
@@ -159,10 +139,10 @@ def frame(rows: list[tuple[int, Row]]) -> pl.DataFrame:
     return pl.DataFrame(timed, schema=polars_schema(TIMED), orient="row")
 
 
-def admitted(given_batches: Batches) -> tuple[list[Element], int]:
+def admitted(batches: Batches) -> tuple[list[Element], int]:
     """What the gate of a single process lets through, and how many rows it does not."""
     gate, found = Gate(STREAM), list[Element]()
-    for batch in given_batches:
+    for batch in batches:
         rows = [row for task in batch for row in task]
         for taken in gate.take(frame(rows), Time(0)).batches:
             found += [Element(row[-1], 0, row) for row in taken.select(TIMED.names).iter_rows()]
@@ -170,20 +150,16 @@ def admitted(given_batches: Batches) -> tuple[list[Element], int]:
 
 
 @given(
-    plan=scalars(),
-    given_batches=batches(),
+    seed=SEEDS,
     partitions=st.integers(1, 4),
     stages=st.sampled_from([None, None, 1, 3]),
     reopen=st.booleans(),
 )
 def test_late_rows_are_left_out_before_anything_is_combined(
-    plan: Aggregate,
-    given_batches: Batches,
-    partitions: int,
-    stages: int | None,
-    *,
-    reopen: bool,
+    seed: int, partitions: int, stages: int | None, *, reopen: bool
 ) -> None:
+    chance = seeded(seed)
+    plan, batches = scalar(chance), some_batches(chance)
     graph = build_graph({"q": implement(plan, max_delay=3)})
     pids = PIDS[:partitions]
     deployed = Deployment(
@@ -193,7 +169,7 @@ def test_late_rows_are_left_out_before_anything_is_combined(
     end = [Message.of_facts(p, Kind.PULSE, CONTROL, {"latest": None, "now": 0}) for p in pids]
     with TemporaryDirectory() as folder:
         pipeline = Pipeline(deployed, Path(folder))
-        for number, batch in enumerate([*given_batches, None]):
+        for number, batch in enumerate([*batches, None]):
             messages = end if batch is None else arrived(deployed, number, batch)
             for message in pipeline.step(number, messages, reopen=reopen):
                 if message.kind is Kind.ANSWER:
@@ -201,7 +177,7 @@ def test_late_rows_are_left_out_before_anything_is_combined(
                 elif message.channel == f"stream {STREAM.name}":
                     counts = message.facts()["refused"]
                     refused += sum(counts.values()) if isinstance(counts, dict) else 0
-    elements, late = admitted(given_batches)
+    elements, late = admitted(batches)
     assert refused == late
     reference = Reference({STREAM.name: elements}, {})
     for time in HORIZON:

@@ -44,6 +44,7 @@ __all__ = [
     "Schedule",
     "at_once",
     "batch",
+    "crowded",
     "elements_of",
     "normal",
     "run",
@@ -300,7 +301,6 @@ def schedules(
     *schemas: Schema,
     lengths: tuple[int, ...] = (1, 1, 2, 3, 4, 7, 0),
     rows: Mapping[int, SearchStrategy[Row]] | None = None,
-    starts: int = LAST,
 ) -> Schedule:
     """Schedules for an operator with these inputs.
 
@@ -309,25 +309,34 @@ def schedules(
         schemas: The schema of each port.
         lengths: How long elements may be valid; 0 is for ever. ``(1,)`` gives a stream of instants.
         rows: The rows that may come in at a port, if not those of the few values of each type.
-        starts: At how many instants such rows may start.
     """
     ports = [
         draw(_drawn_elements(schema, lengths))
         if rows is None or port not in rows
-        else draw(st.lists(_elements(rows[port], lengths, starts), max_size=14))
+        else draw(st.lists(_elements(rows[port], lengths), max_size=14))
         for port, schema in enumerate(schemas)
     ]
     watermarks = sorted(draw(st.lists(st.integers(0, LAST + 8), max_size=8)))
     return Schedule(schemas, _events(ports, watermarks, draw(_CHANCES)))
 
 
-def _elements(
-    rows: SearchStrategy[Row], lengths: tuple[int, ...], starts: int
-) -> SearchStrategy[Element]:
+def crowded(schema: Schema, row: Callable[[Random], Row], chance: Random) -> Schedule:
+    """A schedule for an operator with one input, many of whose elements share their interval."""
+    lengths = chance.sample((2, 3, 4, 7, 0), 2)
+    starts = chance.sample(range(LAST), chance.randint(1, 4))
+    elements = []
+    for _ in range(chance.randrange(30)):
+        start = chance.choice(starts)
+        elements.append(Element(row(chance), start, _ends(start, chance.choice(lengths))))
+    watermarks = sorted(chance.randint(0, LAST + 8) for _ in range(chance.randrange(6)))
+    return Schedule((schema,), _events([elements], watermarks, chance))
+
+
+def _elements(rows: SearchStrategy[Row], lengths: tuple[int, ...]) -> SearchStrategy[Element]:
     build: Callable[[Row, int, int], Element] = lambda row, start, n: Element(  # noqa: E731
         row, start, _ends(start, n)
     )
-    return st.builds(build, rows, st.integers(0, starts - 1), st.sampled_from(lengths))
+    return st.builds(build, rows, st.integers(0, LAST - 1), st.sampled_from(lengths))
 
 
 def _events(
