@@ -105,7 +105,7 @@ def implement(
     Args:
         plan: The logical plan.
         max_delay: How far what does not change may lie behind the watermark; ``None`` for ever.
-        split: Whether scalar aggregates are computed in two parts, which costs an exchange more
+        split: Whether scalar aggregates are computed in two parts, which may cost a stage more
             and is of no use where there is one partition.
     """
     return implement_annotated(plan, max_delay=max_delay, split=split).plan

@@ -1,8 +1,8 @@
 """Planning for a pipeline: physical plans that fit its partitions and stages.
 
-A scalar aggregate in two parts takes an exchange more, and so may take a stage more. The number of
-stages is fixed for the life of a checkpoint, and what needs more of them runs in one partition. So
-a query that needs too many is planned with its aggregates in one part, as where there is only one
+The first part of a scalar aggregate in two parts may take a stage of its own. The number of stages
+is fixed for the life of a checkpoint, and what needs more of them runs in one partition. So a query
+that would need too many is planned with its aggregates in one part, as where there is only one
 partition. Whether it is depends on the query and on what never changes in a checkpoint, not on the
 other queries: after a restart it has the same plan, and finds its state.
 """
