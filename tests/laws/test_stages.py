@@ -17,6 +17,8 @@ from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
 from laws.catalogue import HORIZON, SOURCES, Inputs, P, R, inputs
+from laws.pipeline import PIDS, Pipeline, through_the_wire
+from laws.split_plans import split_plans
 from laws.strategies import plans
 from tidemill.algebra.explain import explain
 from tidemill.algebra.tree import share
@@ -28,44 +30,15 @@ from tidemill.model.batch import polars_schema
 from tidemill.model.time import Time
 from tidemill.optimizer.implement import implement
 from tidemill.runtime.answers import Answer
-from tidemill.runtime.spark.cache import Cache
 from tidemill.runtime.spark.deployment import Deployment
 from tidemill.runtime.spark.intake import Origin, first_id, take_in
-from tidemill.runtime.spark.keeper import Kept, open_stage
 from tidemill.runtime.spark.stage import CONTROL
-from tidemill.runtime.spark.wire import Kind, Message, from_arrow, to_arrow
+from tidemill.runtime.spark.wire import Kind, Message
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from tidemill.algebra.plan import Plan
 
 SOURCE = ConnectorCall(Name("memory"))
-PIDS = (2, 3, 4, 6)
-
-
-class Shelf:
-    """State that is kept in a dictionary."""
-
-    def __init__(self) -> None:
-        self.text: str | None = None
-        self.segments: dict[str, bytes] = {}
-
-    def manifest(self) -> str | None:
-        return self.text
-
-    def write_manifest(self, text: str) -> None:
-        self.text = text
-
-    def read(self, name: str) -> bytes:
-        return self.segments[name]
-
-    def write(self, name: str, blob: bytes) -> None:
-        assert name not in self.segments, "a segment is written once"
-        self.segments[name] = blob
-
-    def remove(self, name: str) -> None:
-        del self.segments[name]
 
 
 def deployment(plan: Plan, content: Inputs, partitions: int, stages: int | None) -> Deployment:
@@ -88,32 +61,6 @@ def deployment(plan: Plan, content: Inputs, partitions: int, stages: int | None)
     )
 
 
-class Pipeline:
-    """All partitions of all stages, with their state at rest between batches."""
-
-    def __init__(self, deployed: Deployment, directory: Path) -> None:
-        self.deployed = deployed
-        self.directory = directory
-        self.shelves: dict[tuple[int, int], Shelf] = {}
-        self.open: dict[tuple[int, int], Kept] = {}
-
-    def step(self, number: int, messages: list[Message], *, reopen: bool) -> list[Message]:
-        """The messages that come out of the last stage."""
-        for stage in range(1, self.deployed.stages + 1):
-            out: list[Message] = []
-            for pid in self.deployed.pids:
-                place = stage, pid
-                shelf = self.shelves.setdefault(place, Shelf())
-                cache = Cache(self.directory / f"{stage}-{pid}", limit=1 << 30)
-                if reopen or place not in self.open:
-                    self.open[place] = open_stage(self.deployed, stage, pid, shelf, cache)
-                kept = self.open[place]
-                out += kept.stage.step([m for m in messages if m.pid == pid])
-                kept.save(shelf, cache, f"t{number}")
-            messages = through_the_wire(out)
-        return messages
-
-
 def arrived(deployed: Deployment, content: Inputs, batch: int, time: int) -> list[Message]:
     """The messages of a batch: all elements of an instant, whose time is that of the batch."""
     messages: list[Message] = []
@@ -127,14 +74,9 @@ def arrived(deployed: Deployment, content: Inputs, batch: int, time: int) -> lis
     return messages
 
 
-def through_the_wire(messages: Iterable[Message]) -> list[Message]:
-    """The messages as they arrive."""
-    return list(from_arrow(to_arrow(messages)))
-
-
 @settings(max_examples=2 * settings().max_examples)
 @given(
-    plan=plans(),
+    plan=plans() | split_plans(),
     content=inputs(),
     partitions=st.integers(1, 4),
     stages=st.sampled_from([None, None, 1, 2, 5]),

@@ -44,6 +44,7 @@ __all__ = [
     "Schedule",
     "at_once",
     "batch",
+    "crowded",
     "elements_of",
     "normal",
     "run",
@@ -317,6 +318,18 @@ def schedules(
     ]
     watermarks = sorted(draw(st.lists(st.integers(0, LAST + 8), max_size=8)))
     return Schedule(schemas, _events(ports, watermarks, draw(_CHANCES)))
+
+
+def crowded(schema: Schema, row: Callable[[Random], Row], chance: Random) -> Schedule:
+    """A schedule for an operator with one input, many of whose elements share their interval."""
+    lengths = chance.sample((2, 3, 4, 7, 0), 2)
+    starts = chance.sample(range(LAST), chance.randint(1, 4))
+    elements = []
+    for _ in range(chance.randrange(30)):
+        start = chance.choice(starts)
+        elements.append(Element(row(chance), start, _ends(start, chance.choice(lengths))))
+    watermarks = sorted(chance.randint(0, LAST + 8) for _ in range(chance.randrange(6)))
+    return Schedule((schema,), _events([elements], watermarks, chance))
 
 
 def _elements(rows: SearchStrategy[Row], lengths: tuple[int, ...]) -> SearchStrategy[Element]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING, assert_never
 
-from tidemill.algebra.expr import Call, Case, Cast, Column, Literal, Named
+from tidemill.algebra.expr import AggregateCall, Call, Case, Cast, Column, Literal, Named
 from tidemill.algebra.plan import NamedAggregate
 from tidemill.algebra.text import aggregate_text, expr_text, name_text
 from tidemill.physical.plan import Apply, Exchange, Input, PhysicalPlan, inputs
@@ -115,7 +115,7 @@ def _text(value: object) -> str:
         case Named(name, expr):
             text = expr_text(expr)
             return text if text == name_text(name) else f"{text} AS {name_text(name)}"
-        case NamedAggregate(_, call):
+        case NamedAggregate(_, call) | (AggregateCall() as call):
             return aggregate_text(call)
         case tuple():
             return f"[{', '.join(map(_text, value))}]" if value else ""

@@ -4,12 +4,15 @@ Each logical operator becomes one physical operator, except that joins other tha
 made of several (``implement_joins.py``), and a window over elements longer than an instant gets a
 split below it (KB04, KB05).
 
-An exchange is put where rows must meet that are not known to be in one partition.
+An exchange is put where rows must meet that are not known to be in one partition. In the end
+scalar aggregates are split, exchanges are pushed down, and delays are limited, each by a pass over
+the whole plan.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, assert_never
 
 from tidemill.algebra.expr import Column
@@ -55,6 +58,8 @@ from tidemill.optimizer.placement import (
     renamed,
 )
 from tidemill.optimizer.push_exchanges import push_exchanges
+from tidemill.optimizer.shared_intervals import shares_intervals
+from tidemill.optimizer.split_aggregates import split_aggregates
 from tidemill.optimizer.steps import (
     apply_to,
     by_row,
@@ -92,17 +97,23 @@ class Implemented:
     patterns: Mapping[str, UpdatePattern]
 
 
-def implement(plan: Plan, *, max_delay: int | None = DEFAULT_DELAY) -> PhysicalPlan:
+def implement(
+    plan: Plan, *, max_delay: int | None = DEFAULT_DELAY, split: bool = True
+) -> PhysicalPlan:
     """The physical plan of a logical one, with exchanges.
 
     Args:
         plan: The logical plan.
         max_delay: How far what does not change may lie behind the watermark; ``None`` for ever.
+        split: Whether scalar aggregates are computed in two parts, which may cost a stage more
+            and is of no use where there is one partition.
     """
-    return implement_annotated(plan, max_delay=max_delay).plan
+    return implement_annotated(plan, max_delay=max_delay, split=split).plan
 
 
-def implement_annotated(plan: Plan, *, max_delay: int | None = DEFAULT_DELAY) -> Implemented:
+def implement_annotated(
+    plan: Plan, *, max_delay: int | None = DEFAULT_DELAY, split: bool = True
+) -> Implemented:
     """The physical plan of a logical one, with what is known about its parts."""
     done: dict[int, Placed] = {}
     patterns: dict[str, UpdatePattern] = {}
@@ -119,10 +130,12 @@ def implement_annotated(plan: Plan, *, max_delay: int | None = DEFAULT_DELAY) ->
         # What an exchange hands on is what came in; a window may take its place.
         if isinstance(part, Exchange) and part.input.fingerprint in patterns:
             patterns[part.fingerprint] = patterns[part.input.fingerprint]
-    moved, places = push_exchanges(top)
-    limited, names = limit_delay(moved, max_delay)
-    kept = {names[places[old]]: p for old, p in patterns.items() if places.get(old) in names}
-    return Implemented(limited, kept)
+    # Split first: exchanges do not go below what combines rows where they are.
+    passes = (split_aggregates,) if split else ()
+    for change in (*passes, push_exchanges, partial(limit_delay, max_delay=max_delay)):
+        top, names = change(top)
+        patterns = {names[old]: pattern for old, pattern in patterns.items() if old in names}
+    return Implemented(top, patterns)
 
 
 def _implement(plan: Plan, visit: Callable[[Plan], Placed]) -> Placed:
@@ -208,7 +221,8 @@ def _comes_in_instants(plan: Plan) -> bool:
 
 def _aggregate(plan: Aggregate, below: Placed) -> Placed:
     placed = gathered(below, [key.expr for key in plan.keys])
-    panes = isinstance(plan.input, Window) and _slides(plan.input)
+    # Elements that share an interval need not share keys, unless there are none.
+    panes = _slides(plan.input) if plan.keys else shares_intervals(plan.input)
     operator = interval.Aggregate(
         plan.keys, plan.aggregates, plan.input.schema, plan.schema, panes=panes
     )
@@ -223,8 +237,8 @@ def _aggregate(plan: Aggregate, below: Placed) -> Placed:
     return Placed(Apply(operator, (placed.plan,)), placement)
 
 
-def _slides(window: Window) -> bool:
-    return isinstance(window.spec, TimeWindow) and window.spec.slide > 1
+def _slides(plan: Plan) -> bool:
+    return isinstance(plan, Window) and shares_intervals(plan)
 
 
 # Two inputs

@@ -3,6 +3,7 @@
 from tidemill.physical.interval.aggregate import Aggregate
 from tidemill.physical.interval.changes import Change, Changes
 from tidemill.physical.interval.coalesce import Coalesce
+from tidemill.physical.interval.combine import Combine, can_combine
 from tidemill.physical.interval.counting import Counting, Multiplicity
 from tidemill.physical.interval.filter import Filter
 from tidemill.physical.interval.granularity import Granularity
@@ -20,6 +21,7 @@ __all__ = [
     "Change",
     "Changes",
     "Coalesce",
+    "Combine",
     "Counting",
     "Filter",
     "Granularity",
@@ -31,4 +33,5 @@ __all__ = [
     "Split",
     "TimeWindow",
     "Union",
+    "can_combine",
 ]

@@ -14,7 +14,7 @@ Order:  none promised; a segment leaves when it has ended, so ``held`` is the ol
         from there (``counters.py``).
 
 Elements that agree on keys, start and end, as behind a window that slides, become one before they
-are remembered (panes).
+are remembered (panes). Without keys that can be done where the rows come from (``combine.py``).
 """
 
 from __future__ import annotations
@@ -26,12 +26,11 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from tidemill.model.batch import END, START, TIME_TYPE, interval_columns, polars_type
-from tidemill.physical.eval import compile_expr
 from tidemill.physical.interval.bags import Bag, Swept
+from tidemill.physical.interval.contributions import Contributions
 from tidemill.physical.interval.counters import deltas, oldest, take_totals
-from tidemill.physical.interval.extremes import Extreme
 from tidemill.physical.kernels.aggregates import median_of, result
-from tidemill.physical.kernels.arguments import ROWS, Argument, argument_of, arguments, carry
+from tidemill.physical.kernels.arguments import ROWS, Argument, argument_of, carry
 from tidemill.physical.kernels.cover import ROW, VALUE, located, middle
 from tidemill.physical.kernels.sweep import SINCE, cut, encode, named, overdue, pick, timeline
 from tidemill.physical.kernels.wide import wide_sums
@@ -47,6 +46,7 @@ if TYPE_CHECKING:
     from tidemill.model.batch import Batch
     from tidemill.model.schema import Schema
     from tidemill.model.time import Time
+    from tidemill.physical.interval.extremes import Extreme
     from tidemill.physical.kernels.wide import Wide
 
 __all__ = ["Aggregate"]
@@ -69,6 +69,8 @@ class Aggregate:
         panes: Whether many elements are known to share keys, start and end. Otherwise it is found
             out, batch by batch, at the price of counting the different starts.
         max_delay: How far an open segment may lie behind the watermark before it is cut.
+        combined: Whether the input comes from a ``Combine`` of the same aggregates. It is no part
+            of the operator's text, so that state is found as before; the text of the input is.
     """
 
     keys: tuple[Named, ...]
@@ -77,37 +79,30 @@ class Aggregate:
     schema: Schema
     panes: bool = False
     max_delay: int | None = None
+    combined: bool = field(default=False, repr=False)
+    _contributions: Contributions = field(init=False, repr=False, compare=False)
     _arguments: tuple[Argument, ...] = field(init=False, repr=False, compare=False)
     _bags: tuple[Bag, ...] = field(init=False, repr=False, compare=False)
     _extremes: tuple[Extreme, ...] = field(init=False, repr=False, compare=False)
-    _elements: tuple[pl.Expr, ...] = field(init=False, repr=False, compare=False)
-    _added: tuple[pl.Expr, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         names = (*(k.name for k in self.keys), *(a.name for a in self.aggregates))
         assert names == self.schema.names, f"the columns are {names}, not {self.schema.names}"
         assert self.max_delay is None or self.max_delay >= 0, "a delay is not negative"
-        known = arguments(a.call for a in self.aggregates)
-        bags = tuple(Bag(a) for a in known if a.keeps_values or a.keeps_wide)
-        extremes = (
-            Extreme(argument, name == "max")
-            for argument in known
-            for name in ("min", "max")
-            if name in argument.functions
+        assert not (self.combined and self.keys), "only a scalar aggregation is in two parts"
+        given = Contributions(
+            tuple(key.expr for key in self.keys), tuple(a.call for a in self.aggregates)
         )
-        object.__setattr__(self, "_arguments", known)
+        bags = tuple(Bag(a) for a in given.arguments if a.keeps_values or a.keeps_wide)
+        object.__setattr__(self, "_contributions", given)
+        object.__setattr__(self, "_arguments", given.arguments)
         object.__setattr__(self, "_bags", bags)
-        object.__setattr__(self, "_extremes", tuple(extremes))
-        keys = (compile_expr(key.expr).alias(f"@key{i}") for i, key in enumerate(self.keys))
-        columns = (*keys, *(argument.value() for argument in known), pl.col(START), pl.col(END))
-        object.__setattr__(self, "_elements", columns)
-        counters = (expr for argument in self._direct() for expr in argument.contributions())
-        object.__setattr__(self, "_added", (pl.lit(1, pl.Int64).alias(ROWS), *counters))
+        object.__setattr__(self, "_extremes", given.extremes)
 
     def new_state(self) -> State:
         """The state before any input."""
         keys = {f"@key{i}": polars_type(key.expr.type) for i, key in enumerate(self.keys)}
-        counters = _counter_types(self._direct())
+        counters = _counter_types(self._contributions.direct())
         interval = {START: TIME_TYPE, END: TIME_TYPE}
         every = _counter_types(self._arguments)
         tables: dict[str, Table] = {
@@ -122,22 +117,23 @@ class Aggregate:
     def on_batch(self, state: State, port: int, batch: Batch) -> Iterator[Batch]:
         """Remember what the elements contribute until the watermark has passed their start."""
         del port
-        elements = batch.select(self._elements)
-        panes = self.panes or elements[START].n_unique() * _SHRINKS <= elements.height
+        elements = batch if self.combined else self._contributions.of(batch)
+        panes = not self.combined and (
+            self.panes or elements[START].n_unique() * _SHRINKS <= elements.height
+        )
         for part in self._parts():
             part.insert(state, elements, panes=panes)
         pending = state.tables["pending"]
-        added = elements.with_columns(self._added)
         if panes:
-            row = (*self._key_columns(), START, END)
-            added = added.group_by(row).agg(pl.col(_counters(pending)).sum())
-        pending.insert(added)
+            row = (*self._contributions.key_columns(), START, END)
+            elements = elements.group_by(row).agg(pl.col(_counters(pending)).sum())
+        pending.insert(elements)
         yield from ()
 
     def on_watermark(self, state: State, time: Time) -> Iterator[Batch]:
         """Emit the segments that have ended, and cut those overdue."""
         since, state.numbers["watermark"] = state.numbers["watermark"], time
-        keys, totals = self._key_columns(), keyed(state, "totals")
+        keys, totals = self._contributions.key_columns(), keyed(state, "totals")
         late = overdue(time, self.max_delay)
         changes = deltas(state, time, _counters(state.tables["ends"]))
         known = take_totals(totals, changes, keys, late)
@@ -186,17 +182,10 @@ class Aggregate:
     def _parts(self) -> tuple[Bag | Extreme, ...]:
         return (*self._bags, *self._extremes)
 
-    def _key_columns(self) -> list[str]:
-        return [f"@key{i}" for i in range(len(self.keys))]
-
-    def _direct(self) -> list[Argument]:
-        """The arguments whose counters change with elements, not with the values there are."""
-        return [argument for argument in self._arguments if not argument.distinct]
-
     def _emitted(self, closed: pl.DataFrame) -> Batch:
         """Segments with the names of their columns."""
         outputs = (_output(i) for i in range(len(self.aggregates)))
-        emitted = pick(closed, (*self._key_columns(), *outputs, START, END))
+        emitted = pick(closed, (*self._contributions.key_columns(), *outputs, START, END))
         emitted.columns = interval_columns(self.schema)
         return emitted
 

@@ -15,6 +15,7 @@ import polars as pl
 
 from tidemill.model.batch import END, START, TIME_TYPE, polars_type
 from tidemill.model.time import END_OF_TIME, Time
+from tidemill.physical.kernels.arguments import ROWS
 from tidemill.physical.kernels.cover import COUNT, VALUE
 from tidemill.physical.kernels.sweep import (
     GROUP,
@@ -95,17 +96,15 @@ class Bag:
         }
 
     def insert(self, state: State, elements: pl.DataFrame, *, panes: bool) -> None:
-        """Remember the values of elements, with keys, ``START`` and ``END``."""
+        """Remember the values of elements, given what they contribute."""
         pending = state.tables[self._name("pending")]
-        row = [name for name in pending.schema if name != COUNT]
-        values = elements.filter(self._kept)
+        names = {self.argument.column: VALUE, ROWS: COUNT}
+        row = [name for name in pending.schema if name not in names.values()]
+        values = pick(elements, (*row, *names)).filter(self._kept).rename(names)
         if values.is_empty():
             return
-        values = pick(values.rename({self.argument.column: VALUE}), row)
         if panes:
-            values = values.group_by(row).agg(pl.len().cast(pl.Int64).alias(COUNT))
-        else:
-            values = values.with_columns(pl.lit(1, pl.Int64).alias(COUNT))
+            values = values.group_by(*row, VALUE).agg(pl.col(COUNT).sum())
         pending.insert(values)
 
     def extract(

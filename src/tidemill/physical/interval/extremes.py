@@ -17,7 +17,7 @@ from tidemill.model.batch import END, START, TIME_TYPE, polars_type
 from tidemill.model.time import END_OF_TIME, Time
 from tidemill.model.types import Kind
 from tidemill.physical.kernels.cover import VALUE, extremes, located, staircase
-from tidemill.physical.kernels.sweep import GROUP
+from tidemill.physical.kernels.sweep import GROUP, pick
 from tidemill.physical.state.keyed import KeyedTable, keyed
 from tidemill.physical.state.table import Table
 
@@ -35,6 +35,11 @@ class Extreme:
     argument: Argument
     greatest: bool
 
+    @property
+    def column(self) -> str:
+        """The name of the column of values in what elements contribute."""
+        return f"{self.argument.column}.{self._function}"
+
     def tables(self, keys: dict[str, pl.DataType]) -> dict[str, Table]:
         """Its tables of state, by name."""
         row = {**keys, VALUE: polars_type(self.argument.type), END: TIME_TYPE}
@@ -44,13 +49,13 @@ class Extreme:
         }
 
     def insert(self, state: State, elements: pl.DataFrame, *, panes: bool) -> None:
-        """Remember the values of elements, with keys, ``START`` and ``END``."""
-        column = self.argument.column
+        """Remember the values of elements, given what they contribute."""
         pending = state.tables[self._name("pending")]
-        values = elements.filter(pl.col(column).is_not_null()).rename({column: VALUE})
+        row = [name for name in pending.schema if name != VALUE]
+        values = pick(elements, (*row, self.column)).rename({self.column: VALUE})
+        values = values.filter(pl.col(VALUE).is_not_null())
         if panes:
-            row = [name for name in pending.schema if name != VALUE]
-            values = values.group_by(row).agg(self._best())
+            values = values.group_by(row).agg(self.best(VALUE))
         pending.insert(values)
 
     def extract(
@@ -91,11 +96,16 @@ class Extreme:
         """Remember the stairs, with keys, until the next watermark."""
         state.tables[self._name("stairs")].insert(stairs)
 
-    def _best(self) -> pl.Expr:
+    def best(self, column: str) -> pl.Expr:
+        """The least or greatest of a column of values; NULLs are passed over."""
         if not self.greatest:
-            return pl.col(VALUE).min()  # which passes over NaN, the greatest
+            return pl.col(column).min()  # which passes over NaN, the greatest
         is_double = self.argument.type.kind is Kind.DOUBLE
-        return pl.col(VALUE).nan_max() if is_double else pl.col(VALUE).max()
+        return pl.col(column).nan_max() if is_double else pl.col(column).max()
+
+    @property
+    def _function(self) -> str:
+        return "max" if self.greatest else "min"
 
     def _name(self, table: str) -> str:
-        return f"{'max' if self.greatest else 'min'}{self.argument.index}.{table}"
+        return f"{self._function}{self.argument.index}.{table}"

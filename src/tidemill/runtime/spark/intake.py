@@ -1,9 +1,10 @@
 """Intake: what a task does with the rows of one stream where they come in.
 
 Rows get their time and id, pass what the queries do before anything must be remembered, and go to
-the partitions that their channels say. Every partition hears, once for each task, how far the
-stream has come. What is late is found out later, where the progress of the stream is known: for
-that the times of all rows (of a stream that keeps late rows, the rows) go to one partition.
+the partitions that their channels say; those that need not meet others are dealt out to all. Every
+partition hears, once for each task, how far the stream has come. What is late is found out later,
+where the progress of the stream is known: for that the times of all rows (of a stream that keeps
+late rows, the rows) go to one partition.
 
 The id of a row is made of its file and its number there, so that it is the same however files are
 put into batches. Of sources without files it is made of the batch, the task and the number there,
@@ -39,8 +40,8 @@ __all__ = ["Origin", "Piece", "deal", "first_id", "take_in"]
 
 _TASK_BITS, _ROW_BITS = 12, 25
 
-_WORTH_SHARING = 50_000
-"""So many rows are shared by the partitions."""
+_SLICE = 4096
+"""How many rows are worth a message."""
 
 Piece: TypeAlias = "tuple[int, pl.DataFrame]"
 """Rows that came together, and the id of the first; the others follow."""
@@ -106,13 +107,16 @@ def take_in(
 def _spread(
     channel: Channel, batch: Batch, pids: tuple[int, ...], home: int
 ) -> Iterator[tuple[int, Batch]]:
-    """Rows that may go anywhere, in equal shares if they are many, so that all have work."""
-    if channel.route is Route.HASH or batch.height < _WORTH_SHARING:
+    """Rows that may go anywhere, in slices, one for each partition from ``home`` on.
+
+    Rows that came one after another stay together: they are likely to share intervals.
+    """
+    if channel.route is Route.HASH:
         yield home, batch
         return
-    share = -(-batch.height // len(pids))
-    for place, pid in enumerate(pids):
-        yield pid, batch.slice(place * share, share)
+    first, size = pids.index(home), max(_SLICE, -(-batch.height // len(pids)))
+    for number, part in enumerate(batch.iter_slices(size)):
+        yield pids[(first + number) % len(pids)], part
 
 
 def deal(deployment: Deployment, channel: Channel, batch: Batch, home: int) -> Iterator[Message]:

@@ -20,8 +20,6 @@ from tidemill.engine.fragments import build_graph
 from tidemill.engine.ingest import Gate
 from tidemill.errors import RunError
 from tidemill.lang.statements import ObjectKind
-from tidemill.optimizer.implement import implement
-from tidemill.optimizer.rewrite import optimize
 from tidemill.physical.plan import begun_in
 from tidemill.runtime.file_sink import FileSink
 from tidemill.runtime.files import READERS
@@ -36,6 +34,7 @@ from tidemill.runtime.spark.formats import require_formats
 from tidemill.runtime.spark.partitions import partition_ids
 from tidemill.runtime.spark.pipeline import start_pipeline
 from tidemill.runtime.spark.places import feeds_of, places_of
+from tidemill.runtime.spark.planning import physical_plans, stages_for
 from tidemill.runtime.spark.sources import write_control
 from tidemill.runtime.spark.tally import Tally
 from tidemill.runtime.spark.watch import Watch
@@ -236,17 +235,16 @@ class SparkJob:
 
     def _start(self, *, every: float | None) -> None:
         queries = [e for e in self._catalog.entries(ObjectKind.QUERY) if isinstance(e, QueryEntry)]
-        optimized, max_delay = self._settings.optimized, self._settings.max_delay
-        plans = {
-            q.name: implement(optimize(q.plan) if optimized else q.plan, max_delay=max_delay)
-            for q in queries
-        }
         sinks = sinks_of(queries, self._callbacks)
         if self._cluster is None:
             self._cluster = open_cluster(self._settings.master, self._settings.memory)
         cluster = self._cluster
         require_formats(cluster.spark, (s for s in sinks.values() if isinstance(s, FormatSink)))
-        checkpoint = self._opened(cluster, build_graph(plans))
+        checkpoint = self._opened(cluster, queries)
+        facts = checkpoint.facts
+        plans = physical_plans(
+            queries, self._settings, partitions=len(facts.pids), stages=facts.stages
+        )
         epochs = checkpoint.admit(plans)
         relations = {e.name for e in self._catalog.entries(ObjectKind.RELATION)}
         graph = build_graph(
@@ -276,12 +274,13 @@ class SparkJob:
             cache_bytes=self._settings.cache_bytes,
         )
 
-    def _opened(self, cluster: Cluster, graph: Graph) -> Checkpoint:
-        """Where to keep the state."""
+    def _opened(self, cluster: Cluster, queries: list[QueryEntry]) -> Checkpoint:
+        """Where to keep the state; a new place has room for the queries."""
         if self._checkpoint is None:
             settings = self._settings
             count = settings.partitions or cluster.tasks
-            stages = settings.stages or max(1, len(graph.fragments) - 1)
+            plans = physical_plans(queries, settings, partitions=count, stages=settings.stages)
+            stages = settings.stages or stages_for(plans)
             facts = Facts(partition_ids(count, cluster.tasks), stages)
             self._checkpoint = open_checkpoint(settings, facts)
         return self._checkpoint

@@ -1,0 +1,76 @@
+"""The stages of the pipeline on Spark, without Spark: their state is kept in dictionaries."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tidemill.runtime.spark.cache import Cache
+from tidemill.runtime.spark.keeper import Kept, open_stage
+from tidemill.runtime.spark.wire import from_arrow, to_arrow
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from tidemill.runtime.spark.deployment import Deployment
+    from tidemill.runtime.spark.wire import Message
+
+__all__ = ["PIDS", "Pipeline", "Shelf", "through_the_wire"]
+
+PIDS = (2, 3, 4, 6)
+"""The numbers of partitions."""
+
+
+class Shelf:
+    """State that is kept in a dictionary."""
+
+    def __init__(self) -> None:
+        self.text: str | None = None
+        self.segments: dict[str, bytes] = {}
+
+    def manifest(self) -> str | None:
+        return self.text
+
+    def write_manifest(self, text: str) -> None:
+        self.text = text
+
+    def read(self, name: str) -> bytes:
+        return self.segments[name]
+
+    def write(self, name: str, blob: bytes) -> None:
+        assert name not in self.segments, "a segment is written once"
+        self.segments[name] = blob
+
+    def remove(self, name: str) -> None:
+        del self.segments[name]
+
+
+class Pipeline:
+    """All partitions of all stages, with their state at rest between batches."""
+
+    def __init__(self, deployed: Deployment, directory: Path) -> None:
+        self.deployed = deployed
+        self.directory = directory
+        self.shelves: dict[tuple[int, int], Shelf] = {}
+        self.open: dict[tuple[int, int], Kept] = {}
+
+    def step(self, number: int, messages: list[Message], *, reopen: bool) -> list[Message]:
+        """The messages that come out of the last stage."""
+        for stage in range(1, self.deployed.stages + 1):
+            out: list[Message] = []
+            for pid in self.deployed.pids:
+                place = stage, pid
+                shelf = self.shelves.setdefault(place, Shelf())
+                cache = Cache(self.directory / f"{stage}-{pid}", limit=1 << 30)
+                if reopen or place not in self.open:
+                    self.open[place] = open_stage(self.deployed, stage, pid, shelf, cache)
+                kept = self.open[place]
+                out += kept.stage.step([m for m in messages if m.pid == pid])
+                kept.save(shelf, cache, f"t{number}")
+            messages = through_the_wire(out)
+        return messages
+
+
+def through_the_wire(messages: Iterable[Message]) -> list[Message]:
+    """The messages as they arrive."""
+    return list(from_arrow(to_arrow(messages)))
