@@ -23,6 +23,7 @@ from laws.strategies import plans
 from tidemill.algebra.explain import explain
 from tidemill.algebra.tree import share
 from tidemill.catalog.entries import RelationEntry, StreamEntry
+from tidemill.engine.folding import folded
 from tidemill.engine.fragments import build_graph
 from tidemill.errors import PlanError
 from tidemill.lang.statements import ConnectorCall, Name
@@ -42,7 +43,8 @@ SOURCE = ConnectorCall(Name("memory"))
 
 
 def deployment(plan: Plan, content: Inputs, partitions: int, stages: int | None) -> Deployment:
-    graph = build_graph({"q": implement(plan, max_delay=3)})
+    physical = implement(plan, max_delay=3)
+    graph = build_graph({"q": physical if stages is None else folded(physical, stages)})
     wanted = {input_.name for input_ in graph.inputs}
     relations = {}
     for relation in (R, P):

@@ -68,7 +68,8 @@ def test_a_checkpoint_that_does_not_fit_is_refused(tmp_path: Path) -> None:
     source, state = tmp_path / "in", tmp_path / "state"
     source.mkdir()
     state.mkdir()
-    facts = {"format": 99, "pids": [2, 3], "stages": 1, "ended": False, "epochs": {}}
+    planning = {"optimized": 1, "max_delay": 60_000_000}
+    facts = {"format": 99, "pids": [2, 3], "stages": 1, "planning": planning}
     (state / "tidemill.json").write_text(json.dumps(facts))
     session, _ = session_on(source, state, tmp_path / "out")
     with pytest.raises(tidemill.RunError, match="has format 99"):
@@ -76,7 +77,7 @@ def test_a_checkpoint_that_does_not_fit_is_refused(tmp_path: Path) -> None:
     (state / "tidemill.json").write_text("{")
     with pytest.raises(tidemill.RunError, match="is damaged"):
         session.run()
-    (state / "tidemill.json").write_text(json.dumps({**facts, "format": 1, "pids": [1, 2, 3]}))
+    (state / "tidemill.json").write_text(json.dumps({**facts, "format": 2, "pids": [1, 2, 3]}))
     with pytest.raises(tidemill.RunError, match="has 3 partitions, not 2"):
         session.run()
     (state / "tidemill.json").rename(state / "other.json")

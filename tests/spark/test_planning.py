@@ -10,6 +10,7 @@ import pytest
 
 import tidemill
 from tidemill.catalog.entries import QueryEntry, StreamEntry
+from tidemill.engine.folding import stages_needed
 from tidemill.engine.fragments import build_graph
 from tidemill.lang.statements import ObjectKind
 from tidemill.model.time import Time
@@ -17,7 +18,7 @@ from tidemill.optimizer.explain_physical import describe
 from tidemill.physical.plan import PhysicalPlan, walk_physical
 from tidemill.runtime.spark.deployment import Deployment
 from tidemill.runtime.spark.intake import Origin, take_in
-from tidemill.runtime.spark.planning import physical_plans, stages_for
+from tidemill.runtime.spark.planning import physical_plans
 from tidemill.runtime.spark.settings import SparkSettings
 from tidemill.runtime.spark.wire import Kind
 
@@ -69,7 +70,7 @@ def test_the_plan_of_a_query_does_not_depend_on_the_others() -> None:
 def test_a_second_part_takes_a_stage() -> None:
     _, split = planned(SCALAR, partitions=4, stages=None)
     _, whole = planned(SCALAR, partitions=4, stages=1)
-    assert (stages_for(split), stages_for(whole)) == (2, 1)
+    assert (stages_needed(*split.values()), stages_needed(*whole.values())) == (2, 1)
 
 
 @pytest.mark.parametrize(

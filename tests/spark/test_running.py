@@ -70,7 +70,7 @@ def python_workers() -> list[int]:
             command = status.read_bytes()
         except OSError:
             continue  # it has just ended
-        if b"pyspark.daemon" in command and _is_below(int(status.parent.name), os.getpid()):
+        if b"spark.daemon" in command and _is_below(int(status.parent.name), os.getpid()):
             found.append(int(status.parent.name))
     return found
 
@@ -160,7 +160,9 @@ def test_a_lost_cache_and_killed_workers_change_nothing(tmp_path: Path) -> None:
             if number % 2:
                 for cache in Path(tempfile.gettempdir()).glob("tidemill-cache-*"):
                     shutil.rmtree(cache, ignore_errors=True)
-            for worker in python_workers():
+            workers = python_workers()
+            assert workers, "there is somebody to kill"
+            for worker in workers:
                 os.kill(worker, signal.SIGKILL)
             write(source, number * 10, number * 10 + 10)
             session.await_idle()

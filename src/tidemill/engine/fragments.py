@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from tidemill.algebra.expr import Expr
     from tidemill.model.schema import Schema
 
-__all__ = ["Channel", "Fragment", "Graph", "Node", "Route", "build_graph", "rows_name"]
+__all__ = ["Channel", "Fragment", "Graph", "Node", "Route", "build_graph", "rows_name", "stages_of"]
 
 
 class Route(Enum):
@@ -102,7 +102,7 @@ class Graph:
 def build_graph(queries: Mapping[str, PhysicalPlan]) -> Graph:
     """The shared graph of all queries, cut into fragments."""
     parts = list(walk_physical(queries.values()))
-    stages = _stages(parts)
+    stages = stages_of(parts)
     answers = {query: f"answer {rows_name(plan)}" for query, plan in queries.items()}
     channels: dict[int, dict[str, Channel]] = {}
     for stage, channel in [*_crossings(parts, stages), *_answers(queries, stages)]:
@@ -119,7 +119,7 @@ def rows_name(part: PhysicalPlan) -> str:
     return part.rows if isinstance(part, Input) else part.fingerprint
 
 
-def _stages(parts: list[PhysicalPlan]) -> dict[str, int]:
+def stages_of(parts: list[PhysicalPlan]) -> dict[str, int]:
     """The stage in which each part's rows can be read; those of an exchange one stage later."""
     stages: dict[str, int] = {}
     for part in parts:

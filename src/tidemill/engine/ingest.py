@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["LATE", "REASON", "Gate", "Refused", "relation_flow", "timed"]
 
-REASON = "reason"
+REASON = "@reason"
 LATE = "late"
 
 
@@ -55,10 +55,17 @@ class Refused:
         if rows:
             self.counts[reason] = self.counts.get(reason, 0) + rows
 
-    def kept(self) -> pl.DataFrame:
-        """The rows that were kept, with the reason."""
+    def held(self) -> pl.DataFrame:
+        """The rows that were kept, with the reason in ``REASON``."""
         types = {**polars_schema(self.stream.schema), REASON: pl.String()}
         return pl.concat([pl.DataFrame(schema=types), *self.rows])
+
+    def kept(self) -> pl.DataFrame:
+        """The rows that were kept, with the column ``reason``; with marks if there is such one."""
+        name, taken = "reason", {name.lower() for name in self.stream.schema.names}
+        while name in taken:
+            name = f"{name}_"
+        return self.held().rename({REASON: name})
 
 
 def timed(

@@ -8,6 +8,8 @@ that names the file and the column.
 from __future__ import annotations
 
 import io
+import os
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -34,10 +36,15 @@ def _read_parquet(source: Path | io.BytesIO) -> pl.DataFrame:
     return frame
 
 
+def _opened(source: Path | io.BytesIO) -> io.BytesIO:
+    """The content; of a path, Polars takes some names for patterns."""
+    return io.BytesIO(source.read_bytes()) if isinstance(source, Path) else source
+
+
 READERS: dict[str, Callable[[Path | io.BytesIO], pl.DataFrame]] = {
     "parquet": _read_parquet,
-    "csv": lambda source: pl.read_csv(source, infer_schema=False),
-    "json": lambda source: pl.read_ndjson(source, infer_schema_length=None),
+    "csv": lambda source: pl.read_csv(_opened(source), infer_schema=False),
+    "json": lambda source: pl.read_ndjson(_opened(source), infer_schema_length=None),
 }
 
 
@@ -54,8 +61,14 @@ def list_files(path: Path) -> list[Path]:
     """
     if path.is_file():
         return [path]
-    found = path.parent.glob(path.name) if is_pattern(path) else path.glob("*")
-    return sorted(p for p in found if p.is_file() and not p.name.startswith(("_", ".")))
+    place, pattern = (path.parent, path.name) if is_pattern(path) else (path, "*")
+    try:
+        with os.scandir(place) as entries:
+            names = [entry.name for entry in entries if entry.is_file()]
+    except FileNotFoundError:
+        return []
+    chosen = (name for name in names if not name.startswith(("_", ".")))
+    return [place / name for name in sorted(chosen) if fnmatchcase(name, pattern)]
 
 
 def read_file(
@@ -72,7 +85,7 @@ def read_file(
         reason = str(error).splitlines()[0]
         raise RunError(
             f'file "{path}" cannot be read as {kind}: {reason}',
-            hint="mend or remove the file; rows read before are not lost",
+            hint="mend it, or put a file without rows in its place; rows read before are not lost",
         ) from error
     return shaped(frame, schema, f'file "{path}"')
 

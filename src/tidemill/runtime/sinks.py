@@ -104,7 +104,8 @@ def _sink(
             )
         return CallbackSink(query, schema, name, callbacks[name])
     if kind in WRITERS:
-        return FileSink(query, kind, _only(query, call, "path"), schema)
+        # Workers, and a driver that changes its directory, must mean the same place.
+        return FileSink(query, kind, str(Path(_only(query, call, "path")).absolute()), schema)
     path, options = path_and_options(f'the sink of "{query}"', call)
     return FormatSink(query, schema, call.name.text, path, options)
 

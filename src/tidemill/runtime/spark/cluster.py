@@ -13,6 +13,7 @@ import tempfile
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING
 
 from pyspark.sql import SparkSession
@@ -37,6 +38,12 @@ _SETTINGS = {
 }
 """What the pipeline needs, and can be set on a session that is already there."""
 
+_TURN = Lock()
+"""Starting moves standard output for a moment, so only one does it at a time."""
+
+_LOGS: dict[str, Path] = {}
+"""The logs of the Sparks that were started here."""
+
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
@@ -54,9 +61,14 @@ def open_cluster(master: str | None, memory: str) -> Cluster:
         master: Where to run, as Spark writes it.
         memory: How much memory the driver gets; with a local master it is all there is.
     """
+    with _TURN:
+        return _open(master, memory)
+
+
+def _open(master: str | None, memory: str) -> Cluster:
     active = SparkSession.getActiveSession()
     if active is not None:
-        return _fitted(active, None)
+        return _fitted(active, _LOGS.get(active.sparkContext.applicationId))
     log = Path(tempfile.mkstemp(prefix="tidemill-spark-", suffix=".log")[1])
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName("tidemill")
@@ -70,6 +82,8 @@ def open_cluster(master: str | None, memory: str) -> Cluster:
         "spark.ui.showConsoleProgress": "false",
         "spark.executorEnv.POLARS_MAX_THREADS": "1",
         "spark.python.worker.faulthandler.enabled": "true",
+        # Files of the checkpoint are renamed, and a checksum beside each could be left behind.
+        "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
         "spark.python.daemon.module": "tidemill.runtime.spark.daemon",
     }
     for key, value in settings.items():
@@ -77,6 +91,7 @@ def open_cluster(master: str | None, memory: str) -> Cluster:
     with _output_to(log):
         spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("WARN")
+    _LOGS[spark.sparkContext.applicationId] = log
     return _fitted(spark, log)
 
 

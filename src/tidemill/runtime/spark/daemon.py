@@ -11,6 +11,7 @@ Nothing may be computed before a fork: the threads of Polars or Arrow would not 
 from __future__ import annotations
 
 import gc
+import re
 import sys
 from importlib import import_module
 from importlib.machinery import PathFinder
@@ -41,7 +42,8 @@ def main() -> None:
 
 def _leave_archives() -> None:
     """Take PySpark from where it is installed, if it is, and not from archives on the path."""
-    places = [place for place in sys.path if Path(place).suffix != ".zip"]
+    own = re.compile(r"(pyspark|py4j-.*-src)\.zip")
+    places = [place for place in sys.path if not own.fullmatch(Path(place).name)]
     if all(PathFinder.find_spec(name, places) for name in ("pyspark", "py4j")):
         for place in set(sys.path) - set(places):
             sys.path_importer_cache.pop(place, None)

@@ -2,16 +2,16 @@
 
 Stage 0 of the graph runs where rows come in; each later fragment in a stage of its own. The number
 of stages is fixed for the life of a checkpoint, so there may be more than the graph needs, which
-hand everything on, or fewer: then the last one runs all that is left, in one partition.
+hand everything on; queries that would need more are folded (``engine/folding.py``).
 """
 
 from __future__ import annotations
 
 import pickle
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tidemill.engine.fragments import Channel, Fragment, Graph, Route
+from tidemill.engine.fragments import Fragment, Graph
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -50,18 +50,14 @@ class Deployment:
             if known.issuperset(node.reads):
                 known.add(node.name)
                 nodes.append(node)
-        writes = tuple(self._folded(0, channel) for channel in first.writes)
-        used = tuple(channel for channel in writes if channel.source in known)
+        used = tuple(channel for channel in first.writes if channel.source in known)
         return Fragment(0, tuple(nodes), frozenset({name}), used)
 
-    def fragments(self, stage: int) -> tuple[Fragment, ...]:
-        """What a stage, from 1, runs: one fragment, but for the last one all that is left."""
+    def fragment(self, stage: int) -> Fragment | None:
+        """What a stage, from 1, runs, if it does not only hand on."""
         everything = self.graph.fragments
-        chosen = everything[stage:] if stage == self.stages else everything[stage : stage + 1]
-        return tuple(
-            replace(f, writes=tuple(self._folded(f.stage, channel) for channel in f.writes))
-            for f in chosen
-        )
+        assert len(everything) <= self.stages + 1, "plans have been folded"
+        return everything[stage] if stage < len(everything) else None
 
     def later(self, stage: int) -> frozenset[str]:
         """The channels that stages after this one read."""
@@ -69,13 +65,6 @@ class Deployment:
             return frozenset()
         after = self.graph.fragments[stage + 1 :]
         return frozenset(name for fragment in after for name in fragment.reads)
-
-    def _folded(self, stage: int, channel: Channel) -> Channel:
-        """The channel; into a last stage that runs several fragments all rows go to one place."""
-        is_folded = len(self.graph.fragments) > self.stages + 1
-        if is_folded and stage == self.stages - 1 and channel.route is not Route.QUERY:
-            return replace(channel, route=Route.HASH, keys=())
-        return channel
 
 
 class Parcel:

@@ -47,5 +47,8 @@ def _told(text: str, log: str | None) -> RunError:
     found = re.search(r"tidemill\.errors\.\w+: (.*?)(?:\nhint: (.*?))?(?:\n|$)", text)
     if found:
         return RunError(found[1], hint=found[2])
-    first = text.strip().splitlines()[0]
-    return RunError(f"Spark stopped: {first}", hint=f"read {log or 'the log of Spark'}")
+    lines = [line.strip() for line in text.strip().splitlines()]
+    raised = [line for line in lines if re.match(r"[\w.]+(Error|Exception)\b.*: \S", line)]
+    causes = [line.removeprefix("Caused by: ") for line in lines if line.startswith("Caused by: ")]
+    reason = (causes or raised or lines)[-1 if causes or raised else 0]
+    return RunError(f"Spark stopped: {reason}", hint=f"read {log or 'the log of Spark'}")

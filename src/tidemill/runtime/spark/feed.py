@@ -4,7 +4,7 @@ Spark reads the files of a directory in the order in which they were changed las
 moment in any order. Here they have the order of the local engine: those that are found together by
 their names, after those that were found before. Each file gets a number. An index has a line for
 each file; for Spark there is a tiny file for each line, as if it had been written a millisecond
-after the one before.
+after the one before. Those of one look are in one directory, which appears all at once.
 
 Law: the files of a feed only become more. Whatever happens in between, a file has one number, and a
 number one file.
@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
@@ -21,7 +22,7 @@ from tidemill.errors import RunError
 from tidemill.runtime.files import is_pattern, list_files
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
 
 __all__ = ["ENTRY_COLUMNS", "Feed"]
@@ -34,11 +35,10 @@ _MILLISECOND = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """A file of the stream: its number, where it is, and how long it was when it was found."""
+    """A file of the stream: its number, and where it is."""
 
     number: int
     path: str
-    bytes: int
 
 
 class Feed:
@@ -48,87 +48,95 @@ class Feed:
         stream: The stream.
         path: Its files: a file, a directory, or a pattern in the last part.
         directory: Where the order is kept.
+
+    Attributes:
+        pattern: The directories that Spark reads the order from.
     """
 
     def __init__(self, stream: str, path: Path, directory: Path) -> None:
-        self.directory = directory
+        self.pattern = directory / "look-*"
+        self._directory = directory
         self._stream = stream
         self._path = path
-        self._index = directory / "_index.jsonl"
+        self._index = directory / "index.jsonl"
         directory.mkdir(parents=True, exist_ok=True)
         entries = list(self._read_index())
         self._known = {entry.path for entry in entries}
-        self._bytes = sum(entry.bytes for entry in entries)
-        written = {path.name for path in directory.glob("*.json")}
-        self._write(entry for entry in entries if _name(entry.number) not in written)
+        self._next = len(entries)
+        written = {int(found.stem): found for found in directory.glob("look-*/*.json")}
+        for number, found in written.items():
+            _set_time(found, number)  # a copy of a checkpoint may have lost it
+        self._write([entry for entry in entries if entry.number not in written])
 
     @property
     def files(self) -> int:
         """How many files have been found."""
-        return len(self._known)
-
-    @property
-    def bytes(self) -> int:
-        """How many bytes they had."""
-        return self._bytes
+        return self._next
 
     def look(self) -> None:
         """Take in the files that are new.
 
         Raises:
-            RunError: The place that they come from is not there.
+            RunError: The place that they come from is not there, or there is no room for a note.
         """
         place = self._path.parent if is_pattern(self._path) else self._path
         if not place.exists():
-            raise self._is_gone()
-        try:
-            found = [path.resolve() for path in list_files(self._path)]
-            new = [path for path in found if str(path) not in self._known]
-            sizes = [path.stat().st_size for path in new]
-        except FileNotFoundError as error:
-            raise self._is_gone() from error
-        first = len(self._known)
-        entries = [
-            _Entry(first + place, str(path), size)
-            for place, (path, size) in enumerate(zip(new, sizes, strict=True))
-        ]
-        if not entries:
+            raise RunError(
+                f'there is no directory "{self._path}" to read "{self._stream}" from',
+                hint="give a directory of files, a file or a pattern; files may come later",
+            )
+        new = [path for path in map(str, list_files(self._path)) if path not in self._known]
+        if not new:
             return
-        with self._index.open("a", encoding="utf-8") as file:
-            file.writelines(json.dumps(asdict(entry)) + "\n" for entry in entries)
-            file.flush()
-            os.fsync(file.fileno())
-        self._write(entries)
-        self._known |= {entry.path for entry in entries}
-        self._bytes += sum(sizes)
-
-    def _is_gone(self) -> RunError:
-        return RunError(
-            f'there is no directory "{self._path}" to read "{self._stream}" from',
-            hint="give a directory of files, a file or a pattern; files may come later",
-        )
+        entries = [_Entry(self._next + place, path) for place, path in enumerate(new)]
+        try:
+            self._note(entries)
+            self._write(entries)
+        except OSError as error:
+            raise RunError(
+                f'the files of "{self._stream}" cannot be noted in the checkpoint: {error}',
+                hint="make room; nothing is lost",
+            ) from error
+        self._known |= set(new)
+        self._next += len(new)
 
     def _read_index(self) -> Iterator[_Entry]:
         """The files that were found so far; a line that was not finished does not count."""
         if not self._index.exists():
             return
-        text = self._index.read_text(encoding="utf-8")
-        whole = text[: text.rfind("\n") + 1]
+        text = self._index.read_bytes()
+        whole = text[: text.rfind(b"\n") + 1]
         if whole != text:
-            unfinished = self._index.with_suffix(".part")
-            unfinished.write_text(whole, encoding="utf-8")
-            unfinished.rename(self._index)
+            os.truncate(self._index, len(whole))
         for line in whole.splitlines():
             yield _Entry(**json.loads(line))
 
-    def _write(self, entries: Iterable[_Entry]) -> None:
-        """Tell Spark of files, in the order of their numbers."""
+    def _note(self, entries: list[_Entry]) -> None:
+        """Write files down for good, all of them or none."""
+        before = self._index.stat().st_size if self._index.exists() else 0
+        try:
+            with self._index.open("a", encoding="utf-8") as file:
+                file.writelines(json.dumps(asdict(entry)) + "\n" for entry in entries)
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError:
+            os.truncate(self._index, before)
+            raise
+
+    def _write(self, entries: list[_Entry]) -> None:
+        """Tell Spark of files, all at once."""
+        if not entries:
+            return
+        name = f"look-{entries[0].number:012d}"
+        unfinished = self._directory / f".{name}"
+        shutil.rmtree(unfinished, ignore_errors=True)
+        unfinished.mkdir()
         for entry in entries:
-            unfinished = self.directory / f".{entry.number}"
-            unfinished.write_text(json.dumps(asdict(entry)) + "\n", encoding="utf-8")
-            os.utime(unfinished, ns=(entry.number * _MILLISECOND,) * 2)
-            unfinished.rename(self.directory / _name(entry.number))
+            path = unfinished / f"{entry.number:012d}.json"
+            path.write_text(json.dumps(asdict(entry)) + "\n", encoding="utf-8")
+            _set_time(path, entry.number)
+        unfinished.rename(self._directory / name)
 
 
-def _name(number: int) -> str:
-    return f"{number:012d}.json"
+def _set_time(path: Path, number: int) -> None:
+    os.utime(path, ns=(number * _MILLISECOND,) * 2)

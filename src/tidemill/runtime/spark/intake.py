@@ -97,7 +97,7 @@ def take_in(
                 for pid, part in _spread(channel, batch, deployment.pids, home):
                     yield from deal(deployment, channel, part, pid)
     if refused.rows:
-        yield Message.of_rows(home, Kind.KEPT, name, refused.kept())
+        yield Message.of_rows(home, Kind.KEPT, name, refused.held())
     counts: Facts = {"rows": rows, "files": files, "refused": refused.counts}
     yield Message.of_facts(home, Kind.REPORT, f"stream {name}", counts)
     for pid in deployment.pids:

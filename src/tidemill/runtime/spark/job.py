@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from tidemill.catalog.entries import QueryEntry, RelationEntry, StreamEntry
+from tidemill.engine.folding import stages_needed
 from tidemill.engine.fragments import build_graph
 from tidemill.engine.ingest import Gate
 from tidemill.errors import RunError
@@ -34,7 +35,7 @@ from tidemill.runtime.spark.formats import require_formats
 from tidemill.runtime.spark.partitions import partition_ids
 from tidemill.runtime.spark.pipeline import start_pipeline
 from tidemill.runtime.spark.places import feeds_of, places_of
-from tidemill.runtime.spark.planning import physical_plans, stages_for
+from tidemill.runtime.spark.planning import physical_plans
 from tidemill.runtime.spark.sources import write_control
 from tidemill.runtime.spark.tally import Tally
 from tidemill.runtime.spark.watch import Watch
@@ -128,7 +129,10 @@ class SparkJob:
         self._was_stopped.clear()
         every = self._settings.trigger
         self._start(every=every)
-        self._watch.start(every, self._end_query)
+        query = self._query
+        if query is None:
+            raise _ended(self._settings.checkpoint)
+        self._watch.start(every, query.stop)
 
     def await_idle(self) -> None:
         """Wait until everything there is now has been processed.
@@ -145,12 +149,6 @@ class SparkJob:
                 query.processAllAvailable()
         if self._watch.error is not None:
             raise self._watch.error
-
-    def _end_query(self) -> None:
-        """Let a pipeline end whose files have gone; whoever waits for it is told why."""
-        query = self._query
-        if query is not None:
-            query.stop()
 
     def _finish(self) -> None:
         """Wait until all is read."""
@@ -186,7 +184,7 @@ class SparkJob:
         before, self._catalog = self._catalog, catalog
         try:
             self.start()
-        except RunError:
+        except Exception:
             self._catalog = before
             self.start()
             raise
@@ -245,18 +243,22 @@ class SparkJob:
         plans = physical_plans(
             queries, self._settings, partitions=len(facts.pids), stages=facts.stages
         )
+        new = checkpoint.newcomers(plans)
+        if facts.ended:
+            _require_known(checkpoint, new, sinks, queries)
+        for name, sink in sinks.items():
+            if isinstance(sink, FileSink) and (name in new or name not in self._sinks):
+                sink.prepare(anew=name in new)
         epochs = checkpoint.admit(plans)
         relations = {e.name for e in self._catalog.entries(ObjectKind.RELATION)}
         graph = build_graph(
             {name: begun_in(plan, epochs[name], relations) for name, plan in plans.items()}
         )
-        for name, sink in sinks.items():
-            if isinstance(sink, FileSink) and name not in self._sinks:
-                sink.prepare(anew=not checkpoint.is_resumed)
         self._sinks = sinks
         self._tally.begin(queries, sinks)
         self._delivery = Delivery(graph.answers, sinks, self._tally)
         deployment = self._deployment(graph, checkpoint)
+        checkpoint.recognize(deployment.streams)
         places = places_of(deployment.streams, checkpoint, self._memory)
         self._watch = Watch(feeds_of(places, checkpoint))
         if checkpoint.facts.ended:
@@ -280,8 +282,8 @@ class SparkJob:
             settings = self._settings
             count = settings.partitions or cluster.tasks
             plans = physical_plans(queries, settings, partitions=count, stages=settings.stages)
-            stages = settings.stages or stages_for(plans)
-            facts = Facts(partition_ids(count, cluster.tasks), stages)
+            stages = settings.stages or stages_needed(*plans.values())
+            facts = Facts(partition_ids(count, cluster.tasks), stages, settings.planning())
             self._checkpoint = open_checkpoint(settings, facts)
         return self._checkpoint
 
@@ -298,7 +300,8 @@ class SparkJob:
                 streams[input_.name] = entry
                 self._tally.gates.setdefault(input_.name, Gate(entry))
         facts = checkpoint.facts
-        everything = graph, streams, sorted(relations), facts
+        contents = {name: hashlib.sha256(rows).hexdigest() for name, (_, rows) in relations.items()}
+        everything = graph, streams, sorted(contents.items()), facts
         version = hashlib.sha256(repr(everything).encode()).hexdigest()[:16]
         return Deployment(graph, streams, relations, facts.pids, facts.stages, version)
 
@@ -306,3 +309,18 @@ class SparkJob:
         return lambda: pl.concat(
             list(read_source(entry.name, entry.source, entry.schema, self._memory))
         )
+
+
+def _require_known(
+    checkpoint: Checkpoint, new: set[str], sinks: Mapping[str, Sink], queries: list[QueryEntry]
+) -> None:
+    """Refuse to go on after the end, unless all answers are there, in files."""
+    if new or not all(isinstance(sinks.get(query.name), FileSink) for query in queries):
+        raise _ended(str(checkpoint.directory))
+
+
+def _ended(checkpoint: str | None) -> RunError:
+    return RunError(
+        f'the checkpoint "{checkpoint}" has been run to the end of its streams',
+        hint="read the files of its sinks, or choose a new checkpoint",
+    )

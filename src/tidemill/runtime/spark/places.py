@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlparse
@@ -20,6 +21,11 @@ if TYPE_CHECKING:
     from tidemill.runtime.spark.checkpoint import Checkpoint
 
 __all__ = ["feeds_of", "places_of", "word_of"]
+
+_SCHEME = "://"
+
+_LONG = 100
+"""Longer words are not fit for the name of a file."""
 
 
 def places_of(
@@ -43,7 +49,7 @@ def feeds_of(places: Mapping[str, Place], checkpoint: Checkpoint) -> dict[str, F
     return {
         name: Feed(name, _path(place), checkpoint.feed(word_of(name)))
         for name, place in places.items()
-        if place.kind in READERS and urlparse(place.path).scheme in ("", "file")
+        if place.kind in READERS and (_SCHEME not in place.path or place.path.startswith("file:"))
     }
 
 
@@ -53,7 +59,8 @@ def word_of(name: str) -> str:
     >>> word_of("Bid"), word_of("a b")
     ('bid', 'a_20_b')
     """
-    return "".join(c if c.isascii() and c.isalnum() else f"_{ord(c):x}_" for c in name.lower())
+    word = "".join(c if c.isascii() and c.isalnum() else f"_{ord(c):x}_" for c in name.lower())
+    return word if len(word) < _LONG else hashlib.sha256(word.encode()).hexdigest()
 
 
 def _place(
@@ -66,8 +73,9 @@ def _place(
     def frame() -> pl.DataFrame:
         return memory_frame(name, place.path, stream.schema, memory)
 
-    return Place("parquet", str(checkpoint.frame(place.path, frame)))
+    return Place("parquet", str(checkpoint.frame(word_of(name), frame)))
 
 
 def _path(place: Place) -> Path:
-    return Path(unquote(urlparse(place.path).path) if "://" in place.path else place.path)
+    path = unquote(urlparse(place.path).path) if _SCHEME in place.path else place.path
+    return Path(path).absolute()

@@ -1,28 +1,28 @@
 """Planning for a pipeline: physical plans that fit its partitions and stages.
 
 The first part of a scalar aggregate in two parts may take a stage of its own. The number of stages
-is fixed for the life of a checkpoint, and what needs more of them runs in one partition. So a query
-that would need too many is planned with its aggregates in one part, as where there is only one
-partition. Whether it is depends on the query and on what never changes in a checkpoint, not on the
-other queries: after a restart it has the same plan, and finds its state.
+is fixed for the life of a checkpoint. So a query that would need too many is planned with its
+aggregates in one part, as where there is only one partition, and if that is not enough, folded.
+This depends on the query and on what never changes in a checkpoint, not on the other queries: after
+a restart it has the same plan, and finds its state.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tidemill.engine.fragments import build_graph
+from tidemill.engine.folding import folded, stages_needed
 from tidemill.optimizer.implement import implement
 from tidemill.optimizer.rewrite import optimize
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
     from tidemill.catalog.entries import QueryEntry
     from tidemill.physical.plan import PhysicalPlan
     from tidemill.runtime.spark.settings import SparkSettings
 
-__all__ = ["physical_plans", "stages_for"]
+__all__ = ["physical_plans"]
 
 
 def physical_plans(
@@ -44,12 +44,7 @@ def physical_plans(
     for query in queries:
         logical = optimize(query.plan) if settings.optimized else query.plan
         plan = implement(logical, max_delay=settings.max_delay)
-        if partitions == 1 or (stages is not None and stages_for({query.name: plan}) > stages):
+        if partitions == 1 or (stages is not None and stages_needed(plan) > stages):
             plan = implement(logical, max_delay=settings.max_delay, split=False)
-        plans[query.name] = plan
+        plans[query.name] = plan if stages is None else folded(plan, stages)
     return plans
-
-
-def stages_for(plans: Mapping[str, PhysicalPlan]) -> int:
-    """How many stages the plans need."""
-    return max(1, len(build_graph(plans).fragments) - 1)

@@ -35,3 +35,7 @@ class SparkSettings:
     trigger: float = 0
     memory: str = "2g"
     cache_bytes: int = 4 << 30
+
+    def planning(self) -> dict[str, int | None]:
+        """What plans depend on, besides the queries."""
+        return {"optimized": int(self.optimized), "max_delay": self.max_delay}

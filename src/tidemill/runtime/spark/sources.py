@@ -64,7 +64,7 @@ def stream_messages(
     if feed is not None:
         entries = reader.schema(ENTRY_COLUMNS).format("json")
         entries = entries.option("maxFilesPerTrigger", place.files_per_batch)
-        rows = entries.load(str(feed.directory))
+        rows = entries.option("maxFileAge", "36500d").load(str(feed.pattern))
         pieces = _file_pieces(place.kind, stream)
     elif place.kind in READERS:
         files = reader.schema(_FILE).format("binaryFile")
@@ -131,8 +131,8 @@ def _file_pieces(kind: str, stream: StreamEntry) -> _Reading:
     def pieces(batches: Iterable[pa.RecordBatch], _: Origin) -> Iterator[Piece]:
         for entry in (row for batch in batches for row in batch.to_pylist()):
             frame = read_file(entry["path"], kind, schema)
-            first_id(frame.height, file=entry["number"])  # there is an id for every row
-            yield first_id(0, file=entry["number"]), frame
+            last = max(frame.height - 1, 0)
+            yield first_id(last, file=entry["number"]) - last, frame
 
     return pieces
 

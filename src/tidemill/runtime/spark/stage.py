@@ -17,7 +17,7 @@ import polars as pl
 
 from tidemill.engine.engine import Engine, Flow
 from tidemill.engine.fragments import Route
-from tidemill.engine.ingest import LATE, Refused, relation_flow
+from tidemill.engine.ingest import LATE, REASON, Refused, relation_flow
 from tidemill.engine.routing import route
 from tidemill.lang.statements import LatePolicy
 from tidemill.model.batch import START
@@ -68,7 +68,8 @@ class Stage:
         self.number = number
         self.pid = pid
         self.progress = Progress()
-        self.engines = [Engine(fragment) for fragment in deployment.fragments(number)]
+        fragment = deployment.fragment(number)
+        self.engines = [] if fragment is None else [Engine(fragment)]
         inputs = (*deployment.streams, *deployment.relations) if number == 1 else ()
         self._intakes = {name: deployment.intake(name) for name in inputs}
         self._streams = {
@@ -146,8 +147,8 @@ class Stage:
             if late.is_empty():
                 continue
             if stream.late is LatePolicy.QUARANTINE:
-                refused.add(late.with_columns(pl.lit(LATE).alias("reason")))
-                yield Message.of_rows(self.pid, Kind.KEPT, message.channel, refused.kept())
+                refused.add(late.with_columns(pl.lit(LATE).alias(REASON)))
+                yield Message.of_rows(self.pid, Kind.KEPT, message.channel, refused.held())
             facts: Facts = {"rows": 0, "files": 0, "refused": {LATE: late.height}}
             yield Message.of_facts(self.pid, Kind.REPORT, f"stream {message.channel}", facts)
 
@@ -160,9 +161,11 @@ class Stage:
             at, latest = facts["now"], facts["latest"]
             assert isinstance(at, int), "a pulse tells the time"
             now = max(now, at)
-            ended = ended or pulse.channel == CONTROL
+            if pulse.channel == CONTROL:
+                ended = True
+                continue
+            seen[pulse.channel] = max(at, seen.get(pulse.channel, 0))
             if isinstance(latest, int):
-                seen[pulse.channel] = max(at, seen.get(pulse.channel, 0))
                 within = self.deployment.streams[pulse.channel].within
                 marks[pulse.channel] = max(self._watermark(pulse.channel), latest - within)
         if ended:
@@ -235,32 +238,22 @@ class Stage:
 
     def _run(self, flows: dict[str, Flow]) -> Iterator[Message]:
         """Step the engines; what they give goes on, or out."""
-        last = self.number == self.deployment.stages
         marks: dict[str, int] = {}
         written = {channel.name for e in self.engines for channel in e.fragment.writes}
         for name in (self.deployment.later(self.number) & flows.keys()) - written:
             marks[name] = flows[name].watermark
             for batch in flows[name].batches:
-                yield Message.of_rows(self._onward(), Kind.ROWS, name, batch)
+                yield Message.of_rows(self.pid, Kind.ROWS, name, batch)
         for engine in self.engines:
             outputs = engine.step({name: flows[name] for name in engine.fragment.reads})
             for channel in engine.fragment.writes:
                 flow = outputs[channel.name]
-                if last and channel.route is not Route.QUERY:
-                    flows[channel.name] = flow  # all that is left runs here, in one partition
-                    continue
                 marks[channel.name] = flow.watermark
                 for batch in flow.batches:
                     yield from deal(self.deployment, channel, batch, self.pid)
-        if not last:
+        if self.number < self.deployment.stages:
             for pid in self.deployment.pids:
                 yield Message.of_facts(pid, Kind.PULSE, f"stage {self.number}", dict(marks))
-
-    def _onward(self) -> int:
-        """The partition of the next stage that takes what is only handed on."""
-        folded = len(self.deployment.graph.fragments) > self.deployment.stages + 1
-        is_next_the_last = self.number == self.deployment.stages - 1
-        return self.deployment.pids[0] if folded and is_next_the_last else self.pid
 
 
 def _share(channel: Channel, batch: Batch, place: int, count: int) -> Batch:

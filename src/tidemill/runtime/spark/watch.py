@@ -57,8 +57,9 @@ class Watch:
             while not self._ended.wait(max(every, _LEAST_WAIT)):
                 try:
                     self.look()
-                except RunError as error:
-                    self.error = error
+                except Exception as error:  # noqa: BLE001 — whoever waits is told
+                    other = RunError(f"looking for files failed: {error}", hint="start again")
+                    self.error = error if isinstance(error, RunError) else other
                     failed()
                     return
 
