@@ -131,6 +131,31 @@ def test_rows_without_a_valid_time_are_counted_and_lose_nothing_else() -> None:
     assert session.quarantine("bid").is_empty(), "LATE DROP keeps nothing"
 
 
+def test_a_column_may_be_called_reason() -> None:
+    session = tidemill.connect()
+    session.sql(
+        "CREATE STREAM s (reason VARCHAR, at BIGINT) SOURCE memory('s') "
+        "ORDERED BY at LATE QUARANTINE"
+    )
+    session.put("s", pl.DataFrame({"reason": ["a", "b"], "at": [1, None]}))
+    query(session, "SELECT reason FROM s")
+    session.run()
+    assert session.quarantine("s").columns == ["reason", "at", "reason_"]
+    assert session.quarantine("s").rows() == [("b", None, "time is NULL")]
+
+
+@pytest.mark.parametrize("kind", WRITERS)
+def test_names_of_files_are_not_taken_for_patterns(tmp_path: Path, kind: str) -> None:
+    place = tmp_path / "a[1]"
+    place.mkdir()
+    WRITERS[kind](BIDS[:2], place / f"a*.{kind}")
+    WRITERS[kind](BIDS[2:], place / f"ab.{kind}")
+    session = session_with(f"{kind}('{place}')")
+    everything = query(session, "SELECT auction FROM bid")
+    session.run()
+    assert everything.results().height == BIDS.height
+
+
 def test_a_relation_is_joined_at_every_instant() -> None:
     session = memory()
     session.put("names", pl.DataFrame({"id": [7], "name": ["lamp"], "since": [2], "until": [4]}))

@@ -29,9 +29,6 @@ _SETTINGS = {
     "spark.sql.streaming.stateStore.providerClass": _STATE_STORE,
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
     "spark.sql.streaming.queryEvolution.enableSourceEvolution": "true",
-    "spark.sql.streaming.checkpointFileManagerClass": (
-        f"{_CHECKPOINTS}.FileSystemBasedCheckpointFileManager"
-    ),
     "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.adaptive.enabled": "false",
@@ -82,8 +79,6 @@ def _open(master: str | None, memory: str) -> Cluster:
         "spark.ui.showConsoleProgress": "false",
         "spark.executorEnv.POLARS_MAX_THREADS": "1",
         "spark.python.worker.faulthandler.enabled": "true",
-        # Files of the checkpoint are renamed, and a checksum beside each could be left behind.
-        "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
         "spark.python.daemon.module": "tidemill.runtime.spark.daemon",
     }
     for key, value in settings.items():
@@ -98,9 +93,27 @@ def _open(master: str | None, memory: str) -> Cluster:
 def _fitted(spark: SparkSession, log: Path | None) -> Cluster:
     for key, value in _SETTINGS.items():
         spark.conf.set(key, value)
+    if str(spark.sparkContext.master).startswith("local"):
+        _use_the_quick_manager(spark)
     tasks = max(1, spark.sparkContext.defaultParallelism)
     spark.conf.set("spark.sql.shuffle.partitions", str(tasks))
     return Cluster(spark, tasks, log)
+
+
+def _use_the_quick_manager(spark: SparkSession) -> None:
+    """Write files of checkpoints without child processes, four of them a file.
+
+    This manager renames a file and then the checksum beside it, so that a kill in between could
+    leave a checksum that does not fit. So there are none; here everything is in one process, and
+    this reaches all of it.
+    """
+    manager = f"{_CHECKPOINTS}.FileSystemBasedCheckpointFileManager"
+    spark.conf.set("spark.sql.streaming.checkpointFileManagerClass", manager)
+    java, context = spark._jvm, spark.sparkContext._jsc  # noqa: SLF001 — no other way leads there
+    assert java is not None, "Spark runs"
+    place = java.java.net.URI("file:///")
+    files = java.org.apache.hadoop.fs.FileSystem.get(place, context.hadoopConfiguration())
+    files.setWriteChecksum(False)
 
 
 @contextmanager

@@ -1,0 +1,115 @@
+"""What another session, another run or another query finds on a checkpoint."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+import pytest
+
+import tidemill
+from spark.on_spark import MASTER
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = pytest.mark.spark
+
+COUNT = "SELECT k, COUNT(*) AS n FROM s [RANGE 100] GROUP BY k"
+DEEPER = (
+    "SELECT x.n AS n, COUNT(*) AS groups FROM "
+    "(SELECT k, COUNT(*) AS n FROM s [RANGE 100] GROUP BY k) x GROUP BY x.n"
+)
+
+
+def connected(place: Path | None, source: Path) -> tidemill.Session:
+    session = tidemill.connect(
+        engine="local" if place is None else "spark",
+        master=MASTER,
+        partitions=2,
+        checkpoint=None if place is None else place / "state",
+    )
+    session.sql(f"CREATE STREAM s (k BIGINT, at BIGINT) SOURCE parquet('{source}') ORDERED BY at")
+    session.sql("CREATE RELATION r (id BIGINT, name VARCHAR) SOURCE memory('r')")
+    session.put("r", pl.DataFrame({"id": [1, 2], "name": ["one", "two"]}))
+    return session
+
+
+def give(source: Path, number: int) -> None:
+    times = range(number * 10, number * 10 + 10)
+    rows = pl.DataFrame({"k": [t % 7 for t in times], "at": list(times)})
+    rows.write_parquet(source / f".{number}")
+    (source / f".{number}").rename(source / f"{number}.parquet")
+
+
+def query(session: tidemill.Session, text: str) -> tidemill.Query:
+    found = session.sql(text)
+    assert isinstance(found, tidemill.Query)
+    return found
+
+
+def expected(source: Path, text: str) -> pl.DataFrame:
+    session = connected(None, source)
+    found = query(session, text)
+    session.run()
+    return found.results()
+
+
+def test_a_checkpoint_goes_on_with_what_is_the_same_and_begins_what_is_new(tmp_path: Path) -> None:
+    source, out = tmp_path / "in", tmp_path / "out"
+    source.mkdir()
+    give(source, 0)
+    with connected(tmp_path, source) as session:
+        session.sql(f"CREATE QUERY q INTO parquet('{out}') AS {COUNT}")
+        query(session, "CREATE QUERY j AS SELECT name FROM s [RANGE 3], r WHERE id = k")
+        session.start()
+        session.await_idle()
+        # It needs a stage more than there are: others keep their rows where they are.
+        session.sql(f"CREATE QUERY deeper INTO parquet('{tmp_path / 'deeper'}') AS {DEEPER}")
+        give(source, 1)
+        session.await_idle()
+        session.stop()
+    with connected(tmp_path, source) as session:
+        again = query(session, f"CREATE QUERY q INTO parquet('{out}') AS {COUNT}")
+        # Another query under a name that was there: the relation comes in for it.
+        other = query(session, "CREATE QUERY j AS SELECT name FROM s [RANGE 5], r WHERE id = k")
+        give(source, 2)
+        session.run()
+        assert again.results().equals(expected(source, COUNT))
+        assert {row[0] for row in other.results().rows()} == {"one", "two"}
+        assert min(row[1] for row in other.results().rows()) >= 20
+    with connected(tmp_path, source) as session:
+        session.sql(f"CREATE QUERY q INTO parquet('{out}') AS {COUNT}")
+        session.run()  # everything is there already
+        with pytest.raises(tidemill.RunError, match="run to the end"):
+            session.start()
+        query(session, "CREATE QUERY late AS SELECT k FROM s")
+        with pytest.raises(tidemill.RunError, match="run to the end"):
+            session.run()
+    moved = tmp_path / "moved"
+    moved.mkdir()
+    with connected(tmp_path, moved) as session:
+        session.sql(f"CREATE QUERY q INTO parquet('{out}') AS {COUNT}")
+        with pytest.raises(tidemill.RunError, match="is not the one"):
+            session.run()
+    with (
+        tidemill.connect(
+            engine="spark", master=MASTER, checkpoint=tmp_path / "state", max_delay=1
+        ) as session,
+        pytest.raises(tidemill.RunError, match="other settings"),
+    ):
+        session.run()
+
+
+def test_a_second_run_has_the_relation_as_it_is_then(tmp_path: Path) -> None:
+    give(tmp_path, 0)
+    with tidemill.connect(engine="spark", master=MASTER) as session:
+        session.sql(
+            f"CREATE STREAM s (k BIGINT, at BIGINT) SOURCE parquet('{tmp_path}') ORDERED BY at"
+        )
+        session.sql("CREATE RELATION r (id BIGINT, name VARCHAR) SOURCE memory('r')")
+        found = query(session, "SELECT name FROM s [RANGE 3], r WHERE id = k")
+        for name in ("old", "new"):
+            session.put("r", pl.DataFrame({"id": [1], "name": [name]}))
+            session.run()
+            assert {row[0] for row in found.results().rows()} == {name}
