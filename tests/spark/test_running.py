@@ -70,10 +70,9 @@ def python_workers() -> list[int]:
             command = status.read_bytes()
         except OSError:
             continue  # it has just ended
-        if b"-m\0tidemill.runtime.spark.daemon" in command and _is_below(
-            int(status.parent.name), os.getpid()
-        ):
-            found.append(int(status.parent.name))
+        process = int(status.parent.name)
+        if b"-m\0tidemill.runtime.spark.daemon" in command and _is_below(process, os.getpid()):
+            found.append(process)
     return found
 
 

@@ -8,28 +8,23 @@ the new plan finds its state.
 
 from __future__ import annotations
 
-import hashlib
 from threading import Event
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-import polars as pl
-
-from tidemill.catalog.entries import QueryEntry, RelationEntry, StreamEntry
+from tidemill.catalog.entries import QueryEntry, StreamEntry
 from tidemill.engine.folding import stages_needed
 from tidemill.engine.fragments import build_graph
-from tidemill.engine.ingest import Gate
 from tidemill.errors import RunError
 from tidemill.lang.statements import ObjectKind
 from tidemill.physical.plan import begun_in
 from tidemill.runtime.file_sink import FileSink
 from tidemill.runtime.files import READERS
-from tidemill.runtime.local.sources import read_source
 from tidemill.runtime.sinks import FormatSink, sinks_of
+from tidemill.runtime.spark.assembly import deployment_of
 from tidemill.runtime.spark.checkpoint import Checkpoint, Facts, open_checkpoint
 from tidemill.runtime.spark.cluster import Cluster, open_cluster
 from tidemill.runtime.spark.delivery import Delivery
-from tidemill.runtime.spark.deployment import Deployment
 from tidemill.runtime.spark.failures import telling_failures
 from tidemill.runtime.spark.formats import require_formats
 from tidemill.runtime.spark.partitions import partition_ids
@@ -41,12 +36,13 @@ from tidemill.runtime.spark.tally import Tally
 from tidemill.runtime.spark.watch import Watch
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
+    import polars as pl
     from pyspark.sql.streaming.query import StreamingQuery
 
     from tidemill.catalog.catalog import Catalog
-    from tidemill.engine.fragments import Graph
+    from tidemill.engine.ingest import Gate
     from tidemill.runtime.answers import Answer
     from tidemill.runtime.callback import Callback
     from tidemill.runtime.progress import Progress
@@ -257,7 +253,8 @@ class SparkJob:
         self._sinks = sinks
         self._tally.begin(queries, sinks)
         self._delivery = Delivery(graph.answers, sinks, self._tally)
-        deployment = self._deployment(graph, checkpoint)
+        deployment = deployment_of(graph, self._catalog, checkpoint, self._memory)
+        self._tally.welcome(deployment.streams)
         checkpoint.recognize(deployment.streams)
         places = places_of(deployment.streams, checkpoint, self._memory)
         self._watch = Watch(feeds_of(places, checkpoint))
@@ -286,29 +283,6 @@ class SparkJob:
             facts = Facts(partition_ids(count, cluster.tasks), stages, settings.planning())
             self._checkpoint = open_checkpoint(settings, facts)
         return self._checkpoint
-
-    def _deployment(self, graph: Graph, checkpoint: Checkpoint) -> Deployment:
-        streams: dict[str, StreamEntry] = {}
-        relations: dict[str, tuple[RelationEntry, bytes]] = {}
-        for input_ in sorted(graph.inputs, key=lambda input_: input_.rows):
-            entry = self._catalog.find(input_.name)
-            if isinstance(entry, RelationEntry):
-                rows = checkpoint.relation(input_.rows, self._reading(entry))
-                relations[input_.rows] = entry, rows
-            else:
-                assert isinstance(entry, StreamEntry), "plans read streams and relations"
-                streams[input_.name] = entry
-                self._tally.gates.setdefault(input_.name, Gate(entry))
-        facts = checkpoint.facts
-        contents = {name: hashlib.sha256(rows).hexdigest() for name, (_, rows) in relations.items()}
-        everything = graph, streams, sorted(contents.items()), facts
-        version = hashlib.sha256(repr(everything).encode()).hexdigest()[:16]
-        return Deployment(graph, streams, relations, facts.pids, facts.stages, version)
-
-    def _reading(self, entry: RelationEntry) -> Callable[[], pl.DataFrame]:
-        return lambda: pl.concat(
-            list(read_source(entry.name, entry.source, entry.schema, self._memory))
-        )
 
 
 def _require_known(

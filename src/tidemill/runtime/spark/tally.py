@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tidemill.engine.ingest import Gate
 from tidemill.runtime.answers import Answer
 from tidemill.runtime.progress import Progress, QueryProgress, stream_progress
 from tidemill.runtime.spark.wire import Kind
@@ -18,8 +19,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from tidemill.algebra.plan import Plan
-    from tidemill.catalog.entries import QueryEntry
-    from tidemill.engine.ingest import Gate
+    from tidemill.catalog.entries import QueryEntry, StreamEntry
     from tidemill.runtime.spark.feed import Feed
     from tidemill.runtime.spark.wire import Message
 
@@ -66,6 +66,11 @@ class Tally:
         self._rows = {name: self._rows[name] if name in stay else 0 for name in plans}
         self._latest = {name: self._latest[name] if name in stay else -1 for name in plans}
         self._plans = plans
+
+    def welcome(self, streams: Mapping[str, StreamEntry]) -> None:
+        """Count for streams that are read from now on."""
+        for name, stream in streams.items():
+            self.gates.setdefault(name, Gate(stream))
 
     def answer(self, query: str) -> Answer | None:
         """What a query has given, if its answer is in memory."""
