@@ -34,6 +34,7 @@ from tidemill.algebra.plan import Aggregate, Filter, Source, TimeWindow, Window
 from tidemill.algebra.snapshot import Element, Reference
 from tidemill.algebra.tree import share
 from tidemill.catalog.entries import StreamEntry
+from tidemill.engine.folding import folded
 from tidemill.engine.fragments import build_graph
 from tidemill.engine.ingest import Gate
 from tidemill.lang.statements import ConnectorCall, Name
@@ -160,7 +161,8 @@ def test_late_rows_are_left_out_before_anything_is_combined(
 ) -> None:
     chance = seeded(seed)
     plan, batches = scalar(chance), some_batches(chance)
-    graph = build_graph({"q": implement(plan, max_delay=3)})
+    physical = implement(plan, max_delay=3)
+    graph = build_graph({"q": physical if stages is None else folded(physical, stages)})
     pids = PIDS[:partitions]
     deployed = Deployment(
         graph, {STREAM.name: STREAM}, {}, pids, stages or len(graph.fragments) - 1, "v"
