@@ -3,7 +3,8 @@
 A batch is a Polars frame with one column for each column of the schema, and time columns. In
 interval form these are ``START`` and ``END``: the row is valid in ``[START, END)``. Batches that
 come from a source carry ``ID`` as well, the replay-stable number of the element; operators that
-make no use of it leave it out.
+make no use of it leave it out. Combined elements (``physical/interval/combine.py``) have no columns
+of a schema, but others of the engine's own.
 """
 
 from __future__ import annotations
