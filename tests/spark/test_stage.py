@@ -78,6 +78,17 @@ def test_a_stream_that_is_silent_for_long_holds_nobody_back() -> None:
     assert answers(stage.step(came(deployment, "s", [(1, 9)], batch=2, now=110))) == [(1, 1, 2)]
 
 
+def test_a_file_without_rows_is_a_sign_of_life() -> None:
+    deployment = deployed("", "SELECT k FROM s INTERSECT SELECT k FROM quiet")
+    stage = Stage(deployment, 1, 2)
+    both = came(deployment, "s", [(1, 1)], batch=0, now=100)
+    both += came(deployment, "quiet", [(1, 1)], batch=0, now=100)
+    assert answers(stage.step(both)) == []
+    assert answers(stage.step(came(deployment, "quiet", [], batch=1, now=105))) == []
+    assert answers(stage.step(came(deployment, "s", [(1, 9)], batch=2, now=110))) == []
+    assert answers(stage.step(came(deployment, "s", [(1, 11)], batch=3, now=115))) == [(1, 1, 2)]
+
+
 def test_a_stream_without_a_time_column_has_the_time_of_the_batch() -> None:
     deployment = deployed("", "SELECT k FROM timeless [RANGE 3]")
     stage = Stage(deployment, 1, 2)
