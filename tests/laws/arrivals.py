@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tidemill.model.schema import Schema
     from tidemill.physical.plan import PhysicalPlan
 
-__all__ = ["Arrival", "arrivals", "emitted"]
+__all__ = ["Arrival", "Step", "arrivals", "emitted"]
 
 Step: TypeAlias = "dict[str, tuple[tuple[Element, ...], int]]"
 """For each stream the elements that arrive, and the watermark after them."""
@@ -88,9 +88,8 @@ def emitted(  # noqa: PLR0913 — a law draws everything
             runner = _reloaded(runner)
     for engines in runner.engines:
         for engine in engines:
-            for node in engine.fragment.nodes:
-                rows = engine.states[node.name].rows()
-                assert rows == 0, f"{node.apply.operator} remembers {rows} rows after the end"
+            for name, state in engine.states.items():
+                assert state.rows() == 0, f"{name} remembers {state.rows()} rows after the end"
     return out
 
 

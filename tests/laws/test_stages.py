@@ -76,6 +76,12 @@ def arrived(deployed: Deployment, content: Inputs, batch: int, time: int) -> lis
     return messages
 
 
+def ended(deployed: Deployment) -> list[Message]:
+    """Word that all streams have ended."""
+    end = {"latest": None, "now": 0}
+    return [Message.of_facts(pid, Kind.PULSE, CONTROL, end) for pid in deployed.pids]
+
+
 @settings(max_examples=2 * settings().max_examples)
 @given(
     plan=plans() | split_plans(),
@@ -98,10 +104,7 @@ def test_the_stages_give_the_answer_of_the_reference(  # noqa: PLR0913 — it dr
     deployed = deployment(plan, content, partitions, stages)
     answer = Answer(plan.schema)
     instants = sorted({e.time for elements in content.streams.values() for e in elements})
-    end = [
-        Message.of_facts(pid, Kind.PULSE, CONTROL, {"latest": None, "now": 0})
-        for pid in deployed.pids
-    ]
+    end = ended(deployed)
     with TemporaryDirectory() as folder:
         pipeline = Pipeline(deployed, Path(folder) / "cache")
         for number, time in enumerate([*instants, None]):

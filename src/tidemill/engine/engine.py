@@ -7,10 +7,13 @@ into steps: outputs are snapshot-equal.
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
+from tidemill.engine.fragments import Route, has_no_time
+from tidemill.engine.stacks import Stack, members, move, stacked_state, stacks_of
 from tidemill.model.time import END_OF_TIME, Time
 from tidemill.physical.operator import State
 from tidemill.physical.state.saved import load_state, save_state
@@ -22,7 +25,7 @@ if TYPE_CHECKING:
     from tidemill.model.batch import Batch
     from tidemill.physical.state.saved import Saved
 
-__all__ = ["Engine", "Flow", "Metrics"]
+__all__ = ["Engine", "Flow", "Metrics", "Remembered"]
 
 
 _WATERMARK = "@watermark"
@@ -47,22 +50,53 @@ class Metrics:
     state_bytes: int = 0
 
 
+class Remembered(Protocol):
+    """The state of an operator or a stack at rest."""
+
+    @property
+    def numbers(self) -> Mapping[str, int]:
+        """Its numbers."""
+        ...
+
+    @property
+    def watermark(self) -> Time:
+        """How far time had come."""
+        ...
+
+    def fill(self, state: State) -> None:
+        """Fill a new state with it."""
+        ...
+
+
 class Engine:
-    """The operators of a fragment with the state of one partition."""
+    """The operators of a fragment with the state of one partition.
+
+    Attributes:
+        fragment: The operators.
+        states: What each operator, or stack of operators, remembers.
+        watermarks: How far time has come for each of them.
+        metrics: What each operator has done.
+    """
 
     def __init__(self, fragment: Fragment) -> None:
         self.fragment = fragment
+        self._units = _in_order(fragment)
+        self._timed = _needs_time(fragment)
         self.states: dict[str, State] = {
-            n.name: n.apply.operator.new_state() for n in fragment.nodes
+            u.name: u.new_state() if isinstance(u, Stack) else u.apply.operator.new_state()
+            for u in self._units
         }
-        self.watermarks: dict[str, Time] = {node.name: Time(0) for node in fragment.nodes}
+        self.watermarks: dict[str, Time] = dict.fromkeys(self.states, Time(0))
         self.metrics: dict[str, Metrics] = {node.name: Metrics() for node in fragment.nodes}
 
     def step(self, inputs: Mapping[str, Flow]) -> dict[str, Flow]:
         """Pass what arrived through the operators."""
         flows: dict[str, Flow] = {name: inputs[name] for name in self.fragment.reads}
-        for node in self.fragment.nodes:
-            flows[node.name] = self._run(node, [flows[name] for name in node.reads])
+        for unit in self._units:
+            if isinstance(unit, Stack):
+                flows |= self._run_stack(unit, [flows[node.reads[0]] for node in unit.nodes])
+            else:
+                flows[unit.name] = self._run(unit, [flows[name] for name in unit.reads])
         return {channel.name: flows[channel.source] for channel in self.fragment.writes}
 
     def save(self) -> dict[str, Saved]:
@@ -76,16 +110,47 @@ class Engine:
 
     def load(self, saved: Mapping[str, Saved]) -> None:
         """Go on where another engine stopped; operators it did not have begin empty."""
-        for name, state in self.states.items():
-            if name in saved:
-                load_state(state, saved[name])
-                self.watermarks[name] = Time(state.numbers.pop(_WATERMARK))
+        self.restore({name: _Loaded(saved[name]) for name in saved})
+
+    def restore(self, remembered: Mapping[str, Remembered]) -> None:
+        """Go on with what was remembered; who was not there begins empty.
+
+        Args:
+            remembered: The states by name, of operators and of stacks, which may have had others
+                members than those of this engine.
+        """
+        stacks = {node: name for name in remembered for node in members(remembered[name].numbers)}
+        for unit in self._units:
+            if unit.name in remembered:
+                remembered[unit.name].fill(self.states[unit.name])
+                self.watermarks[unit.name] = remembered[unit.name].watermark
+                continue
+            for node in unit.nodes if isinstance(unit, Stack) else (unit,):
+                home = node.name if node.name in remembered else stacks.get(node.name)
+                if home is not None:
+                    self._move(node, unit.name, remembered[home], was_alone=home == node.name)
+
+    def _move(self, node: Node, to: str, remembered: Remembered, *, was_alone: bool) -> None:
+        """Go on with the state of a node that is now in a stack, or no longer in the same."""
+        old = node.apply.operator.new_state() if was_alone else stacked_state(node)
+        remembered.fill(old)
+        time = remembered.watermark
+        move(node, old, self.states[to])
+        assert self.watermarks[to] in (0, time), "members of a stack have the same watermark"
+        self.watermarks[to] = time
 
     def measure(self) -> dict[str, Metrics]:
         """What each operator has done, and how much it remembers now."""
-        for name, metrics in self.metrics.items():
-            metrics.state_rows = self.states[name].rows()
-            metrics.state_bytes = self.states[name].bytes()
+        for unit in self._units:
+            state = self.states[unit.name]
+            rows, bytes_ = state.rows(), state.bytes()
+            if isinstance(unit, Stack):
+                for name, share in unit.rows(state).items():
+                    self.metrics[name].state_rows = share
+                    self.metrics[name].state_bytes = bytes_ * share // max(rows, 1)
+            else:
+                self.metrics[unit.name].state_rows = rows
+                self.metrics[unit.name].state_bytes = bytes_
         return self.metrics
 
     def _run(self, node: Node, ports: list[Flow]) -> Flow:
@@ -106,3 +171,69 @@ class Engine:
         metrics.rows_out += sum(batch.height for batch in out)
         metrics.seconds += perf_counter() - began
         return Flow(out, min(watermark, operator.held(state)))
+
+    def _run_stack(self, stack: Stack, ports: list[Flow]) -> dict[str, Flow]:
+        operator, state = stack.operator, self.states[stack.name]
+        began = perf_counter()
+        out: list[Batch] = []
+        given = [[batch for batch in flow.batches if batch.height] for flow in ports]
+        batch = stack.gathered(given)
+        if batch is not None:
+            out += operator.on_batch(state, 0, batch)
+        watermark = ports[0].watermark
+        assert all(flow.watermark == watermark for flow in ports), "they read the same input"
+        assert watermark >= self.watermarks[stack.name], "time does not run backwards"
+        if watermark > self.watermarks[stack.name]:
+            self.watermarks[stack.name] = watermark
+            out += operator.on_watermark(state, watermark)
+        times = dict.fromkeys((node.name for node in stack.nodes), Time(0))
+        if not self._timed.isdisjoint(times):
+            times |= stack.held(state, self._timed)
+        flows = {
+            name: Flow(given, min(watermark, times[name]))
+            for name, given in stack.separated(out).items()
+        }
+        seconds = (perf_counter() - began) / len(stack.nodes)
+        for node, batches in zip(stack.nodes, given, strict=True):
+            metrics = self.metrics[node.name]
+            metrics.rows_in += sum(b.height for b in batches)
+            metrics.rows_out += sum(b.height for b in flows[node.name].batches)
+            metrics.seconds += seconds
+        return flows
+
+
+def _in_order(fragment: Fragment) -> list[Node | Stack]:
+    """What runs one after another: what stacks read, the stacks, and all else."""
+    stacks = stacks_of(fragment.nodes)
+    stacked = {node.name for stack in stacks for node in stack.nodes}
+    above = set(stacked)
+    for node in fragment.nodes:
+        if not above.isdisjoint(node.reads):
+            above.add(node.name)
+    before = [node for node in fragment.nodes if node.name not in above]
+    after = [node for node in fragment.nodes if node.name in above - stacked]
+    return [*before, *stacks, *after]
+
+
+def _needs_time(fragment: Fragment) -> frozenset[str]:
+    """The nodes whose progress somebody waits for, and not only those who look at the answer."""
+    needed = {channel.source for channel in fragment.writes if channel.route is not Route.QUERY}
+    for node in reversed(fragment.nodes):
+        if node.name in needed or not has_no_time(node.apply):
+            needed.update(node.reads)
+    return frozenset(needed)
+
+
+class _Loaded:
+    """A state that was saved by ``Engine.save``."""
+
+    def __init__(self, saved: Saved) -> None:
+        self._saved = saved
+        numbers: dict[str, int] = json.loads(saved.manifest)["numbers"]
+        self.watermark = Time(numbers.pop(_WATERMARK))
+        self.numbers = numbers
+
+    def fill(self, state: State) -> None:
+        """Fill a new state with it."""
+        load_state(state, self._saved)
+        state.numbers.pop(_WATERMARK)

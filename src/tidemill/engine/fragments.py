@@ -28,7 +28,17 @@ if TYPE_CHECKING:
     from tidemill.algebra.expr import Expr
     from tidemill.model.schema import Schema
 
-__all__ = ["Channel", "Fragment", "Graph", "Node", "Route", "build_graph", "rows_name", "stages_of"]
+__all__ = [
+    "Channel",
+    "Fragment",
+    "Graph",
+    "Node",
+    "Route",
+    "build_graph",
+    "has_no_time",
+    "rows_name",
+    "stages_of",
+]
 
 
 class Route(Enum):
@@ -124,12 +134,12 @@ def stages_of(parts: list[PhysicalPlan]) -> dict[str, int]:
     stages: dict[str, int] = {}
     for part in parts:
         below = max((stages[rows_name(child)] for child in inputs(part)), default=0)
-        least = 0 if isinstance(part, Input) or _has_no_time(part) else 1
+        least = 0 if isinstance(part, Input) or has_no_time(part) else 1
         stages[rows_name(part)] = max(below + isinstance(part, Exchange), least)
     return stages
 
 
-def _has_no_time(part: PhysicalPlan) -> bool:
+def has_no_time(part: PhysicalPlan) -> bool:
     """Whether rows pass one by one and keep the time they came with."""
     return isinstance(part, Apply) and isinstance(part.operator, interval.Filter | interval.Project)
 

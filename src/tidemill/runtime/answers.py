@@ -12,7 +12,7 @@ import polars as pl
 
 from tidemill.model.batch import END, START, empty_batch, interval_columns
 from tidemill.model.time import END_OF_TIME
-from tidemill.physical.kernels.sweep import GROUP, TIME, encode, repeat
+from tidemill.physical.kernels.sweep import GROUP, TIME, encode, pick, repeat
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -114,9 +114,11 @@ def new_rows(schema: Schema, batches: Iterable[Batch]) -> pl.DataFrame:
         batches: The new elements.
     """
     columns = interval_columns(schema)
-    whole = pl.concat([empty_batch(schema), *(batch.select(columns) for batch in batches)])
+    frames = [pick(batch, columns) for batch in batches] or [empty_batch(schema)]
+    whole = frames[0] if len(frames) == 1 else pl.concat(frames)
     start, end = time_names(schema, "start", "end")
-    return whole.rename({START: start, END: end}).sort(start, maintain_order=True)
+    whole.columns = [*schema.names, start, end]
+    return whole.sort(start, maintain_order=True)
 
 
 def time_names(schema: Schema, *names: str) -> list[str]:

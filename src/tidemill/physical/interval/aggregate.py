@@ -89,7 +89,6 @@ class Aggregate:
         names = (*(k.name for k in self.keys), *(a.name for a in self.aggregates))
         assert names == self.schema.names, f"the columns are {names}, not {self.schema.names}"
         assert self.max_delay is None or self.max_delay >= 0, "a delay is not negative"
-        assert not (self.combined and self.keys), "only a scalar aggregation is in two parts"
         given = Contributions(
             tuple(key.expr for key in self.keys), tuple(a.call for a in self.aggregates)
         )

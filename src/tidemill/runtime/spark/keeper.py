@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-    from tidemill.engine.engine import Engine
-    from tidemill.physical.state.table import Segment, Table
+    from tidemill.physical.operator import State
+    from tidemill.physical.state.table import Segment
     from tidemill.runtime.spark.cache import Cache
     from tidemill.runtime.spark.deployment import Deployment
 
@@ -170,9 +170,12 @@ def open_stage(  # noqa: PLR0913 — which stage, and three places for its state
     kept.token = manifest["token"]
     kept.stage.progress = Progress(**manifest["progress"])
     known = manifest["operators"]
+    source = _Segments(shelf, cache, at_hand)
+    remembered = {name: _AtRest(entry, source) for name, entry in known.items()}
     for engine in kept.stage.engines:
+        engine.restore(remembered)
         for name in engine.states.keys() & known.keys():
-            _load(kept, engine, name, known[name], _Segments(shelf, cache, at_hand))
+            kept.stored |= dict(_places(name, engine.states[name], known[name]))
     _forget_others(kept, known, shelf, cache)
     return kept
 
@@ -200,25 +203,41 @@ class _Entry(TypedDict):
     tables: dict[str, dict[str, list[str]]]
 
 
-def _load(kept: Kept, engine: Engine, name: str, entry: _Entry, source: _Segments) -> None:
-    """Fill the state of one operator."""
-    state = engine.states[name]
-    engine.watermarks[name] = Time(entry["watermark"])
-    state.numbers = dict(entry["numbers"])
-    for table_name, table in state.tables.items():
-        saved = entry["tables"][table_name]
-        table.restore(saved, [source[stored] for stored in saved["stored"]])
-        kept.stored |= dict(_places(name, table_name, table, saved["stored"]))
+class _AtRest:
+    """The state of an operator, or of a stack of them, as a manifest describes it."""
+
+    def __init__(self, entry: _Entry, source: _Segments) -> None:
+        self._entry = entry
+        self._source = source
+
+    @property
+    def numbers(self) -> Mapping[str, int]:
+        """Its numbers."""
+        return self._entry["numbers"]
+
+    @property
+    def watermark(self) -> Time:
+        """How far time had come."""
+        return Time(self._entry["watermark"])
+
+    def fill(self, state: State) -> None:
+        """Fill a new state with it."""
+        state.numbers = dict(self._entry["numbers"])
+        for name, table in state.tables.items():
+            saved = self._entry["tables"][name]
+            table.restore(saved, [self._source[stored] for stored in saved["stored"]])
 
 
 def _places(
-    operator: str, name: str, table: Table, stored: list[str]
+    operator: str, state: State, entry: _Entry
 ) -> Iterator[tuple[tuple[str, str, int], str]]:
-    """Where the segments of a table are stored; what was written anew on loading is not yet."""
-    by_number = {int(place.split(".")[-2]): place for place in stored}
-    for segment in table.segments():
-        if segment.name in by_number:
-            yield (operator, name, segment.name), by_number[segment.name]
+    """Where the segments of a state are stored; what was written anew on loading is not yet."""
+    for name, table in state.tables.items():
+        stored = entry["tables"][name]["stored"]
+        by_number = {int(place.split(".")[-2]): place for place in stored}
+        for segment in table.segments():
+            if segment.name in by_number:
+                yield (operator, name, segment.name), by_number[segment.name]
 
 
 def _forget_others(kept: Kept, known: dict[str, _Entry], shelf: Shelf, cache: Cache) -> None:

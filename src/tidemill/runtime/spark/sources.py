@@ -74,7 +74,9 @@ def stream_messages(
     else:
         rows = read_format(spark, reader, stream, place)
         pieces = _row_pieces(stream)
-    rows = rows.select(functions.current_timestamp().alias(_NOW), "*")
+    # As a string, because a number would be part of the code that Spark compiles, in every batch.
+    now = functions.unix_micros(functions.current_timestamp()).cast("string")
+    rows = rows.select(now.alias(_NOW), "*")
     return rows.mapInArrow(_taking_in(parcel, name, pieces), COLUMNS)
 
 
@@ -115,7 +117,7 @@ def _taking_in(
         first = next(filled, None)
         if first is None:
             return
-        now = first.column(_NOW)[0].value
+        now = int(first.column(_NOW)[0].as_py())
         origin = Origin(number, context.partitionId(), Time(now))
         delivered = pieces(chain([first], filled), origin)
         for message in take_in(parcel.open(), name, delivered, origin):
