@@ -14,8 +14,6 @@ test: $(READY) java      ## every test; those on Spark share one session, so the
 	$(BIN)/pytest -q -n $(WORKERS) --dist worksteal -m "not spark"
 	$(BIN)/pytest -q -m spark
 
-test soak: export JAVA_TOOL_OPTIONS = -XX:TieredStopAtLevel=1  # Java starts in half the time
-
 fast: $(READY)           ## tests without a JVM, few examples of each law; a minute
 	HYPOTHESIS_PROFILE=fast $(BIN)/pytest -q -n $(WORKERS) --dist worksteal -m "not spark"
 

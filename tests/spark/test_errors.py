@@ -77,7 +77,7 @@ def test_a_checkpoint_that_does_not_fit_is_refused(tmp_path: Path) -> None:
     (state / "tidemill.json").write_text("{")
     with pytest.raises(tidemill.RunError, match="is damaged"):
         session.run()
-    (state / "tidemill.json").write_text(json.dumps({**facts, "format": 2, "pids": [1, 2, 3]}))
+    (state / "tidemill.json").write_text(json.dumps({**facts, "format": 3, "pids": [1, 2, 3]}))
     with pytest.raises(tidemill.RunError, match="has 3 partitions, not 2"):
         session.run()
     (state / "tidemill.json").rename(state / "other.json")

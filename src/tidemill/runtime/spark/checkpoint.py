@@ -3,6 +3,7 @@
 tidemill.json   what can never change: format, partitions, stages; and whether all has ended
 spark/          Spark's own: offsets, commits, the state store
 control/        the control stream
+ledger.jsonl    what time it was, and how far streams had come, when batches began
 feed/           in which order the files of each stream are read
 memory/         frames that were given in memory, as files
 relations/      relations as they were when first read, so that a replayed batch sees the same
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Checkpoint", "Facts", "open_checkpoint"]
 
-FORMAT = 2
+FORMAT = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +83,11 @@ class Checkpoint:
     def control(self) -> Path:
         """Where the control stream is."""
         return self.directory / "control"
+
+    @property
+    def ledger(self) -> Path:
+        """Where it is kept what is known when a batch begins."""
+        return self.directory / "ledger.jsonl"
 
     def feed(self, word: str) -> Path:
         """Where the order of the files of a stream is kept."""

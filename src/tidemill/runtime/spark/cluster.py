@@ -35,6 +35,13 @@ _SETTINGS = {
 }
 """What the pipeline needs, and can be set on a session that is already there."""
 
+_JAVA = "-XX:TieredStopAtLevel=1"
+"""What Java is told where all of it is on this host.
+
+Here Java only carries blobs, and its second compiler, for code that is run millions of times, would
+take half a processor from the Python workers for minutes, to make little faster.
+"""
+
 _TURN = Lock()
 """Starting moves standard output for a moment, so only one does it at a time."""
 
@@ -81,6 +88,8 @@ def _open(master: str | None, memory: str) -> Cluster:
         "spark.python.worker.faulthandler.enabled": "true",
         "spark.python.daemon.module": "tidemill.runtime.spark.daemon",
     }
+    if master is not None and master.startswith("local"):
+        settings["spark.driver.extraJavaOptions"] = _JAVA
     for key, value in settings.items():
         builder = builder.config(key, value)
     with _output_to(log):

@@ -27,6 +27,7 @@ from tidemill.runtime.file_sink import FileSink
 from tidemill.runtime.sinks import FormatSink
 from tidemill.runtime.spark.formats import append_to_format
 from tidemill.runtime.spark.outlet import Outlet
+from tidemill.runtime.spark.stage import WATERMARKS
 from tidemill.runtime.spark.wire import Kind, from_arrow
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from tidemill.runtime.sinks import Sink
+    from tidemill.runtime.spark.ledger import Ledger
     from tidemill.runtime.spark.tally import Tally
     from tidemill.runtime.spark.wire import Message
 
@@ -72,6 +74,7 @@ class Delivery:
         channels: The channel of each query's answer.
         sinks: Where the answers go that are not for memory.
         tally: Who is told what has come of it.
+        ledger: What is known when a batch begins.
 
     Attributes:
         outlet: Where the last stage lets answers out.
@@ -79,13 +82,14 @@ class Delivery:
     """
 
     def __init__(
-        self, channels: Mapping[str, str], sinks: Mapping[str, Sink], tally: Tally
+        self, channels: Mapping[str, str], sinks: Mapping[str, Sink], tally: Tally, ledger: Ledger
     ) -> None:
         self.error: Exception | None = None
         self._channels = channels
         self._routes = _routes(channels, sinks)
         self.outlet = self._routes.outlet()
         self._tally = tally
+        self._ledger = ledger
         self._turn = Lock()
         self._thread: int | None = None
         self._is_closed = False
@@ -127,6 +131,7 @@ class Delivery:
 
     def _deliver(self, results: DataFrame, batch: int) -> None:
         routes = self._routes
+        self._ledger.tell(results.sparkSession.sparkContext, batch)
         if routes.formats:
             results = results.persist()  # another pass would compute them again
         try:
@@ -144,6 +149,7 @@ class Delivery:
             if routes.formats:
                 results.unpersist()
         self._tally.take(batch, messages, answers, self._channels)
+        self._ledger.end(batch, _watermarks(messages))
 
     def _for_the_driver(self, results: DataFrame) -> DataFrame:
         """The results, without answers that only formats are to have."""
@@ -172,6 +178,13 @@ def _routes(channels: Mapping[str, str], sinks: Mapping[str, Sink]) -> _Routes:
             case _:
                 assert_never(sink)
     return routes
+
+
+def _watermarks(messages: Iterable[Message]) -> dict[str, int]:
+    """How far streams have come, if anybody has told."""
+    reports = (m for m in messages if m.kind is Kind.REPORT and m.channel == WATERMARKS)
+    facts = (fact for report in reports for fact in report.facts().items())
+    return {stream: mark for stream, mark in facts if isinstance(mark, int)}
 
 
 def _answers(messages: Iterable[Message]) -> dict[str, list[pl.DataFrame]]:

@@ -11,7 +11,7 @@ import pickle
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tidemill.engine.fragments import Fragment, Graph
+from tidemill.engine.fragments import Fragment, Graph, Route
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -52,6 +52,12 @@ class Deployment:
                 nodes.append(node)
         used = tuple(channel for channel in first.writes if channel.source in known)
         return Fragment(0, tuple(nodes), frozenset({name}), used)
+
+    @property
+    def early(self) -> frozenset[str]:
+        """The channels of answers that are let out where the rows of streams come in."""
+        writes = (channel for name in self.streams for channel in self.intake(name).writes)
+        return frozenset(channel.name for channel in writes if channel.route is Route.QUERY)
 
     def fragment(self, stage: int) -> Fragment | None:
         """What a stage, from 1, runs, if it does not only hand on."""

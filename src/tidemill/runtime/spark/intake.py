@@ -2,9 +2,8 @@
 
 Rows get their time and id, pass what the queries do before anything must be remembered, and go to
 the partitions that their channels say; those that need not meet others are dealt out to all. Every
-partition hears, once for each task, how far the stream has come. What is late is found out later,
-where the progress of the stream is known: for that the times of all rows (of a stream that keeps
-late rows, the rows) go to one partition.
+partition hears, once for each task, how far the stream has come. A row is late if it is from before
+what the stream had reached when the batch began.
 
 The id of a row is made of its file and its number there, so that it is the same however files are
 put into batches. Of sources without files it is made of the batch, the task and the number there,
@@ -13,15 +12,14 @@ so that a batch that is replayed gives every row the id it had.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
 from tidemill.engine.engine import Engine, Flow
 from tidemill.engine.fragments import Route
-from tidemill.engine.ingest import Refused, timed
+from tidemill.engine.ingest import Gate, timed
 from tidemill.engine.routing import route
 from tidemill.errors import RunError
-from tidemill.lang.statements import LatePolicy
 from tidemill.model.batch import START
 from tidemill.model.time import Time
 from tidemill.runtime.spark.wire import Kind, Message
@@ -49,11 +47,19 @@ Piece: TypeAlias = "tuple[int, pl.DataFrame]"
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where in the run of the pipeline rows come in: batch, task, and the time of the batch."""
+    """Where in the run of the pipeline rows come in.
+
+    Attributes:
+        batch: The batch.
+        task: The task.
+        now: The time of the batch.
+        watermark: How far the stream had come when the batch began.
+    """
 
     batch: int
     task: int
     now: Time
+    watermark: Time = field(default=Time(0))
 
 
 def take_in(
@@ -69,7 +75,7 @@ def take_in(
     """
     stream = deployment.streams[name]
     fragment = deployment.intake(name)
-    engine, refused = Engine(fragment), Refused(stream)
+    engine, gate = Engine(fragment), Gate(stream, watermark=origin.watermark)
     has_ids = deployment.graph.needs_ids
     home = deployment.pids[origin.task % len(deployment.pids)]
     rows, files, latest = 0, 0, None
@@ -79,7 +85,7 @@ def take_in(
             frame,
             first_id=number if has_ids else None,
             arrival=origin.now,
-            refused=refused,
+            refused=gate.refused,
         )
         rows += frame.height
         files = max(files, (number >> _ROW_BITS) + 1)
@@ -88,17 +94,14 @@ def take_in(
         greatest = elements[START].max()
         assert isinstance(greatest, int), "times are integers"
         latest = greatest if latest is None else max(latest, greatest)
-        keeps_late = stream.late is LatePolicy.QUARANTINE
-        arrived = elements if keeps_late else elements.select(START)
-        yield Message.of_rows(home, Kind.ARRIVED, name, arrived)
-        outputs = engine.step({name: Flow([elements], Time(0))})
+        outputs = engine.step({name: Flow([gate.admit(elements)], Time(0))})
         for channel in fragment.writes:
             for batch in outputs[channel.name].batches:
                 for pid, part in _spread(channel, batch, deployment.pids, home):
                     yield from deal(deployment, channel, part, pid)
-    if refused.rows:
-        yield Message.of_rows(home, Kind.KEPT, name, refused.held())
-    counts: Facts = {"rows": rows, "files": files, "refused": refused.counts}
+    if gate.refused.rows:
+        yield Message.of_rows(home, Kind.KEPT, name, gate.refused.held())
+    counts: Facts = {"rows": rows, "files": files, "refused": gate.refused.counts}
     yield Message.of_facts(home, Kind.REPORT, f"stream {name}", counts)
     for pid in deployment.pids:
         yield Message.of_facts(pid, Kind.PULSE, name, {"latest": latest, "now": origin.now})

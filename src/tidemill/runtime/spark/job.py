@@ -27,6 +27,7 @@ from tidemill.runtime.spark.cluster import Cluster, open_cluster
 from tidemill.runtime.spark.delivery import Delivery
 from tidemill.runtime.spark.failures import telling_failures
 from tidemill.runtime.spark.formats import require_formats
+from tidemill.runtime.spark.ledger import Ledger
 from tidemill.runtime.spark.partitions import partition_ids
 from tidemill.runtime.spark.pipeline import start_pipeline
 from tidemill.runtime.spark.places import feeds_of, places_of
@@ -230,9 +231,8 @@ class SparkJob:
     def _start(self, *, every: float | None) -> None:
         queries = [e for e in self._catalog.entries(ObjectKind.QUERY) if isinstance(e, QueryEntry)]
         sinks = sinks_of(queries, self._callbacks)
-        if self._cluster is None:
-            self._cluster = open_cluster(self._settings.master, self._settings.memory)
-        cluster = self._cluster
+        settings = self._settings
+        cluster = self._cluster = self._cluster or open_cluster(settings.master, settings.memory)
         require_formats(cluster.spark, (s for s in sinks.values() if isinstance(s, FormatSink)))
         checkpoint = self._opened(cluster, queries)
         facts = checkpoint.facts
@@ -252,7 +252,7 @@ class SparkJob:
         )
         self._sinks = sinks
         self._tally.begin(queries, sinks)
-        self._delivery = Delivery(graph.answers, sinks, self._tally)
+        self._delivery = Delivery(graph.answers, sinks, self._tally, Ledger(checkpoint.ledger))
         deployment = deployment_of(graph, self._catalog, checkpoint, self._memory)
         self._tally.welcome(deployment.streams)
         checkpoint.recognize(deployment.streams)
@@ -277,9 +277,9 @@ class SparkJob:
         """Where to keep the state; a new place has room for the queries."""
         if self._checkpoint is None:
             settings = self._settings
-            count = settings.partitions or cluster.tasks
-            plans = physical_plans(queries, settings, partitions=count, stages=settings.stages)
-            stages = settings.stages or stages_needed(*plans.values())
+            count, stages = settings.partitions or cluster.tasks, settings.stages
+            plans = physical_plans(queries, settings, partitions=count, stages=stages)
+            stages = stages or stages_needed(*plans.values())
             facts = Facts(partition_ids(count, cluster.tasks), stages, settings.planning())
             self._checkpoint = open_checkpoint(settings, facts)
         return self._checkpoint

@@ -1,7 +1,8 @@
-"""The outlet: where the last stage lets answers out.
+"""The outlet: where answers are let out.
 
-Files are written by the tasks that have the rows, so that these do not travel any further. What
-others are to have leaves as messages, with what was kept aside and the reports.
+Files are written by the tasks that have the rows, so that these do not travel any further: answers
+that need nothing but the rows of a stream, one by one, where these come in, and all others by the
+last stage. What others are to have leaves as messages, with what was kept aside and the reports.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ class Outlet:
         files: The files a channel goes to.
         driver: The channels that the driver is to have; of others it hears how many rows there are.
         leaving: The channels that somebody reads from the results of the last stage.
+        passing: The channels that have been let out before, and are only handed on.
     """
 
     def __init__(
@@ -34,8 +36,10 @@ class Outlet:
         files: Mapping[str, tuple[FileSink, ...]],
         driver: Iterable[str],
         leaving: Iterable[str],
+        passing: Iterable[str] = (),
     ) -> None:
         self._files = dict(files)
+        self._passing = frozenset(passing)
         self._driver = frozenset(driver)
         self._leaving = self._driver | frozenset(leaving)
 
@@ -48,34 +52,39 @@ class Outlet:
         for sink in (sink for sinks in self._files.values() for sink in sinks):
             sink.clear(batch)
 
-    def let_out(self, messages: Iterable[Message], batch: int, pid: int) -> Iterator[Message]:
-        """Write the answers of a partition that go to files; the messages that leave.
+    def after(self, channels: Iterable[str]) -> Outlet:
+        """The outlet of the last stage, if some channels are let out before."""
+        return Outlet(self._files, self._driver, self._leaving, channels)
+
+    def let_out(self, messages: Iterable[Message], batch: int, part: int) -> Iterator[Message]:
+        """Write the answers that go to files; the messages that leave.
 
         Args:
-            messages: What the last stage gives.
+            messages: What a task gives.
             batch: The number of the batch.
-            pid: The partition.
+            part: A number for the task, which no other one has that writes the same answer.
 
         Raises:
             RunError: A file cannot be written.
         """
         written: dict[str, list[pl.DataFrame]] = {}
-        rows: dict[str, int] = {}
+        counts: dict[tuple[int, str], int] = {}
         for message in messages:
-            if message.kind is not Kind.ANSWER:
+            channel = message.channel
+            if message.kind is not Kind.ANSWER or channel in self._passing:
                 yield message
                 continue
-            frame, channel = message.rows(), message.channel
-            if channel in self._files:
+            frame = message.rows()
+            if channel in self._files and frame.height:
                 written.setdefault(channel, []).append(frame)
             if channel in self._leaving:
                 yield message
             if channel not in self._driver:
-                rows[channel] = rows.get(channel, 0) + frame.height
+                place = message.pid, channel
+                counts[place] = counts.get(place, 0) + frame.height
         for channel, frames in written.items():
-            if any(frame.height for frame in frames):
-                for sink in self._files[channel]:
-                    sink.write(batch, pid, frames)
-        for channel, count in rows.items():
-            if count:
-                yield Message.of_facts(pid, Kind.REPORT, f"written {channel}", {"rows": count})
+            for sink in self._files[channel]:
+                sink.write(batch, part, frames)
+        for (pid, channel), rows in counts.items():
+            if rows:
+                yield Message.of_facts(pid, Kind.REPORT, f"written {channel}", {"rows": rows})

@@ -51,18 +51,18 @@ def start_pipeline(  # noqa: PLR0913 — the parts of the pipeline
         places: Where the rows of each stream come from.
         feeds: The files of the streams that are read from files here.
         deliver: What is done with the results of a batch.
-        outlet: Where the last stage lets answers out.
+        outlet: Where answers are let out.
         every: How often a batch begins, in seconds; ``None`` to stop when all is read.
         cache_bytes: How many bytes the copies of state on each host may take.
     """
     spark, parcel = cluster.spark, Parcel(deployment)
     parts = [control_messages(spark, deployment, checkpoint.control)]
     for name, place in places.items():
-        parts.append(stream_messages(spark, parcel, name, place, feeds.get(name)))
+        parts.append(stream_messages(spark, parcel, name, place, feeds.get(name), outlet=outlet))
     flow = reduce(lambda above, below: above.unionAll(below), parts)
     for number in range(1, deployment.stages + 1):
-        last = number == deployment.stages
-        task = Task(parcel, number, str(checkpoint.cache), cache_bytes, outlet if last else None)
+        last = outlet.after(deployment.early) if number == deployment.stages else None
+        task = Task(parcel, number, str(checkpoint.cache), cache_bytes, last)
         processor = StageProcessor(task)
         flow = flow.groupBy("pid").transformWithStateInPandas(processor, COLUMNS, "Append", "None")
     writer = flow.writeStream.foreachBatch(deliver).outputMode("append")

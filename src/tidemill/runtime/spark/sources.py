@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import polars as pl
 from pyspark import TaskContext
-from pyspark.sql import functions
 
 from tidemill.model.time import Time
 from tidemill.runtime.files import READERS, read_file, shaped
 from tidemill.runtime.spark.feed import ENTRY_COLUMNS
 from tidemill.runtime.spark.formats import read_format
 from tidemill.runtime.spark.intake import Origin, first_id, take_in
+from tidemill.runtime.spark.ledger import batch_beginning, batch_number
 from tidemill.runtime.spark.places import word_of
 from tidemill.runtime.spark.stage import CONTROL
 from tidemill.runtime.spark.wire import COLUMNS, Kind, Message, to_arrow
@@ -37,18 +37,24 @@ if TYPE_CHECKING:
     from tidemill.runtime.spark.deployment import Deployment, Parcel
     from tidemill.runtime.spark.feed import Feed
     from tidemill.runtime.spark.intake import Piece
+    from tidemill.runtime.spark.outlet import Outlet
 
 __all__ = ["control_messages", "stream_messages", "write_control"]
 
 _FILE = "path string, modificationTime timestamp, length long, content binary"
-_NOW = "@now"
 
 _Reading: TypeAlias = "Callable[[Iterable[pa.RecordBatch], Origin], Iterator[Piece]]"
 """Makes rows of the stream of what Spark delivers."""
 
 
-def stream_messages(
-    spark: SparkSession, parcel: Parcel, name: str, place: Place, feed: Feed | None
+def stream_messages(  # noqa: PLR0913 — what a stream needs
+    spark: SparkSession,
+    parcel: Parcel,
+    name: str,
+    place: Place,
+    feed: Feed | None,
+    *,
+    outlet: Outlet,
 ) -> DataFrame:
     """The messages of a stream, from a source of Spark's.
 
@@ -58,6 +64,7 @@ def stream_messages(
         name: The stream.
         place: Where its rows come from.
         feed: Its files in order, if they are here.
+        outlet: Where answers go that need nothing but this stream's rows, one by one.
     """
     stream = parcel.open().streams[name]
     reader = spark.readStream.name(f"stream_{word_of(name)}")
@@ -74,10 +81,7 @@ def stream_messages(
     else:
         rows = read_format(spark, reader, stream, place)
         pieces = _row_pieces(stream)
-    # As a string, because a number would be part of the code that Spark compiles, in every batch.
-    now = functions.unix_micros(functions.current_timestamp()).cast("string")
-    rows = rows.select(now.alias(_NOW), "*")
-    return rows.mapInArrow(_taking_in(parcel, name, pieces), COLUMNS)
+    return rows.mapInArrow(_taking_in(parcel, name, pieces, outlet), COLUMNS)
 
 
 def control_messages(spark: SparkSession, deployment: Deployment, directory: Path) -> DataFrame:
@@ -107,20 +111,21 @@ def write_control(directory: Path, word: str) -> None:
 
 
 def _taking_in(
-    parcel: Parcel, name: str, pieces: _Reading
+    parcel: Parcel, name: str, pieces: _Reading, outlet: Outlet
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        context = TaskContext.get()
-        assert context is not None, "this runs in a task"
-        number = int(context.getLocalProperty("streaming.sql.batchId") or 0)
         filled = (batch for batch in batches if batch.num_rows)
         first = next(filled, None)
         if first is None:
             return
-        now = int(first.column(_NOW)[0].as_py())
-        origin = Origin(number, context.partitionId(), Time(now))
+        context = TaskContext.get()
+        assert context is not None, "this runs in a task"
+        begun, batch = batch_beginning(), batch_number()
+        watermark = Time(begun.watermarks.get(name, 0))
+        origin = Origin(batch, context.partitionId(), Time(begun.now), watermark)
         delivered = pieces(chain([first], filled), origin)
-        for message in take_in(parcel.open(), name, delivered, origin):
+        messages = take_in(parcel.open(), name, delivered, origin)
+        for message in outlet.let_out(messages, batch, origin.task):
             yield to_arrow([message])
 
     return run
@@ -157,7 +162,7 @@ def _row_pieces(stream: StreamEntry) -> _Reading:
     def frames(batch: pa.RecordBatch) -> Iterator[pl.DataFrame]:
         frame = pl.from_arrow(batch)
         assert isinstance(frame, pl.DataFrame), "a record batch is a frame"
-        yield shaped(frame.drop(_NOW), schema, f'the source of "{name}"')
+        yield shaped(frame, schema, f'the source of "{name}"')
 
     return _numbered(frames)
 

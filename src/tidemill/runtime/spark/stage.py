@@ -1,9 +1,8 @@
 """A stage: one partition of one fragment, from batch to batch.
 
 A step takes the messages of a micro-batch and gives those for the next stage. The first stage also
-is the gate of every stream: it knows how far each has come, leaves out what is late, and feeds the
-rows of relations to those who have not had them. Rows that a later stage reads, and everything on
-its way out, are handed on.
+finds out how far each stream has come, and feeds the rows of relations to those who have not had
+them. Rows that a later stage reads, and everything on its way out, are handed on.
 
 Law: what a stage gives is a function of its state and the messages, in whatever order they come.
 """
@@ -13,13 +12,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-import polars as pl
-
 from tidemill.engine.engine import Engine, Flow
 from tidemill.engine.fragments import Route
-from tidemill.engine.ingest import LATE, REASON, Refused, relation_flow
+from tidemill.engine.ingest import relation_flow
 from tidemill.engine.routing import route
-from tidemill.lang.statements import LatePolicy
 from tidemill.model.batch import START
 from tidemill.model.time import END_OF_TIME, Time
 from tidemill.runtime.spark.intake import deal
@@ -31,12 +27,14 @@ if TYPE_CHECKING:
     from tidemill.engine.fragments import Channel
     from tidemill.model.batch import Batch
     from tidemill.runtime.spark.deployment import Deployment
-    from tidemill.runtime.spark.wire import Facts
 
-__all__ = ["CONTROL", "Progress", "Stage"]
+__all__ = ["CONTROL", "WATERMARKS", "Progress", "Stage"]
 
 CONTROL = "@control"
 """Who sends word that all streams have ended."""
+
+WATERMARKS = "watermarks"
+"""The report on how far streams have come."""
 
 
 @dataclass(slots=True)
@@ -84,8 +82,7 @@ class Stage:
         for message in messages:
             by_kind[message.kind].append(message)
         if self.number == 1:
-            flows, answers = self._through_the_gate(by_kind)
-            yield from self._late(by_kind[Kind.ARRIVED])
+            flows, answers = self._taken_in(by_kind)
             self._advance(by_kind[Kind.PULSE])
             for name, flow in flows.items():
                 flow.watermark = self._watermark(self._streams[name])
@@ -106,14 +103,14 @@ class Stage:
         yield Message.of_facts(self.pid, Kind.REPORT, place, remembered)
         if self.number == 1 and self.pid == self.deployment.pids[0]:
             marks = dict(self.progress.watermarks)
-            yield Message.of_facts(self.pid, Kind.REPORT, "watermarks", marks)
+            yield Message.of_facts(self.pid, Kind.REPORT, WATERMARKS, marks)
 
     # The first stage
 
-    def _through_the_gate(
+    def _taken_in(
         self, by_kind: Mapping[Kind, Sequence[Message]]
     ) -> tuple[dict[str, Flow], list[Message]]:
-        """What is not late: by channel, and on its way out."""
+        """What came in on each channel, and answers on their way out."""
         flows = {
             channel.name: Flow([], Time(0))
             for name in self.deployment.streams
@@ -121,36 +118,12 @@ class Stage:
             if channel.route is not Route.QUERY
         }
         for message in by_kind[Kind.ROWS]:
-            flows[message.channel].batches.append(self._admitted(message))
-        answers = [
-            Message.of_rows(self.pid, Kind.ANSWER, message.channel, self._admitted(message))
-            for message in by_kind[Kind.ANSWER]
-        ]
-        return flows, answers
-
-    def _admitted(self, message: Message) -> Batch:
-        rows = message.rows()
-        watermark = self._watermark(self._streams[message.channel])
-        least = rows[START].min()
-        assert least is None or isinstance(least, int), "times are integers"
-        return (
-            rows if least is None or least >= watermark else rows.filter(pl.col(START) >= watermark)
-        )
-
-    def _late(self, arrived: Sequence[Message]) -> Iterator[Message]:
-        """Late rows, counted, and kept if their stream says so."""
-        for message in arrived:
-            stream = self.deployment.streams[message.channel]
-            refused = Refused(stream)
-            rows = message.rows()
-            late = rows.filter(pl.col(START) < self._watermark(message.channel))
-            if late.is_empty():
-                continue
-            if stream.late is LatePolicy.QUARANTINE:
-                refused.add(late.with_columns(pl.lit(LATE).alias(REASON)))
-                yield Message.of_rows(self.pid, Kind.KEPT, message.channel, refused.held())
-            facts: Facts = {"rows": 0, "files": 0, "refused": {LATE: late.height}}
-            yield Message.of_facts(self.pid, Kind.REPORT, f"stream {message.channel}", facts)
+            rows, watermark = message.rows(), self._watermark(self._streams[message.channel])
+            least = rows[START].min()
+            assert least is None or isinstance(least, int), "times are integers"
+            assert least is None or least >= watermark, "late rows are left out at the intake"
+            flows[message.channel].batches.append(rows)
+        return flows, [message.to(self.pid) for message in by_kind[Kind.ANSWER]]
 
     def _advance(self, pulses: Sequence[Message]) -> None:
         """Learn how far the streams have come."""

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 from uuid import uuid4
 
 import pandas as pd
-from pyspark import TaskContext
 
 from tidemill.runtime.spark.cache import Cache
 from tidemill.runtime.spark.keeper import Kept, open_stage
+from tidemill.runtime.spark.ledger import batch_number
 from tidemill.runtime.spark.wire import Kind, Message
 
 if TYPE_CHECKING:
@@ -76,8 +76,7 @@ def step(
     shelf, cache = _StateShelf(manifest, segments), Cache(Path(task.cache), limit=task.cache_bytes)
     kept = _opened(task, pid, shelf, cache)
     messages = [message for frame in rows for message in _messages(frame)]
-    context = TaskContext.get()
-    batch = int((context and context.getLocalProperty("streaming.sql.batchId")) or 0)
+    batch = batch_number()
     given = kept.stage.step(messages)
     if task.outlet is not None:
         given = task.outlet.let_out(given, batch, pid)

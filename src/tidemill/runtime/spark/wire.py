@@ -5,7 +5,6 @@ because a row of its own costs Spark several microseconds in each stage.
 
     rows      elements on a channel of the graph
     answer    elements of a query's answer, on their way out
-    arrived   what came in on a stream, to find out what is late
     kept      rows that were refused and are kept, with the reason
     pulse     how far time has come, to every partition
     report    counts for people
@@ -47,7 +46,6 @@ class Kind(StrEnum):
 
     ROWS = "rows"
     ANSWER = "answer"
-    ARRIVED = "arrived"
     KEPT = "kept"
     PULSE = "pulse"
     REPORT = "report"

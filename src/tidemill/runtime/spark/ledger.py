@@ -1,0 +1,133 @@
+"""The ledger: what is known when a batch begins: the time, and how far each stream has come.
+
+Streams without a time of their own get the time of the batch that reads them, a stream is idle by
+it, and rows are late if they are from before what their stream had reached. All that is written
+down before anything is computed, so that a batch that is replayed finds what it found. How far the
+streams have come after a batch is written down before Spark takes the batch for done. Time never
+runs backwards, whatever the clock of this host does.
+
+    {"begin": 7, "now": …, "watermarks": {…}}
+    {"end": 7, "watermarks": {…}}
+
+Spark has a time of its own for each batch, but as a constant in the code that it generates, which
+it then compiles anew in every batch, twice.
+"""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
+from time import time_ns
+from typing import TYPE_CHECKING
+
+from pyspark import TaskContext
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from pyspark import SparkContext
+
+__all__ = ["Beginning", "Ledger", "batch_beginning", "batch_number"]
+
+_PROPERTY = "tidemill.beginning"
+_KEPT = 1000
+"""How many batches are remembered over a restart; Spark replays the last one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Beginning:
+    """What is known when a batch begins.
+
+    Attributes:
+        now: The time, in microseconds since 1970.
+        watermarks: How far each stream has come; others are at their beginning.
+    """
+
+    now: int
+    watermarks: Mapping[str, int] = field(default_factory=dict)
+
+
+class Ledger:
+    """What was known when batches began.
+
+    Args:
+        path: The file it is written to.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._begun: dict[int, Beginning] = {}
+        self._watermarks: dict[str, int] = {}
+        for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
+            with suppress(ValueError):  # a kill has cut it short: nothing was built on it
+                self._read(json.loads(line))
+        for batch in sorted(self._begun)[:-_KEPT]:
+            del self._begun[batch]
+        unfinished = path.with_suffix(".part")
+        lines = [_begin_line(batch, begun) for batch, begun in sorted(self._begun.items())]
+        lines.append(_end_line(max(self._begun, default=-1), self._watermarks))
+        unfinished.write_text("".join(lines), encoding="utf-8")
+        unfinished.rename(path)
+
+    def begin(self, batch: int) -> Beginning:
+        """What is known when a batch begins, or was when it began."""
+        if batch not in self._begun:
+            latest = max((begun.now for begun in self._begun.values()), default=0)
+            now = max(latest, time_ns() // 1000)
+            self._begun[batch] = Beginning(now, dict(self._watermarks))
+            self._append(_begin_line(batch, self._begun[batch]))
+            self._begun.pop(batch - _KEPT, None)
+        return self._begun[batch]
+
+    def end(self, batch: int, watermarks: Mapping[str, int]) -> None:
+        """Write down how far streams have come in a batch; others are where they were."""
+        self._watermarks = {**self.begin(batch).watermarks, **watermarks}
+        self._append(_end_line(batch, self._watermarks))
+
+    def tell(self, context: SparkContext, batch: int) -> None:
+        """Tell the tasks that this thread starts what is known."""
+        context.setLocalProperty(_PROPERTY, json.dumps(asdict(self.begin(batch))))
+
+    def _read(self, line: dict[str, object]) -> None:
+        match line:
+            case {"begin": int(batch), "now": int(now), "watermarks": dict(watermarks)}:
+                self._begun[batch] = Beginning(now, watermarks)
+            case {"end": int(), "watermarks": dict(watermarks)}:
+                self._watermarks = watermarks
+            case _:
+                raise ValueError(f"not a line of a ledger: {line}")
+
+    def _append(self, line: str) -> None:
+        with self._path.open("a", encoding="utf-8") as file:
+            file.write(line)
+
+
+def _begin_line(batch: int, begun: Beginning) -> str:
+    return json.dumps({"begin": batch, **asdict(begun)}) + "\n"
+
+
+def _end_line(batch: int, watermarks: Mapping[str, int]) -> str:
+    return json.dumps({"end": batch, "watermarks": dict(watermarks)}) + "\n"
+
+
+# In a task
+
+
+def batch_number() -> int:
+    """The number of the batch that this task belongs to."""
+    return int(_property("streaming.sql.batchId"))
+
+
+def batch_beginning() -> Beginning:
+    """What was known when the batch began that this task belongs to."""
+    return Beginning(**json.loads(_property(_PROPERTY)))
+
+
+def _property(name: str) -> str:
+    context = TaskContext.get()
+    assert context is not None, "this runs in a task"
+    value = context.getLocalProperty(name)
+    assert value is not None, f"the driver has set {name}"
+    return value

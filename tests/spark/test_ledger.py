@@ -1,0 +1,78 @@
+"""The ledger of batches, without Spark."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tidemill.runtime.spark import ledger as module
+from tidemill.runtime.spark.ledger import Ledger
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "ledger.jsonl"
+
+
+def test_a_batch_that_is_replayed_finds_what_it_found(path: Path) -> None:
+    ledger = Ledger(path)
+    first = ledger.begin(0)
+    ledger.end(0, {"s": 5})
+    second = ledger.begin(1)
+    ledger.end(1, {"s": 7, "t": 1})
+    assert (first.watermarks, second.watermarks) == ({}, {"s": 5})
+    assert second.now >= first.now
+    for again in (ledger, Ledger(path), Ledger(path)):
+        assert [again.begin(0), again.begin(1)] == [first, second]
+    assert Ledger(path).begin(2).watermarks == {"s": 7, "t": 1}
+
+
+def test_a_batch_that_failed_after_its_end_was_noted_ends_again(path: Path) -> None:
+    ledger = Ledger(path)
+    ledger.end(0, {"s": 5})
+    ledger.end(1, {"s": 9})
+    replayed = Ledger(path)
+    assert replayed.begin(1).watermarks == {"s": 5}
+    replayed.end(1, {"s": 9})
+    assert replayed.begin(2).watermarks == {"s": 9}
+
+
+def test_a_stream_of_which_nothing_came_is_where_it_was(path: Path) -> None:
+    ledger = Ledger(path)
+    ledger.end(0, {"s": 5, "t": 3})
+    ledger.end(1, {"t": 4})
+    ledger.end(2, {})
+    assert ledger.begin(3).watermarks == {"s": 5, "t": 4}
+
+
+def test_time_does_not_run_backwards(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = Ledger(path).begin(0)
+    monkeypatch.setattr(module, "time_ns", lambda: 1000)
+    assert Ledger(path).begin(1).now == first.now
+
+
+@pytest.mark.parametrize("rest", ["", '{"begin": 1', '{"begin": 1, "now": 8', "7\n", '{"a": 1}\n'])
+def test_a_line_that_was_cut_short_is_of_a_batch_that_was_not_computed(
+    path: Path, rest: str
+) -> None:
+    path.write_text(
+        '{"begin": 0, "now": 7, "watermarks": {}}\n{"end": 0, "watermarks": {"s": 2}}\n' + rest,
+        encoding="utf-8",
+    )
+    ledger = Ledger(path)
+    assert ledger.begin(0).now == 7
+    assert ledger.begin(1).now > 7
+    assert ledger.begin(1).watermarks == {"s": 2}
+    assert Ledger(path).begin(1) == ledger.begin(1)
+
+
+def test_only_the_latest_batches_are_remembered(path: Path) -> None:
+    ledger = Ledger(path)
+    for batch in range(1500):
+        ledger.end(batch, {"s": batch})
+    assert Ledger(path).begin(1499).watermarks == {"s": 1498}
+    assert len(path.read_text(encoding="utf-8").splitlines()) == 1001
