@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from tidemill.runtime.spark.cache import Cache
@@ -67,8 +68,18 @@ class Pipeline:
                 kept = self.open[place]
                 out += kept.stage.step([m for m in messages if m.pid == pid])
                 kept.save(shelf, cache, f"t{number}")
+                assert_little_waste(kept, shelf)
             messages = through_the_wire(out)
         return messages
+
+
+def assert_little_waste(kept: Kept, shelf: Shelf) -> None:
+    """What is on the shelf is in use, at least half of each pack."""
+    assert kept.packs == {name: len(blob) for name, blob in shelf.segments.items()}
+    used = Counter(dict.fromkeys(kept.packs, 0))
+    for place in kept.stored.values():
+        used[place.pack] += place.length
+    assert all(2 * used[name] >= size for name, size in kept.packs.items())
 
 
 def through_the_wire(messages: Iterable[Message]) -> list[Message]:

@@ -1,4 +1,4 @@
-"""The cache: copies of segments as files on this host, mapped into memory.
+"""The cache: copies of packs of segments as files on this host, mapped into memory.
 
 Every process of the host reads them without copying. The cache can be lost at any time, in whole or
 in part; it is bounded, and the files that were not used for longest go first. A file appears under
@@ -7,12 +7,10 @@ its name only when it is complete.
 
 from __future__ import annotations
 
-import io
 import os
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
-import polars as pl
 import pyarrow as pa
 
 if TYPE_CHECKING:
@@ -23,7 +21,7 @@ __all__ = ["Cache"]
 
 
 class Cache:
-    """Segments of one checkpoint on this host.
+    """Packs of one checkpoint on this host.
 
     Args:
         directory: Where the files are.
@@ -35,34 +33,21 @@ class Cache:
         self._limit = limit
         self._is_swept = False
 
-    def write(self, name: str, frame: pl.DataFrame) -> bytes:
-        """Keep a segment; its bytes, in Arrow's IPC format."""
-        buffer = io.BytesIO()
-        frame.write_ipc(buffer)
-        blob = buffer.getvalue()
-        self._put(name, blob)
-        return blob
-
-    def restore(self, name: str, blob: bytes) -> pl.DataFrame:
-        """Keep a segment that was lost here; its rows."""
-        self._put(name, blob)
-        return pl.read_ipc(io.BytesIO(blob))
-
-    def read(self, name: str) -> pl.DataFrame | None:
-        """The rows of a segment, if it is here."""
+    def read(self, name: str) -> pa.Buffer | None:
+        """The bytes of a pack, if it is here."""
         path = self._directory / name
         try:
-            frame = _mapped(path)
             os.utime(path)
-        except (OSError, pa.ArrowInvalid, pl.exceptions.PolarsError):
-            return None  # lost, or damaged: the shelf has it
-        return frame
+            return pa.memory_map(str(path)).read_buffer()
+        except (OSError, pa.ArrowInvalid):
+            return None  # lost, or empty: the shelf has it
 
     def remove(self, name: str) -> None:
-        """Forget a segment."""
+        """Forget a pack."""
         (self._directory / name).unlink(missing_ok=True)
 
-    def _put(self, name: str, blob: bytes) -> None:
+    def write(self, name: str, blob: bytes) -> None:
+        """Keep a pack."""
         try:
             self._directory.mkdir(parents=True, exist_ok=True)
             unfinished = self._directory / f"{name}.{uuid4().hex}.part"
@@ -90,14 +75,3 @@ class Cache:
             except FileNotFoundError:
                 continue  # another process was faster
             yield facts.st_mtime, facts.st_size, path
-
-
-def _mapped(path: Path) -> pl.DataFrame:
-    """The rows of a file, mapped into memory if Arrow knows their types."""
-    try:
-        table = pa.ipc.open_file(pa.memory_map(str(path))).read_all()
-    except pa.ArrowNotImplementedError:  # numbers of 128 bits
-        return pl.read_ipc(path)
-    frame = pl.from_arrow(table, rechunk=False)
-    assert isinstance(frame, pl.DataFrame), "a table is a frame"
-    return frame

@@ -1,39 +1,45 @@
 """The keeper: the state of a partition at rest, from batch to batch.
 
-What operators remember is a list of immutable segments. Each is written once to the shelf, which
-is Spark's state store and the truth, and once to the cache, files on this host that are mapped into
-memory. A manifest in JSON says which segments there are. When a partition is opened again, by this
-process or another one, segments come from the cache, or from the shelf where the cache has lost
-them. A segment is stored under a name that no other attempt at the same batch uses, so a file in
-the cache is what its name says, or it is not there.
+What operators remember is a list of immutable segments. The new ones of a batch are written in one
+pack to the shelf, which is Spark's state store and the truth, and to the cache, files on this host
+that are mapped into memory. A manifest in JSON says which segments there are. When a partition is
+opened again, by this process or another one, segments come from the cache, or from the shelf where
+the cache has lost them. A pack has a name that no other attempt at the same batch uses, so a file
+in the cache is what its name says, or it is not there.
 
-Law: a stage that was saved and opened again behaves like the stage itself.
+Law:    a stage that was saved and opened again behaves like the stage itself.
+Space:  at least half of a pack is in use. What is left of others is written anew, so that a segment
+        is written as often as the logarithm of its size, at most.
 """
 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from dataclasses import asdict
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Protocol, TypedDict
+from typing import TYPE_CHECKING, Protocol, TypeAlias, TypedDict
+
+import pyarrow as pa
 
 from tidemill.errors import RunError
 from tidemill.model.time import Time
+from tidemill.runtime.spark.packs import DamagedError, Place, packed, unpacked
 from tidemill.runtime.spark.stage import Progress, Stage
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Container, Iterator, Mapping
 
     import polars as pl
 
     from tidemill.physical.operator import State
-    from tidemill.physical.state.table import Segment
+    from tidemill.physical.state.table import Table
     from tidemill.runtime.spark.cache import Cache
     from tidemill.runtime.spark.deployment import Deployment
 
 __all__ = ["FORMAT", "Kept", "Shelf", "open_stage"]
 
-FORMAT = 1
+FORMAT = 2
 """The version of the manifest."""
 
 
@@ -49,16 +55,20 @@ class Shelf(Protocol):
         ...
 
     def read(self, name: str) -> bytes:
-        """A segment."""
+        """A pack."""
         ...
 
     def write(self, name: str, blob: bytes) -> None:
-        """A new segment."""
+        """A new pack."""
         ...
 
     def remove(self, name: str) -> None:
-        """Forget a segment."""
+        """Forget a pack."""
         ...
+
+
+_Key: TypeAlias = tuple[str, str, int]
+"""A segment, by operator, table and number."""
 
 
 class Kept:
@@ -66,13 +76,15 @@ class Kept:
 
     Attributes:
         stage: The stage.
-        stored: The name of each segment on the shelf, by operator, table and number.
+        stored: Where each segment is on the shelf.
+        packs: How many bytes each pack on the shelf has.
         token: What the manifest that it equals is called; another token means another state.
     """
 
     def __init__(self, stage: Stage) -> None:
         self.stage = stage
-        self.stored: dict[tuple[str, str, int], str] = {}
+        self.stored: dict[_Key, Place] = {}
+        self.packs: dict[str, int] = {}
         self.token = ""
 
     def save(self, shelf: Shelf, cache: Cache, token: str) -> None:
@@ -83,32 +95,51 @@ class Kept:
             cache: Where copies are kept.
             token: A name for this state that no other state has.
         """
-        alive: dict[tuple[str, str, int], Segment] = {}
-        for engine in self.stage.engines:
-            for operator, state in engine.states.items():
-                for name, table in state.tables.items():
-                    alive |= {(operator, name, s.name): s for s in table.segments()}
-        for key in self.stored.keys() - alive.keys():
-            name = self.stored.pop(key)
-            shelf.remove(name)
-            cache.remove(name)
-        for key in alive.keys() - self.stored.keys():
-            name = f"{'.'.join(map(str, key))}.{token}"
-            shelf.write(name, cache.write(name, alive[key].frame))
-            self.stored[key] = name
+        alive = {
+            (operator, name, segment.name): segment.frame
+            for operator, name, table in self._tables()
+            for segment in table.segments()
+        }
+        used = self._used(alive.keys())
+        keep = {pack for pack, size in self.packs.items() if 2 * used[pack] >= size}
+        self.stored = {
+            key: place for key, place in self.stored.items() if key in alive and place.pack in keep
+        }
+        new = [key for key in alive if key not in self.stored]
+        for pack, blob, places in packed(token, (alive[key] for key in new)):
+            shelf.write(pack, blob)
+            cache.write(pack, blob)
+            self.packs[pack] = len(blob)
+            self.stored |= {new[number]: place for number, place in places}
+        for pack in self.packs.keys() - {place.pack for place in self.stored.values()}:
+            del self.packs[pack]
+            shelf.remove(pack)
+            cache.remove(pack)
         self.token = token
         shelf.write_manifest(json.dumps(self._manifest(), sort_keys=True))
 
-    def frames(self) -> dict[str, pl.DataFrame]:
-        """The rows of each segment, by its name on the shelf."""
+    def frames(self) -> dict[Place, pl.DataFrame]:
+        """The rows of each segment, by its place on the shelf."""
         return {
             self.stored[operator, name, segment.name]: segment.frame
-            for engine in self.stage.engines
-            for operator, state in engine.states.items()
-            for name, table in state.tables.items()
+            for operator, name, table in self._tables()
             for segment in table.segments()
             if (operator, name, segment.name) in self.stored
         }
+
+    def _tables(self) -> Iterator[tuple[str, str, Table]]:
+        for engine in self.stage.engines:
+            for operator, state in engine.states.items():
+                for name, table in state.tables.items():
+                    yield operator, name, table
+
+    def _used(self, alive: Container[_Key]) -> Counter[str]:
+        """How many bytes of each pack are in use."""
+        used: Counter[str] = Counter()
+        for key, place in self.stored.items():
+            if key in alive:
+                used[place.pack] += place.length
+        return used
 
     def _manifest(self) -> dict[str, object]:
         operators = {
@@ -131,6 +162,7 @@ class Kept:
             "format": FORMAT,
             "token": self.token,
             "progress": asdict(self.stage.progress),
+            "packs": self.packs,
             "operators": operators,
         }
 
@@ -142,7 +174,7 @@ def open_stage(  # noqa: PLR0913 — which stage, and three places for its state
     shelf: Shelf,
     cache: Cache,
     *,
-    at_hand: Mapping[str, pl.DataFrame] = MappingProxyType({}),
+    at_hand: Mapping[Place, pl.DataFrame] = MappingProxyType({}),
 ) -> Kept:
     """The stage as it was saved last; operators that were not there begin empty.
 
@@ -152,7 +184,7 @@ def open_stage(  # noqa: PLR0913 — which stage, and three places for its state
         pid: The partition.
         shelf: Where its state is kept.
         cache: Where copies are kept.
-        at_hand: Segments that are in memory, by their names on the shelf.
+        at_hand: Segments that are in memory, by their places on the shelf.
 
     Raises:
         RunError: It was saved by a version that this one cannot read.
@@ -167,7 +199,7 @@ def open_stage(  # noqa: PLR0913 — which stage, and three places for its state
             f"the checkpoint has format {manifest['format']}, and this version reads {FORMAT}",
             hint="go on with the version that wrote it, or choose a new checkpoint",
         )
-    kept.token = manifest["token"]
+    kept.token, kept.packs = manifest["token"], manifest["packs"]
     kept.stage.progress = Progress(**manifest["progress"])
     known = manifest["operators"]
     source = _Segments(shelf, cache, at_hand)
@@ -176,23 +208,34 @@ def open_stage(  # noqa: PLR0913 — which stage, and three places for its state
         engine.restore(remembered)
         for name in engine.states.keys() & known.keys():
             kept.stored |= dict(_places(name, engine.states[name], known[name]))
-    _forget_others(kept, known, shelf, cache)
     return kept
 
 
 class _Segments:
     """Reads segments, from memory or the cache if they are there."""
 
-    def __init__(self, shelf: Shelf, cache: Cache, known: Mapping[str, pl.DataFrame]) -> None:
+    def __init__(self, shelf: Shelf, cache: Cache, known: Mapping[Place, pl.DataFrame]) -> None:
         self._shelf = shelf
         self._cache = cache
         self._known = known
+        self._packs: dict[str, pa.Buffer] = {}
 
-    def __getitem__(self, name: str) -> pl.DataFrame:
-        if name in self._known:
-            return self._known[name]
-        frame = self._cache.read(name)
-        return self._cache.restore(name, self._shelf.read(name)) if frame is None else frame
+    def __getitem__(self, place: Place) -> pl.DataFrame:
+        if place in self._known:
+            return self._known[place]
+        if place.pack not in self._packs:
+            self._packs[place.pack] = self._cache.read(place.pack) or self._fetched(place.pack)
+        try:
+            return unpacked(self._packs[place.pack], place)
+        except DamagedError:
+            self._packs[place.pack] = self._fetched(place.pack)
+            return unpacked(self._packs[place.pack], place)
+
+    def _fetched(self, pack: str) -> pa.Buffer:
+        """A pack from the shelf, of which a copy is kept."""
+        blob = self._shelf.read(pack)
+        self._cache.write(pack, blob)
+        return pa.py_buffer(blob)
 
 
 class _Entry(TypedDict):
@@ -200,7 +243,14 @@ class _Entry(TypedDict):
 
     watermark: int
     numbers: dict[str, int]
-    tables: dict[str, dict[str, list[str]]]
+    tables: dict[str, _TableEntry]
+
+
+class _TableEntry(TypedDict):
+    """What a manifest says about a table."""
+
+    segments: list[int]
+    stored: list[tuple[str, int, int]]
 
 
 class _AtRest:
@@ -225,27 +275,14 @@ class _AtRest:
         state.numbers = dict(self._entry["numbers"])
         for name, table in state.tables.items():
             saved = self._entry["tables"][name]
-            table.restore(saved, [self._source[stored] for stored in saved["stored"]])
+            table.restore(saved, [self._source[Place(*place)] for place in saved["stored"]])
 
 
-def _places(
-    operator: str, state: State, entry: _Entry
-) -> Iterator[tuple[tuple[str, str, int], str]]:
+def _places(operator: str, state: State, entry: _Entry) -> Iterator[tuple[_Key, Place]]:
     """Where the segments of a state are stored; what was written anew on loading is not yet."""
     for name, table in state.tables.items():
-        stored = entry["tables"][name]["stored"]
-        by_number = {int(place.split(".")[-2]): place for place in stored}
+        saved = entry["tables"][name]
+        stored = dict(zip(saved["segments"], saved["stored"], strict=True))
         for segment in table.segments():
-            if segment.name in by_number:
-                yield (operator, name, segment.name), by_number[segment.name]
-
-
-def _forget_others(kept: Kept, known: dict[str, _Entry], shelf: Shelf, cache: Cache) -> None:
-    """Remove the segments of operators that are no longer there."""
-    here = set(kept.stored.values())
-    for entry in known.values():
-        for table in entry["tables"].values():
-            for name in table["stored"]:
-                if name not in here:
-                    shelf.remove(name)
-                    cache.remove(name)
+            if segment.name in stored:
+                yield (operator, name, segment.name), Place(*stored[segment.name])

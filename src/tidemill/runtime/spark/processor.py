@@ -1,6 +1,6 @@
 """The adapter between Spark's stateful processor and a stage.
 
-Each partition of a stage has two state variables: the manifest, and the segments by name.
+Each partition of a stage has one state variable: blobs by name.
 
 This module imports next to nothing: at every start Spark asks a new Python process what the state
 of each stage looks like, and whoever waits for the start waits for the imports.
@@ -12,6 +12,7 @@ import pickle
 from typing import TYPE_CHECKING
 
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor
+from pyspark.sql.types import BinaryType, StringType, StructField, StructType
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,6 +23,10 @@ if TYPE_CHECKING:
     from tidemill.runtime.spark.stepping import Task
 
 __all__ = ["StageProcessor"]
+
+# Not as text: for each, Spark would be asked twice in every task what it means.
+_NAME = StructType([StructField("name", StringType())])
+_BLOB = StructType([StructField("blob", BinaryType())])
 
 
 class StageProcessor(StatefulProcessor):
@@ -36,8 +41,7 @@ class StageProcessor(StatefulProcessor):
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Find the state of the partitions."""
-        self._manifest = handle.getValueState("manifest", "text string")
-        self._segments = handle.getMapState("segments", "name string", "blob binary")
+        self._blobs = handle.getMapState("blobs", _NAME, _BLOB)
 
     def handleInputRows(  # type: ignore[override]  # noqa: N802 — Spark's name, frames only
         self,
@@ -48,7 +52,7 @@ class StageProcessor(StatefulProcessor):
         """Step one partition."""
         from tidemill.runtime.spark.stepping import step  # noqa: PLC0415 — see above
 
-        return step(self._packed, int(key[0]), rows, self._manifest, self._segments)
+        return step(self._packed, int(key[0]), rows, self._blobs)
 
     def close(self) -> None:
         """Nothing is held open."""

@@ -22,12 +22,14 @@ from tidemill.runtime.spark.wire import Kind, Message
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from pyspark.sql.streaming.stateful_processor import MapState, ValueState
+    from pyspark.sql.streaming.stateful_processor import MapState
 
     from tidemill.runtime.spark.deployment import Parcel
     from tidemill.runtime.spark.outlet import Outlet
 
 __all__ = ["Task", "step"]
+
+_MANIFEST = "manifest"
 
 _OPEN: dict[tuple[int, int], Kept] = {}
 """The stages that this process has stepped last, by stage and partition, of one checkpoint."""
@@ -59,8 +61,7 @@ def step(
     packed: bytes,
     pid: int,
     rows: Iterable[pd.DataFrame],
-    manifest: ValueState,
-    segments: MapState,
+    blobs: MapState,
 ) -> Iterator[pd.DataFrame]:
     """Step a partition with the messages of a batch; the messages for the next stage.
 
@@ -68,12 +69,11 @@ def step(
         packed: The task.
         pid: The partition.
         rows: The messages.
-        manifest: What its state is made of.
-        segments: The parts of its state.
+        blobs: Its state.
     """
     task = pickle.loads(packed)  # noqa: S301 — it comes from the driver
     assert isinstance(task, Task), "only tasks are packed"
-    shelf, cache = _StateShelf(manifest, segments), Cache(Path(task.cache), limit=task.cache_bytes)
+    shelf, cache = _StateShelf(blobs), Cache(Path(task.cache), limit=task.cache_bytes)
     kept = _opened(task, pid, shelf, cache)
     messages = [message for frame in rows for message in _messages(frame)]
     batch = batch_number()
@@ -100,11 +100,10 @@ def _opened(task: Task, pid: int, shelf: _StateShelf, cache: Cache) -> Kept:
 
 
 class _StateShelf:
-    """The two state variables of a partition."""
+    """The state variable of a partition: the manifest, and packs of segments."""
 
-    def __init__(self, manifest: ValueState, segments: MapState) -> None:
-        self._manifest = manifest
-        self._segments = segments
+    def __init__(self, blobs: MapState) -> None:
+        self._blobs = blobs
         self._text: str | None = None
 
     def has(self, token: str) -> bool:
@@ -115,27 +114,27 @@ class _StateShelf:
     def manifest(self) -> str | None:
         """What was written last."""
         if self._text is None:
-            value = self._manifest.get()
-            self._text = None if value is None else value[0]
+            value = self._blobs.getValue((_MANIFEST,))
+            self._text = None if value is None else bytes(value[0]).decode()
         return self._text
 
     def write_manifest(self, text: str) -> None:
         """Replace the manifest."""
-        self._manifest.update((text,))
+        self._blobs.updateValue((_MANIFEST,), (text.encode(),))
 
     def read(self, name: str) -> bytes:
-        """A segment."""
-        value = self._segments.getValue((name,))
-        assert value is not None, f"segment {name} is in the manifest, so it is on the shelf"
+        """A pack."""
+        value = self._blobs.getValue((name,))
+        assert value is not None, f"pack {name} is in the manifest, so it is on the shelf"
         return bytes(value[0])
 
     def write(self, name: str, blob: bytes) -> None:
-        """A new segment."""
-        self._segments.updateValue((name,), (blob,))
+        """A new pack."""
+        self._blobs.updateValue((name,), (blob,))
 
     def remove(self, name: str) -> None:
-        """Forget a segment."""
-        self._segments.removeKey((name,))
+        """Forget a pack."""
+        self._blobs.removeKey((name,))
 
 
 def _messages(frame: pd.DataFrame) -> Iterator[Message]:

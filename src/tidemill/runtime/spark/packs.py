@@ -1,0 +1,94 @@
+"""Packs: some segments in one blob, one after another, each in Arrow's IPC stream format.
+
+To store a blob costs the same for ten rows as for a thousand, so what a batch adds is stored as
+one, but for segments that are large by themselves. A segment is read where it stands: from a file
+that is mapped into memory nothing is copied.
+"""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING, NamedTuple
+
+import polars as pl
+import pyarrow as pa
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+__all__ = ["DamagedError", "Place", "packed", "unpacked"]
+
+_ALIGNED = 64
+"""Where Arrow likes values to begin, and so every segment does."""
+
+_LARGE = 1 << 18
+"""A segment of this many bytes is stored by itself, so that it need not be moved with others."""
+
+
+class Place(NamedTuple):
+    """Where a segment is: in which pack, from which byte on, and how many bytes."""
+
+    pack: str
+    start: int
+    length: int
+
+
+class DamagedError(Exception):
+    """A pack is not what it was."""
+
+
+def packed(
+    name: str, frames: Iterable[pl.DataFrame]
+) -> Iterator[tuple[str, bytes, list[tuple[int, Place]]]]:
+    """Packs of some frames: the name of each, its bytes, and the frames in it with their places.
+
+    Args:
+        name: What the names begin with; no other packs have it.
+        frames: The frames, which are told by their numbers.
+    """
+    small = io.BytesIO()
+    places: list[tuple[int, Place]] = []
+    for number, frame in enumerate(frames):
+        if frame.estimated_size() >= _LARGE:
+            alone = io.BytesIO()
+            pack = f"{name}.{number}"
+            place = _put(alone, pack, frame)
+            yield pack, alone.getvalue(), [(number, place)]
+        else:
+            places.append((number, _put(small, name, frame)))
+    if places:
+        yield name, small.getvalue(), places
+
+
+def _put(buffer: io.BytesIO, pack: str, frame: pl.DataFrame) -> Place:
+    """Write a frame at the end of a buffer."""
+    start = buffer.tell()
+    frame.write_ipc_stream(buffer)
+    length = buffer.tell() - start
+    buffer.write(b"\0" * (-buffer.tell() % _ALIGNED))
+    return Place(pack, start, length)
+
+
+def unpacked(pack: pa.Buffer, place: Place) -> pl.DataFrame:
+    """The rows at a place.
+
+    Raises:
+        DamagedError: They are not there.
+    """
+    if place.start + place.length > pack.size:
+        raise DamagedError(f"{place} is after the end")
+    part = pack.slice(place.start, place.length)
+    try:
+        return _read(part)
+    except (pa.ArrowInvalid, pl.exceptions.PolarsError) as error:
+        raise DamagedError(f"{place}: {error}") from error
+
+
+def _read(part: pa.Buffer) -> pl.DataFrame:
+    try:
+        table = pa.ipc.open_stream(part).read_all()
+    except pa.ArrowNotImplementedError:  # numbers of 128 bits
+        return pl.read_ipc_stream(io.BytesIO(part.to_pybytes()))
+    frame = pl.from_arrow(table, rechunk=False)
+    assert isinstance(frame, pl.DataFrame), "a table is a frame"
+    return frame
