@@ -91,9 +91,7 @@ def whole(query: tidemill.Query, frames: Iterable[pl.DataFrame]) -> pl.DataFrame
 
 
 def orc_rows(directory: Path) -> pl.DataFrame:
-    spark = SparkSession.getActiveSession()
-    assert spark is not None
-    rows = pl.from_arrow(spark.read.orc(str(directory)).toArrow())
+    rows = pl.from_arrow(SparkSession.active().read.orc(str(directory)).toArrow())
     assert isinstance(rows, pl.DataFrame)
     return rows
 

@@ -10,12 +10,13 @@ import os
 import re
 import sys
 import tempfile
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING
 
+from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
 if TYPE_CHECKING:
@@ -70,7 +71,9 @@ def open_cluster(master: str | None, memory: str) -> Cluster:
 
 
 def _open(master: str | None, memory: str) -> Cluster:
-    active = SparkSession.getActiveSession()
+    active: SparkSession | None = None
+    with suppress(PySparkRuntimeError):  # there is none
+        active = SparkSession.active()
     if active is not None:
         return _fitted(active, _LOGS.get(active.sparkContext.applicationId))
     log = Path(tempfile.mkstemp(prefix="tidemill-spark-", suffix=".log")[1])
