@@ -118,7 +118,7 @@ def new_rows(schema: Schema, batches: Iterable[Batch]) -> pl.DataFrame:
     whole = frames[0] if len(frames) == 1 else pl.concat(frames)
     start, end = time_names(schema, "start", "end")
     whole.columns = [*schema.names, start, end]
-    return whole.sort(start, maintain_order=True)
+    return whole if whole[start].is_sorted() else whole.sort(start, maintain_order=True)
 
 
 def time_names(schema: Schema, *names: str) -> list[str]:

@@ -7,6 +7,7 @@ last stage. What others are to have leaves as messages, with what was kept aside
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from tidemill.runtime.spark.wire import Kind, Message
@@ -82,9 +83,14 @@ class Outlet:
             if channel not in self._driver:
                 place = message.pid, channel
                 counts[place] = counts.get(place, 0) + frame.height
-        for channel, frames in written.items():
-            for sink in self._files[channel]:
-                sink.write(batch, part, frames)
+        self._write(written, batch, part)
         for (pid, channel), rows in counts.items():
             if rows:
                 yield Message.of_facts(pid, Kind.REPORT, f"written {channel}", {"rows": rows})
+
+    def _write(self, written: Mapping[str, list[pl.DataFrame]], batch: int, part: int) -> None:
+        """Write files, two at a time: one encodes while the other waits for the disk."""
+        pairs = [(sink, rows) for channel, rows in written.items() for sink in self._files[channel]]
+        with ThreadPoolExecutor(2) as pool:
+            for done in [pool.submit(sink.write, batch, part, rows) for sink, rows in pairs]:
+                done.result()
