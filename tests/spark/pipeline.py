@@ -19,8 +19,12 @@ if TYPE_CHECKING:
 __all__ = ["QUERIES", "define"]
 
 QUERIES = {
+    "plain": "SELECT k, v * 2 AS w FROM s WHERE v > 4",
     "dear": "SELECT k, v FROM s [RANGE 3] WHERE v > 4",
     "total": "SELECT k, SUM(v) AS total, COUNT(*) AS n FROM s [RANGE 50 SLIDE 10] GROUP BY k",
+    "alike": """
+        SELECT k, SUM(v) AS x, COUNT(*) AS n FROM s [RANGE 20 SLIDE 5] WHERE v > 2 GROUP BY k""",
+    "overall": "SELECT SUM(v) AS total, MAX(v) AS top, COUNT(*) AS n FROM s [RANGE 50 SLIDE 10]",
     "pairs": "SELECT a.v AS x, b.v AS y FROM s a [RANGE 5] JOIN s b [RANGE 5] ON a.k = b.k",
     "latest": "SELECT k, AVG(v) AS mean FROM s [PARTITION BY k ROWS 4] GROUP BY k",
     "deep": """

@@ -101,6 +101,40 @@ def test_a_checkpoint_goes_on_with_what_is_the_same_and_begins_what_is_new(tmp_p
         session.run()
 
 
+def test_queries_that_are_alike_keep_their_state_when_others_come_and_go(tmp_path: Path) -> None:
+    """They run as one: alone at first, then with another one, then with a third, in the end alone.
+
+    A query without state is there as well: its rows are written where they come in.
+    """
+    source = tmp_path / "in"
+    source.mkdir()
+    texts = {n: COUNT.replace("GROUP", f"WHERE k <> {n} GROUP") for n in range(3)}
+    texts[3] = "SELECT k, at FROM s WHERE k > 3"
+
+    def create(session: tidemill.Session, number: int) -> tidemill.Query:
+        into = f"INTO parquet('{tmp_path / f'q{number}'}')"
+        return query(session, f"CREATE QUERY q{number} {into} AS {texts[number]}")
+
+    with connected(tmp_path, source) as session:
+        create(session, 0)
+        create(session, 3)
+        session.start()
+        for number in (1, 2):
+            give(source, number)
+            session.await_idle()
+            create(session, number)
+        give(source, 3)
+        session.await_idle()
+        session.stop()
+    with connected(tmp_path, source) as session:
+        found = [create(session, number) for number in (0, 2, 3)]
+        session.sql("DROP QUERY q2")
+        give(source, 4)
+        session.run()
+        for kept, text in ((found[0], texts[0]), (found[2], texts[3])):
+            assert kept.results().equals(expected(source, text))
+
+
 def test_a_second_run_has_the_relation_as_it_is_then(tmp_path: Path) -> None:
     give(tmp_path, 0)
     with tidemill.connect(engine="spark", master=MASTER) as session:

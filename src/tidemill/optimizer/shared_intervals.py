@@ -2,8 +2,7 @@
 
 Behind a window that slides, elements begin and end only where it moves (panes), and so do the
 results of whatever looks at snapshots of them. Everywhere else each element is taken to have an
-interval of its own. What never changes takes on the intervals of what it is joined with; by itself
-it comes once.
+interval of its own. What never changes shares one, but comes only once, so it does not count.
 """
 
 from __future__ import annotations
@@ -48,15 +47,18 @@ def shares_intervals(plan: Plan) -> bool:
             return False
         case Filter() | Project() | Distinct() | Aggregate() | Istream() | Dstream() | Rstream():
             return shares_intervals(plan.input)
-        case Join() | SemiJoin() | AntiJoin():
-            return _both_share(plan.left, plan.right)
-        case Union() | MaxUnion() | Difference() | StrictDifference() | Intersect():
-            return _both_share(plan.left, plan.right)
+        case (
+            Join()
+            | SemiJoin()
+            | AntiJoin()
+            | Union()
+            | MaxUnion()
+            | Difference()
+            | StrictDifference()
+            | Intersect()
+        ):
+            # One side that never changes takes on the intervals of the other.
+            moving = [side for side in (plan.left, plan.right) if not is_constant(side)]
+            return bool(moving) and all(map(shares_intervals, moving))
         case _:
             assert_never(plan)
-
-
-def _both_share(left: Plan, right: Plan) -> bool:
-    """Whether both sides do, or one does and the other never changes."""
-    moving = [side for side in (left, right) if not is_constant(side)]
-    return bool(moving) and all(map(shares_intervals, moving))
