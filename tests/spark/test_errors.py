@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from time import monotonic, sleep
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -41,8 +43,15 @@ def test_a_broken_file_stops_the_run_and_loses_nothing(tmp_path: Path) -> None:
         session.run()
     MORE.rename({"k": "kk"}).write_parquet(source / "2.parquet")
     session, _ = session_on(source, state, output)
+    session.start()
+    deadline = monotonic() + 60
+    while (failure := session.progress().failure) is None:
+        assert monotonic() < deadline, "whoever does not wait is told as well"
+        sleep(0.1)
+    assert re.search(r"2.parquet.* has no column .k.", failure)
     with pytest.raises(tidemill.RunError, match=r"2.parquet.* has no column .k."):
-        session.run()
+        session.await_idle()
+    session.stop()
     MORE.write_parquet(source / "2.parquet")
     session, query = session_on(source, state, output)
     session.run()

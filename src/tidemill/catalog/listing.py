@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, TypeAlias, assert_never
 
 from tidemill.algebra.patterns import update_pattern
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
     from tidemill.lang.statements import ConnectorCall
 
 __all__ = ["Listing", "describe_entry", "show"]
+
+_SECRET = re.compile(r"(?i)password|passphrase|secret|token|credential|(access|account|api).?key")
+_IN_URL = re.compile(r"(://[^/@:\s]*:)[^/@\s]+@")
 
 Listing: TypeAlias = dict[str, list[str]]
 """Columns by name; every cell is text."""
@@ -94,6 +98,18 @@ def _details(entry: Entry) -> tuple[str, ...]:
 
 
 def _connector(call: ConnectorCall) -> str:
-    arguments = [repr(value) for value in call.positional]
-    arguments += [f"{name} => {value!r}" for name, value in call.named]
+    """The text of a connector, without what is secret."""
+    arguments = [_told("", value) for value in call.positional]
+    arguments += [f"{name} => {_told(str(name), value)}" for name, value in call.named]
     return f"{call.name.text}({', '.join(arguments)})"
+
+
+def _told(name: str, value: object) -> str:
+    """A value as people may read it over somebody's shoulder.
+
+    >>> _told("user", "ann"), _told("sfPassword", "moon"), _told("url", "http://ann:moon@host/x")
+    ("'ann'", "'***'", "'http://ann:***@host/x'")
+    """
+    if _SECRET.search(name):
+        return "'***'"
+    return repr(_IN_URL.sub(r"\1***@", value) if isinstance(value, str) else value)

@@ -49,6 +49,7 @@ class Progress:
         state_rows: How many rows are remembered.
         state_bytes: How many bytes they take.
         log: Where Spark writes what it has to say, if it was started by the session.
+        failure: Why the job has stopped, if it has stopped by itself.
     """
 
     batches: int
@@ -57,6 +58,7 @@ class Progress:
     state_rows: int
     state_bytes: int
     log: str | None = None
+    failure: str | None = None
 
 
 def stream_progress(

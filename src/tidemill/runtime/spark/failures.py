@@ -13,9 +13,11 @@ from tidemill.errors import RunError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from pyspark.sql.streaming.query import StreamingQuery
+
     from tidemill.runtime.spark.delivery import Delivery
 
-__all__ = ["telling_failures"]
+__all__ = ["failure_of", "telling_failures"]
 
 
 @contextmanager
@@ -36,6 +38,26 @@ def telling_failures(delivery: Delivery | None, log: str | None) -> Iterator[Non
         if isinstance(found, RunError):
             raise found from found.__cause__
         raise _told(str(error), log) from error
+
+
+def failure_of(
+    query: StreamingQuery | None, delivery: Delivery | None, log: str | None
+) -> str | None:
+    """Why a pipeline has stopped, if it has stopped by itself.
+
+    Args:
+        query: The pipeline, if it was started.
+        delivery: What was done with its results, here in the driver.
+        log: Where Spark writes what it has to say.
+    """
+    error = None if query is None else query.exception()
+    if error is None:
+        return None
+    try:
+        with telling_failures(delivery, log):
+            raise error
+    except RunError as told:
+        return str(told)
 
 
 def _told(text: str, log: str | None) -> RunError:

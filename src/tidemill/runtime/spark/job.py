@@ -8,6 +8,7 @@ the new plan finds its state.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from threading import Event
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -19,18 +20,17 @@ from tidemill.errors import RunError
 from tidemill.lang.statements import ObjectKind
 from tidemill.physical.plan import begun_in
 from tidemill.runtime.file_sink import FileSink
-from tidemill.runtime.files import READERS
 from tidemill.runtime.sinks import FormatSink, sinks_of
 from tidemill.runtime.spark.assembly import deployment_of
 from tidemill.runtime.spark.checkpoint import Checkpoint, Facts, open_checkpoint
 from tidemill.runtime.spark.cluster import Cluster, open_cluster
 from tidemill.runtime.spark.delivery import Delivery
-from tidemill.runtime.spark.failures import telling_failures
+from tidemill.runtime.spark.failures import failure_of, telling_failures
 from tidemill.runtime.spark.formats import require_formats
 from tidemill.runtime.spark.ledger import Ledger
 from tidemill.runtime.spark.partitions import partition_ids
 from tidemill.runtime.spark.pipeline import start_pipeline
-from tidemill.runtime.spark.places import feeds_of, places_of
+from tidemill.runtime.spark.places import feeds_of, places_of, read_only_files
 from tidemill.runtime.spark.planning import physical_plans
 from tidemill.runtime.spark.sources import write_control
 from tidemill.runtime.spark.tally import Tally
@@ -101,7 +101,8 @@ class SparkJob:
 
     def _run_to_the_end(self) -> None:
         # Starting costs seconds, so it is done once where the sources say when all is read.
-        listens = self._reads_only_files()
+        streams = self._catalog.entries(ObjectKind.STREAM)
+        listens = read_only_files(s for s in streams if isinstance(s, StreamEntry))
         self._start(every=0 if listens else None)
         assert self._checkpoint is not None, "a started job has a checkpoint"
         if self._checkpoint.facts.ended or self._was_stopped.is_set():
@@ -211,22 +212,16 @@ class SparkJob:
 
     def progress(self) -> Progress:
         """How far the run has come."""
-        return self._tally.progress(self._watch.feeds, self._log())
+        progress = self._tally.progress(self._watch.feeds, self._log())
+        watched = None if self._watch.error is None else str(self._watch.error)
+        failure = watched or failure_of(self._query, self._delivery, self._log())
+        return replace(progress, failure=failure)
 
     def _log(self) -> str | None:
         log = None if self._cluster is None else self._cluster.log
         return None if log is None else str(log)
 
     # Starting
-
-    def _reads_only_files(self) -> bool:
-        """Whether every source is a directory of files, or in memory."""
-        streams = self._catalog.entries(ObjectKind.STREAM)
-        return all(
-            entry.source.name.text.lower() in (*READERS, "memory")
-            for entry in streams
-            if isinstance(entry, StreamEntry)
-        )
 
     def _start(self, *, every: float | None) -> None:
         queries = [e for e in self._catalog.entries(ObjectKind.QUERY) if isinstance(e, QueryEntry)]

@@ -13,14 +13,14 @@ from tidemill.runtime.local.sources import memory_frame
 from tidemill.runtime.spark.feed import Feed
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     import polars as pl
 
     from tidemill.catalog.entries import StreamEntry
     from tidemill.runtime.spark.checkpoint import Checkpoint
 
-__all__ = ["feeds_of", "places_of", "word_of"]
+__all__ = ["feeds_of", "places_of", "read_only_files", "word_of"]
 
 _SCHEME = "://"
 
@@ -51,6 +51,11 @@ def feeds_of(places: Mapping[str, Place], checkpoint: Checkpoint) -> dict[str, F
         for name, place in places.items()
         if place.kind in READERS and (_SCHEME not in place.path or place.path.startswith("file:"))
     }
+
+
+def read_only_files(streams: Iterable[StreamEntry]) -> bool:
+    """Whether every source is a directory of files, or in memory."""
+    return all(stream.source.name.text.lower() in (*READERS, "memory") for stream in streams)
 
 
 def word_of(name: str) -> str:
