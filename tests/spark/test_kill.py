@@ -24,7 +24,9 @@ pytestmark = pytest.mark.spark
 KILLS = int(os.environ.get("TIDEMILL_KILLS", "3"))
 """``make soak`` sets more."""
 
-FILES = 8
+FILES = 4 * KILLS + 4
+"""One a batch; a kill comes every fourth batch, or a little later."""
+
 PATIENCE = 300
 
 
@@ -52,7 +54,7 @@ def wait_for_batch(process: subprocess.Popen[bytes], checkpoint: Path, number: i
 
 def test_a_killed_pipeline_goes_on(tmp_path: Path) -> None:
     source, output, checkpoint = (tmp_path / name for name in ("in", "out", "state"))
-    times = list(range(600))
+    times = list(range(75 * FILES))
     frame = pl.DataFrame(
         {"k": [t * t % 5 for t in times], "v": [t * 7 % 10 for t in times], "t": times}
     )
@@ -60,8 +62,9 @@ def test_a_killed_pipeline_goes_on(tmp_path: Path) -> None:
     random = Random(KILLS)  # noqa: S311 — the same moments every time, as far as that goes
     for kill in range(KILLS):
         process = started(source, output, checkpoint)
-        wait_for_batch(process, checkpoint, 1 + (kill + 1) * FILES // (KILLS + 2))
-        sleep(random.uniform(0, 1.5))  # somewhere in a batch
+        wait_for_batch(process, checkpoint, 1 + 4 * kill)
+        sleep(random.uniform(0, 0.6))  # somewhere in a batch
+        assert process.poll() is None, "it is killed while it runs"
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
     process = started(source, output, checkpoint)
