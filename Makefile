@@ -12,7 +12,7 @@ demo: $(READY) java      ## five queries on Spark over a generated auction site,
 
 test: $(READY) java      ## every test; those on Spark share one session, so they run by themselves
 	$(BIN)/pytest -q -n $(WORKERS) --dist worksteal -m "not spark"
-	$(BIN)/pytest -q -m spark
+	$(BIN)/pytest -q -m "spark and not soak"
 
 fast: $(READY)           ## tests without a JVM, few examples of each law; a minute
 	HYPOTHESIS_PROFILE=fast $(BIN)/pytest -q -n $(WORKERS) --dist worksteal -m "not spark"
@@ -29,8 +29,9 @@ bench: $(READY) java     ## tables of ratios; a quarter of an hour
 	$(BIN)/python benchmarks/local_engine.py
 	$(BIN)/python benchmarks/spark_pipeline.py
 
-soak: $(READY) java      ## a pipeline on Spark that is killed twenty times
+soak: $(READY) java      ## a pipeline on Spark that is killed twenty times, and one on a cluster
 	TIDEMILL_KILLS=20 $(BIN)/pytest -q tests/spark/test_kill.py
+	$(BIN)/pytest -q -m soak
 
 fmt: $(READY)
 	$(BIN)/ruff format .

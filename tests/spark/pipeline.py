@@ -1,6 +1,6 @@
 """A program that runs a few queries on Spark to the end of their input, and may be killed.
 
-python pipeline.py INPUT OUTPUT CHECKPOINT
+python pipeline.py INPUT OUTPUT CHECKPOINT [MASTER]
 """
 
 from __future__ import annotations
@@ -48,9 +48,10 @@ def define(session: Session, source: Path, output: Path | None = None) -> None:
 
 
 if __name__ == "__main__":
-    source, output, checkpoint = map(Path, sys.argv[1:])
+    source, output, checkpoint = map(Path, sys.argv[1:4])
+    master = sys.argv[4] if len(sys.argv) > 4 else "local[2]"
     with tidemill.connect(
-        engine="spark", master="local[2]", partitions=3, checkpoint=checkpoint
+        engine="spark", master=master, partitions=3, checkpoint=checkpoint
     ) as session:
         define(session, source, output)
         session.run()

@@ -91,7 +91,7 @@ def _open(master: str | None, memory: str) -> Cluster:
         "spark.python.worker.faulthandler.enabled": "true",
         "spark.python.daemon.module": "tidemill.runtime.spark.daemon",
     }
-    if master is not None and master.startswith("local"):
+    if master is not None and _is_here(master):
         settings["spark.driver.extraJavaOptions"] = _JAVA
     for key, value in settings.items():
         builder = builder.config(key, value)
@@ -102,10 +102,19 @@ def _open(master: str | None, memory: str) -> Cluster:
     return _fitted(spark, log)
 
 
+def _is_here(master: str) -> bool:
+    """Whether everything runs in one process, and not in executors, on this host or others.
+
+    >>> _is_here("local[*]"), _is_here("local-cluster[2,1,1024]")
+    (True, False)
+    """
+    return re.match(r"local(\[|$)", master) is not None
+
+
 def _fitted(spark: SparkSession, log: Path | None) -> Cluster:
     for key, value in _SETTINGS.items():
         spark.conf.set(key, value)
-    if str(spark.sparkContext.master).startswith("local"):
+    if _is_here(str(spark.sparkContext.master)):
         _use_the_quick_manager(spark)
     tasks = max(1, spark.sparkContext.defaultParallelism)
     spark.conf.set("spark.sql.shuffle.partitions", str(tasks))
