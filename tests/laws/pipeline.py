@@ -39,7 +39,7 @@ class Shelf:
         return self.segments[name]
 
     def write(self, name: str, blob: bytes) -> None:
-        assert name not in self.segments, "a segment is written once"
+        assert name not in self.segments, "a pack is written once"
         self.segments[name] = blob
 
     def remove(self, name: str) -> None:

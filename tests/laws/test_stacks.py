@@ -13,9 +13,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
+import polars as pl
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import tidemill
 from laws.arrivals import Step, arrivals
 from laws.catalogue import HORIZON, PAIR, Inputs, S, T, inputs
 from laws.pipeline import PIDS, Pipeline
@@ -110,10 +112,17 @@ def queries(draw: DrawFn, kind: Kind, name: str) -> Query:
         st.sampled_from([Window(S, spec), Window(Filter(S, draw(predicates(PAIR))), spec)])
     )
     plan: Plan = kind.of(below, name)
-    above: list[Callable[[Plan], Plan]] = [lambda p: p, lambda p: p, Distinct, Istream, _count]
+    above: list[Callable[[Plan], Plan]] = [lambda p: p, Distinct, Istream, _count, _having]
     plan = draw(st.sampled_from([*above, lambda p: _joined(p, below, kind, f"{name}r")]))(plan)
     first = draw(st.sampled_from([0, 0, 1, 2]))
     return Query(plan, first, draw(st.sampled_from([STEPS + 1, STEPS + 1, first + 1])))
+
+
+def _having(plan: Plan) -> Plan:
+    """Some of the groups."""
+    last = plan.schema.fields[-1]
+    column = Column(last.name, last.type)
+    return Filter(plan, equal(column, column))
 
 
 def _count(plan: Plan) -> Plan:
@@ -301,3 +310,35 @@ def test_what_one_member_holds_back_does_not_hold_back_another() -> None:
     given_["l"] += together.step({S.name: Flow([], END_OF_TIME)})["l"]
     assert snapshot(given_["l"], long.schema, 0) == Counter({(1, 1): 1})
     assert snapshot(given_["l"], long.schema, 7) == Counter({(1, 2): 1})
+
+
+def test_numbers_that_need_more_bits_for_one_member_only() -> None:
+    """What was combined has its columns in another order then."""
+    texts = [
+        f"SELECT SUM(x) AS total, AVG(x) AS mean FROM s [RANGE 10 SLIDE 5] WHERE t <> {n}"
+        for n in (3, 4)
+    ]
+    rows = pl.DataFrame({"x": [1.0, 1e-40, 2.5, 1e300], "t": [1, 3, 4, 12]})
+
+    def answers(*wanted: str) -> list[pl.DataFrame]:
+        with tidemill.connect(partitions=2) as session:
+            session.put("s", rows)
+            session.sql("CREATE STREAM s (x DOUBLE, t BIGINT) SOURCE memory('s') ORDERED BY t")
+            found = [session.sql(text) for text in wanted]
+            session.run()
+            return [query.results() for query in found if isinstance(query, tidemill.Query)]
+
+    together, alone = answers(*texts), [answers(text)[0] for text in texts]
+    assert all(one.equals(other) for one, other in zip(together, alone, strict=True))
+
+
+def test_a_stack_does_not_group_what_has_nothing_in_common() -> None:
+    """Members that have the same starts do not make panes."""
+    plans = [BY_A.of(_over(S, n), f"c{n}") for n in range(8)]
+    runner = LocalRunner(build_graph({f"q{i}": implement(p) for i, p in enumerate(plans)}))
+    elements = tuple(Element(t, t, (8 + t, "x")) for t in range(20))
+    runner.step({S.name: Flow([element_batch(S.schema, elements)], Time(0))})
+    (state,) = (s for s in runner.engines[1][0].states.values() if s.tables)
+    (stack,) = stacks_of(runner.engines[1][0].fragment.nodes)
+    assert stack.operator.members == 8
+    assert state.rows() == 8 * 20

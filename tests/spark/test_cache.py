@@ -60,10 +60,14 @@ def test_a_damaged_pack_is_not_believed(tmp_path: Path, frame: pl.DataFrame, par
     cache = Cache(tmp_path, limit=1 << 20)
     (place,) = stored(cache, "p", [frame]).values()
     whole = (tmp_path / "p").read_bytes()
-    for damaged in (whole[: int(part * place.length)], b"\1" * len(whole)):
+    cut = int(part * place.length)
+    flipped = bytes([*whole[:cut], whole[cut] ^ 4, *whole[cut + 1 :]])
+    for damaged in (whole[:cut], whole[:cut] + b"\0" * (len(whole) - cut), flipped):
         (tmp_path / "p").write_bytes(damaged)
         found = cache.read("p")
-        if found is not None:
+        if found is None:
+            assert not damaged, "only an empty file is no file"
+        else:
             with pytest.raises(DamagedError):
                 unpacked(found, place)
     with pytest.raises(DamagedError):

@@ -76,3 +76,13 @@ def test_only_the_latest_batches_are_remembered(path: Path) -> None:
         ledger.end(batch, {"s": batch})
     assert Ledger(path).begin(1499).watermarks == {"s": 1498}
     assert len(path.read_text(encoding="utf-8").splitlines()) == 1001
+
+
+def test_the_file_does_not_grow_for_ever(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_KEPT", 10)
+    ledger = Ledger(path)
+    for batch in range(100):
+        ledger.end(batch, {"s": batch})
+        assert len(path.read_text(encoding="utf-8").splitlines()) <= 41
+        assert ledger.begin(batch).watermarks == ({"s": batch - 1} if batch else {})
+    assert Ledger(path).begin(100).watermarks == {"s": 99}

@@ -100,7 +100,7 @@ class Engine:
         return {channel.name: flows[channel.source] for channel in self.fragment.writes}
 
     def save(self) -> dict[str, Saved]:
-        """The state of every operator by fingerprint, and how far time has come."""
+        """The state of every operator or stack by its name, and how far time has come."""
         return {
             name: save_state(
                 State(state.tables, {**state.numbers, _WATERMARK: self.watermarks[name]})
@@ -116,11 +116,14 @@ class Engine:
         """Go on with what was remembered; who was not there begins empty.
 
         Args:
-            remembered: The states by name, of operators and of stacks, which may have had others
+            remembered: The states by name, of operators and of stacks, which may have had other
                 members than those of this engine.
         """
+        filled: dict[str, State] = {}
         stacks = {node: name for name in remembered for node in members(remembered[name].numbers)}
         for unit in self._units:
+            if not self.states[unit.name].tables:
+                continue  # it has nothing to remember, and learns the time with the next step
             if unit.name in remembered:
                 remembered[unit.name].fill(self.states[unit.name])
                 self.watermarks[unit.name] = remembered[unit.name].watermark
@@ -128,13 +131,15 @@ class Engine:
             for node in unit.nodes if isinstance(unit, Stack) else (unit,):
                 home = node.name if node.name in remembered else stacks.get(node.name)
                 if home is not None:
-                    self._move(node, unit.name, remembered[home], was_alone=home == node.name)
+                    if home not in filled:
+                        was_alone = home == node.name
+                        old = node.apply.operator.new_state() if was_alone else stacked_state(node)
+                        remembered[home].fill(old)
+                        filled[home] = old
+                    self._move(node, unit.name, filled[home], remembered[home].watermark)
 
-    def _move(self, node: Node, to: str, remembered: Remembered, *, was_alone: bool) -> None:
+    def _move(self, node: Node, to: str, old: State, time: Time) -> None:
         """Go on with the state of a node that is now in a stack, or no longer in the same."""
-        old = node.apply.operator.new_state() if was_alone else stacked_state(node)
-        remembered.fill(old)
-        time = remembered.watermark
         move(node, old, self.states[to])
         assert self.watermarks[to] in (0, time), "members of a stack have the same watermark"
         self.watermarks[to] = time

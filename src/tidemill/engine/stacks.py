@@ -67,7 +67,8 @@ class Stack:
         short = hashlib.sha256(names.encode()).hexdigest()[:16]
         assert len({_tag(node) for node in self.nodes}) == len(self.nodes), "tags differ"
         object.__setattr__(self, "name", f"stack-{short}")
-        object.__setattr__(self, "operator", _tagged(_aggregate(self.nodes[0])))
+        operator = _tagged(_aggregate(self.nodes[0]))
+        object.__setattr__(self, "operator", replace(operator, members=len(self.nodes)))
 
     def new_state(self) -> State:
         """The state before any input; it says who the members are."""
@@ -84,8 +85,9 @@ class Stack:
         frames: list[pl.DataFrame] = []
         for node, given in zip(self.nodes, batches, strict=True):
             for batch in given:
+                columns = columns or batch.columns  # in one order, whatever that of others is
                 tags = pl.Series(tag, [_tag(node)], pl.Int64).new_from_index(0, batch.height)
-                frames.append(pick(batch, columns or batch.columns).hstack([tags]))
+                frames.append(pick(batch, columns).hstack([tags]))
         return pl.concat(frames, rechunk=True) if frames else None
 
     def separated(self, batches: Sequence[Batch]) -> dict[str, list[Batch]]:

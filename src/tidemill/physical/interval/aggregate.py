@@ -71,6 +71,7 @@ class Aggregate:
         max_delay: How far an open segment may lie behind the watermark before it is cut.
         combined: Whether the input comes from a ``Combine`` of the same aggregates. It is no part
             of the operator's text, so that state is found as before; the text of the input is.
+        members: How many aggregations this one stands for (``engine/stacks.py``).
     """
 
     keys: tuple[Named, ...]
@@ -80,6 +81,7 @@ class Aggregate:
     panes: bool = False
     max_delay: int | None = None
     combined: bool = field(default=False, repr=False)
+    members: int = field(default=1, repr=False)
     _contributions: Contributions = field(init=False, repr=False, compare=False)
     _arguments: tuple[Argument, ...] = field(init=False, repr=False, compare=False)
     _bags: tuple[Bag, ...] = field(init=False, repr=False, compare=False)
@@ -118,7 +120,7 @@ class Aggregate:
         del port
         elements = batch if self.combined else self._contributions.of(batch)
         panes = not self.combined and (
-            self.panes or elements[START].n_unique() * _SHRINKS <= elements.height
+            self.panes or elements[START].n_unique() * _SHRINKS * self.members <= elements.height
         )
         for part in self._parts():
             part.insert(state, elements, panes=panes)

@@ -74,7 +74,7 @@ def _open(master: str | None, memory: str) -> Cluster:
     active: SparkSession | None = None
     with suppress(PySparkRuntimeError):  # there is none
         active = SparkSession.active()
-    if active is not None:
+    if active is not None and active.sparkContext._jsc is not None:  # noqa: SLF001 — not stopped
         return _fitted(active, _LOGS.get(active.sparkContext.applicationId))
     log = Path(tempfile.mkstemp(prefix="tidemill-spark-", suffix=".log")[1])
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
@@ -91,11 +91,9 @@ def _open(master: str | None, memory: str) -> Cluster:
         "spark.python.worker.faulthandler.enabled": "true",
         "spark.python.daemon.module": "tidemill.runtime.spark.daemon",
     }
-    if master is not None and _is_here(master):
-        settings["spark.driver.extraJavaOptions"] = _JAVA
     for key, value in settings.items():
         builder = builder.config(key, value)
-    with _output_to(log):
+    with _output_to(log), _telling_java(master):
         spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("WARN")
     _LOGS[spark.sparkContext.applicationId] = log
@@ -135,6 +133,22 @@ def _use_the_quick_manager(spark: SparkSession) -> None:
     place = java.java.net.URI("file:///")
     files = java.org.apache.hadoop.fs.FileSystem.get(place, context.hadoopConfiguration())
     files.setWriteChecksum(False)
+
+
+@contextmanager
+def _telling_java(master: str | None) -> Iterator[None]:
+    """Start Java as it suits us, unless somebody has said how: options of Spark's come last."""
+    name = "JAVA_TOOL_OPTIONS"
+    known = os.environ.get(name)
+    if master is not None and _is_here(master):
+        os.environ[name] = f"{_JAVA} {known or ''}".strip()
+    try:
+        yield
+    finally:
+        if known is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = known
 
 
 @contextmanager

@@ -250,7 +250,7 @@ class _TableEntry(TypedDict):
     """What a manifest says about a table."""
 
     segments: list[int]
-    stored: list[tuple[str, int, int]]
+    stored: list[tuple[str, int, int, int]]
 
 
 class _AtRest:

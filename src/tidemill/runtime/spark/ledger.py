@@ -16,6 +16,7 @@ it then compiles anew in every batch, twice.
 from __future__ import annotations
 
 import json
+import os
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from time import time_ns
@@ -59,17 +60,12 @@ class Ledger:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._begun: dict[int, Beginning] = {}
+        self._ended = -1
         self._watermarks: dict[str, int] = {}
         for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
             with suppress(ValueError):  # a kill has cut it short: nothing was built on it
                 self._read(json.loads(line))
-        for batch in sorted(self._begun)[:-_KEPT]:
-            del self._begun[batch]
-        unfinished = path.with_suffix(".part")
-        lines = [_begin_line(batch, begun) for batch, begun in sorted(self._begun.items())]
-        lines.append(_end_line(max(self._begun, default=-1), self._watermarks))
-        unfinished.write_text("".join(lines), encoding="utf-8")
-        unfinished.rename(path)
+        self._rewrite()
 
     def begin(self, batch: int) -> Beginning:
         """What is known when a batch begins, or was when it began."""
@@ -78,12 +74,14 @@ class Ledger:
             now = max(latest, time_ns() // 1000)
             self._begun[batch] = Beginning(now, dict(self._watermarks))
             self._append(_begin_line(batch, self._begun[batch]))
-            self._begun.pop(batch - _KEPT, None)
+            if len(self._begun) >= 2 * _KEPT:
+                self._rewrite()
         return self._begun[batch]
 
     def end(self, batch: int, watermarks: Mapping[str, int]) -> None:
         """Write down how far streams have come in a batch; others are where they were."""
         self._watermarks = {**self.begin(batch).watermarks, **watermarks}
+        self._ended = batch
         self._append(_end_line(batch, self._watermarks))
 
     def tell(self, context: SparkContext, batch: int) -> None:
@@ -94,14 +92,27 @@ class Ledger:
         match line:
             case {"begin": int(batch), "now": int(now), "watermarks": dict(watermarks)}:
                 self._begun[batch] = Beginning(now, watermarks)
-            case {"end": int(), "watermarks": dict(watermarks)}:
-                self._watermarks = watermarks
+            case {"end": int(batch), "watermarks": dict(watermarks)}:
+                self._ended, self._watermarks = batch, watermarks
             case _:
                 raise ValueError(f"not a line of a ledger: {line}")
+
+    def _rewrite(self) -> None:
+        """Write the file anew, without batches that are long over."""
+        for batch in sorted(self._begun)[:-_KEPT]:
+            del self._begun[batch]
+        lines = [_begin_line(batch, begun) for batch, begun in sorted(self._begun.items())]
+        if self._ended >= 0:
+            lines.append(_end_line(self._ended, self._watermarks))
+        unfinished = self._path.with_suffix(".part")
+        unfinished.write_text("".join(lines), encoding="utf-8")
+        unfinished.rename(self._path)
 
     def _append(self, line: str) -> None:
         with self._path.open("a", encoding="utf-8") as file:
             file.write(line)
+            file.flush()
+            os.fsync(file.fileno())  # Spark must not know more than this after a loss of power
 
 
 def _begin_line(batch: int, begun: Beginning) -> str:

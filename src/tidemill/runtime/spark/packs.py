@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import io
 from typing import TYPE_CHECKING, NamedTuple
+from zlib import crc32
 
 import polars as pl
 import pyarrow as pa
@@ -26,11 +27,12 @@ _LARGE = 1 << 18
 
 
 class Place(NamedTuple):
-    """Where a segment is: in which pack, from which byte on, and how many bytes."""
+    """Where a segment is: in which pack, from which byte on, how many bytes, and their checksum."""
 
     pack: str
     start: int
     length: int
+    checksum: int
 
 
 class DamagedError(Exception):
@@ -65,8 +67,9 @@ def _put(buffer: io.BytesIO, pack: str, frame: pl.DataFrame) -> Place:
     start = buffer.tell()
     frame.write_ipc_stream(buffer)
     length = buffer.tell() - start
+    checksum = crc32(buffer.getbuffer()[start:])
     buffer.write(b"\0" * (-buffer.tell() % _ALIGNED))
-    return Place(pack, start, length)
+    return Place(pack, start, length, checksum)
 
 
 def unpacked(pack: pa.Buffer, place: Place) -> pl.DataFrame:
@@ -78,13 +81,8 @@ def unpacked(pack: pa.Buffer, place: Place) -> pl.DataFrame:
     if place.start + place.length > pack.size:
         raise DamagedError(f"{place} is after the end")
     part = pack.slice(place.start, place.length)
-    try:
-        return _read(part)
-    except (pa.ArrowInvalid, pl.exceptions.PolarsError) as error:
-        raise DamagedError(f"{place}: {error}") from error
-
-
-def _read(part: pa.Buffer) -> pl.DataFrame:
+    if crc32(part) != place.checksum:
+        raise DamagedError(f"{place} holds something else")
     try:
         table = pa.ipc.open_stream(part).read_all()
     except pa.ArrowNotImplementedError:  # numbers of 128 bits
