@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
+from unittest.mock import patch
 
 import polars as pl
 from hypothesis import given, settings
@@ -44,6 +45,7 @@ from tidemill.algebra.plan import (
 )
 from tidemill.algebra.snapshot import Element, Reference
 from tidemill.catalog.entries import StreamEntry
+from tidemill.engine import engine
 from tidemill.engine.engine import Flow
 from tidemill.engine.folding import folded
 from tidemill.engine.fragments import build_graph
@@ -176,9 +178,24 @@ def taken_over(old: LocalRunner, graph: Graph) -> LocalRunner:
     content=inputs(),
     partitions=st.sampled_from([1, 2, 3]),
     max_delay=st.sampled_from([None, 0, 1, 3]),
+    much=st.sampled_from([20_000, 20_000, 2]),
     reload=st.booleans(),
 )
-def test_queries_that_are_alike_come_and_go(  # noqa: PLR0913 — it draws everything
+def test_queries_that_are_alike_come_and_go(  # noqa: PLR0913, PLR0917 — it draws everything
+    data: st.DataObject,
+    drawn: list[Query],
+    content: Inputs,
+    partitions: int,
+    max_delay: int | None,
+    much: int,
+    *,
+    reload: bool,
+) -> None:
+    with patch.object(engine, "_MUCH", much):
+        come_and_go(data, drawn, content, partitions, max_delay, reload=reload)
+
+
+def come_and_go(  # noqa: PLR0913 — see above
     data: st.DataObject,
     drawn: list[Query],
     content: Inputs,
@@ -212,16 +229,28 @@ def test_queries_that_are_alike_come_and_go(  # noqa: PLR0913 — it draws every
                 actual = snapshot(out[f"q{i}"], query.plan.schema, time)
                 assert actual == expected, f"at {time}:\n{explain(query.plan)}"
     assert runner is not None, "there is always a last step"
-    for engine in (engine for engines in runner.engines for engine in engines):
-        for name, state in engine.states.items():
-            assert state.rows() == 0, f"{name} remembers {state.rows()} rows after the end"
+    for name, state in (s for engines in runner.engines for e in engines for s in e.states.items()):
+        assert state.rows() == 0, f"{name} remembers {state.rows()} rows after the end"
 
 
-@given(drawn=lives(), content=inputs(), partitions=st.sampled_from([1, 2]), reopen=st.booleans())
+@given(
+    drawn=lives(),
+    content=inputs(),
+    partitions=st.sampled_from([1, 2]),
+    much=st.sampled_from([20_000, 20_000, 1]),
+    reopen=st.booleans(),
+)
 def test_queries_that_are_alike_come_and_go_in_a_pipeline(
-    drawn: list[Query], content: Inputs, partitions: int, *, reopen: bool
+    drawn: list[Query], content: Inputs, partitions: int, much: int, *, reopen: bool
 ) -> None:
     """The same with the stages of the pipeline on Spark, and state that is kept on shelves."""
+    with patch.object(engine, "_MUCH", much):
+        come_and_go_in_a_pipeline(drawn, content, partitions, reopen=reopen)
+
+
+def come_and_go_in_a_pipeline(
+    drawn: list[Query], content: Inputs, partitions: int, *, reopen: bool
+) -> None:
     elements = content.streams[S.name]
     instants = sorted({e.time for e in elements})[: STEPS - 1]
     answers = {f"q{i}": Answer(query.plan.schema) for i, query in enumerate(drawn)}
@@ -342,3 +371,20 @@ def test_a_stack_does_not_group_what_has_nothing_in_common() -> None:
     (stack,) = stacks_of(runner.engines[1][0].fragment.nodes)
     assert stack.operator.members == 8
     assert state.rows() == 8 * 20
+
+
+def test_a_stack_with_very_much_to_do_is_split_and_stays_so() -> None:
+    plans = {f"q{n}": implement(BY_A.of(_over(S, n), f"c{n}")) for n in range(3)}
+    runner = LocalRunner(build_graph({n: plans[n] for n in ("q0", "q1")}))
+    elements = tuple(Element(t, t, (5, "x")) for t in range(4))
+    flow = Flow([element_batch(S.schema, elements)], Time(2))
+    stacked = [name for name in runner.engines[1][0].states if name.startswith("stack-")]
+    assert len(stacked) == 1
+    with patch.object(engine, "_MUCH", 3):
+        runner.step({S.name: flow})
+    later = taken_over(runner, build_graph(plans))
+    for split in (runner, later):
+        remembered = {n: s.rows() for n, s in split.engines[1][0].states.items() if s.tables}
+        assert not any(name.startswith("stack-") for name in remembered)
+    # Two elements that have not begun, two ends, and the group; the third query begins empty.
+    assert sorted(remembered.values()) == [0, 5, 5]

@@ -22,6 +22,8 @@ pytestmark = pytest.mark.spark
 
 QUERIES = {
     "counted": "SELECT k, COUNT(*) AS n FROM a [RANGE 5] GROUP BY k",
+    "alike": "SELECT k, COUNT(*) AS n FROM a [RANGE 7] WHERE k > 0 GROUP BY k",
+    "plain": "SELECT k, at FROM a WHERE k >= 0",
     "arrived": "SELECT k FROM t [RANGE 1 SECOND]",
     "united": (
         "SELECT x.k AS k, COUNT(*) AS n FROM "

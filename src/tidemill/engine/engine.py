@@ -12,16 +12,16 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import TYPE_CHECKING, Protocol
 
-from tidemill.engine.fragments import Route, has_no_time
+from tidemill.engine.fragments import Node, Route, has_no_time
 from tidemill.engine.stacks import Stack, members, move, stacked_state, stacks_of
 from tidemill.model.time import END_OF_TIME, Time
 from tidemill.physical.operator import State
 from tidemill.physical.state.saved import load_state, save_state
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
-    from tidemill.engine.fragments import Fragment, Node
+    from tidemill.engine.fragments import Fragment
     from tidemill.model.batch import Batch
     from tidemill.physical.state.saved import Saved
 
@@ -29,6 +29,9 @@ __all__ = ["Engine", "Flow", "Metrics", "Remembered"]
 
 
 _WATERMARK = "@watermark"
+
+_MUCH = 20_000
+"""With more rows than this for each member in a step, a stack takes longer than its members."""
 
 
 @dataclass(slots=True)
@@ -92,11 +95,17 @@ class Engine:
     def step(self, inputs: Mapping[str, Flow]) -> dict[str, Flow]:
         """Pass what arrived through the operators."""
         flows: dict[str, Flow] = {name: inputs[name] for name in self.fragment.reads}
-        for unit in self._units:
+        for unit in list(self._units):
+            nodes = [unit] if isinstance(unit, Node) else []
             if isinstance(unit, Stack):
-                flows |= self._run_stack(unit, [flows[node.reads[0]] for node in unit.nodes])
-            else:
-                flows[unit.name] = self._run(unit, [flows[name] for name in unit.reads])
+                ports = [flows[node.reads[0]] for node in unit.nodes]
+                if _is_much(ports):
+                    self._split(unit)
+                    nodes = list(unit.nodes)
+                else:
+                    flows |= self._run_stack(unit, ports)
+            for node in nodes:
+                flows[node.name] = self._run(node, [flows[name] for name in node.reads])
         return {channel.name: flows[channel.source] for channel in self.fragment.writes}
 
     def save(self) -> dict[str, Saved]:
@@ -119,6 +128,9 @@ class Engine:
             remembered: The states by name, of operators and of stacks, which may have had other
                 members than those of this engine.
         """
+        for unit in list(self._units):
+            if isinstance(unit, Stack) and sum(n.name in remembered for n in unit.nodes) > 1:
+                self._split(unit)  # it was, or they would not have been by themselves
         filled: dict[str, State] = {}
         stacks = {node: name for name in remembered for node in members(remembered[name].numbers)}
         for unit in self._units:
@@ -137,6 +149,16 @@ class Engine:
                         remembered[home].fill(old)
                         filled[home] = old
                     self._move(node, unit.name, filled[home], remembered[home].watermark)
+
+    def _split(self, stack: Stack) -> None:
+        """Let each member run by itself from now on."""
+        old, time = self.states.pop(stack.name), self.watermarks.pop(stack.name)
+        for node in stack.nodes:
+            self.states[node.name] = node.apply.operator.new_state()
+            self.watermarks[node.name] = time
+            move(node, old, self.states[node.name])
+        place = self._units.index(stack)
+        self._units[place : place + 1] = stack.nodes
 
     def _move(self, node: Node, to: str, old: State, time: Time) -> None:
         """Go on with the state of a node that is now in a stack, or no longer in the same."""
@@ -218,6 +240,12 @@ def _in_order(fragment: Fragment) -> list[Node | Stack]:
     before = [node for node in fragment.nodes if node.name not in above]
     after = [node for node in fragment.nodes if node.name in above - stacked]
     return [*before, *stacks, *after]
+
+
+def _is_much(ports: Sequence[Flow]) -> bool:
+    """Whether there is so much to do for each member that there is nothing to be gained by one."""
+    rows = sum(batch.height for flow in ports for batch in flow.batches)
+    return rows > _MUCH * len(ports)
 
 
 def _needs_time(fragment: Fragment) -> frozenset[str]:

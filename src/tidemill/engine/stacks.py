@@ -12,6 +12,9 @@ Condition:  the members have the same keys and aggregates, and read the same inp
 State:      that of the one aggregation. It belongs to the members: when there are more or fewer of
             them, each finds its own, from by itself into a stack, out of one, or into another.
 
+A stack gains where steps are small. When a step brings very many rows for each member, sorting all
+of them together takes longer than one after the other: then the engine splits the stack for good.
+
 What a member holds back does not hold others back: whoever reads one of them is told how far that
 one has come. To find it out takes time for all groups, so it is done only where somebody needs it.
 """
