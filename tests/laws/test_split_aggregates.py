@@ -46,8 +46,10 @@ from tidemill.optimizer.implement import implement
 from tidemill.physical.interval import Combine
 from tidemill.physical.plan import Apply, walk_physical
 from tidemill.runtime.answers import Answer
+from tidemill.runtime.spark.delivery import watermarks
 from tidemill.runtime.spark.deployment import Deployment
 from tidemill.runtime.spark.intake import Origin, take_in
+from tidemill.runtime.spark.ledger import Ledger
 from tidemill.runtime.spark.stage import CONTROL
 from tidemill.runtime.spark.wire import Kind, Message
 
@@ -170,10 +172,16 @@ def test_late_rows_are_left_out_before_anything_is_combined(
     answer, refused = Answer(plan.schema), 0
     end = [Message.of_facts(p, Kind.PULSE, CONTROL, {"latest": None, "now": 0}) for p in pids]
     with TemporaryDirectory() as folder:
-        pipeline = Pipeline(deployed, Path(folder))
+        pipeline, path = Pipeline(deployed, Path(folder)), Path(folder) / "ledger.jsonl"
+        ledger = Ledger(path)
         for number, batch in enumerate([*batches, None]):
-            messages = end if batch is None else arrived(deployed, number, batch)
-            for message in pipeline.step(number, messages, reopen=reopen):
+            if reopen:
+                ledger = Ledger(path)
+            reached = ledger.begin(number).watermarks.get(STREAM.name, 0)
+            messages = end if batch is None else arrived(deployed, number, batch, reached)
+            out = pipeline.step(number, messages, reopen=reopen)
+            ledger.end(number, watermarks(out))
+            for message in out:
                 if message.kind is Kind.ANSWER:
                     answer.add([message.rows()])
                 elif message.channel == f"stream {STREAM.name}":
@@ -186,12 +194,14 @@ def test_late_rows_are_left_out_before_anything_is_combined(
         assert_same_groups(plan, bag(answer, time), list(reference.snapshot(plan, time)))
 
 
-def arrived(deployed: Deployment, number: int, batch: list[list[tuple[int, Row]]]) -> list[Message]:
+def arrived(
+    deployed: Deployment, number: int, batch: list[list[tuple[int, Row]]], reached: int
+) -> list[Message]:
     """The messages of a batch, from several tasks."""
     return [
         message
         for task, rows in enumerate(batch)
         for message in take_in(
-            deployed, STREAM.name, [(0, frame(rows))], Origin(number, task, Time(0))
+            deployed, STREAM.name, [(0, frame(rows))], Origin(number, task, Time(0), Time(reached))
         )
     ]

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from tidemill.runtime.spark.tally import Tally
     from tidemill.runtime.spark.wire import Message
 
-__all__ = ["Delivery"]
+__all__ = ["Delivery", "watermarks"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +149,7 @@ class Delivery:
             if routes.formats:
                 results.unpersist()
         self._tally.take(batch, messages, answers, self._channels)
-        self._ledger.end(batch, _watermarks(messages))
+        self._ledger.end(batch, watermarks(messages))
 
     def _for_the_driver(self, results: DataFrame) -> DataFrame:
         """The results, without answers that only formats are to have."""
@@ -180,7 +180,7 @@ def _routes(channels: Mapping[str, str], sinks: Mapping[str, Sink]) -> _Routes:
     return routes
 
 
-def _watermarks(messages: Iterable[Message]) -> dict[str, int]:
+def watermarks(messages: Iterable[Message]) -> dict[str, int]:
     """How far streams have come, if anybody has told."""
     reports = (m for m in messages if m.kind is Kind.REPORT and m.channel == WATERMARKS)
     facts = (fact for report in reports for fact in report.facts().items())
