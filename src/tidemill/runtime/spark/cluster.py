@@ -40,7 +40,7 @@ _JAVA = "-XX:TieredStopAtLevel=1"
 """What Java is told where all of it is on this host.
 
 Here Java only carries blobs, and its second compiler, for code that is run millions of times, would
-take half a processor from the Python workers for minutes, to make little faster.
+take nearly half a processor from the Python workers in the first minute, to make little faster.
 """
 
 _TURN = Lock()
