@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from tidemill.errors import PlanError, suggestion
+from tidemill.optimizer.techniques import Technique
 from tidemill.runtime.local.job import Job, Settings
 from tidemill.session import Session
 
@@ -27,6 +28,7 @@ def connect(  # noqa: PLR0913 — every setting has a name and a default
     memory: str = "2g",
     optimize: bool = True,
     max_delay: float | None = 60,
+    technique: str = "pattern",
     trigger: float = 0,
     unbounded_state: bool = False,
 ) -> Session:
@@ -45,14 +47,18 @@ def connect(  # noqa: PLR0913 — every setting has a name and a default
         optimize: Whether plans are rewritten before they run; the answers are the same.
         max_delay: For how long, in seconds of the streams' time, a result that does not change may
             be held back from whoever computes with it; ``None`` for ever.
+        technique: How plans tell that rows go: ``"direct"``, every row knows its end;
+            ``"negative"``, a row that goes is withdrawn by a message; ``"hybrid"``, messages above
+            joins; ``"pattern"``, messages where the end is not known in advance. The answers are
+            the same.
         trigger: On Spark, how often a batch begins while the session is running, in seconds; 0
             for as soon as the last one is done.
         unbounded_state: Accept queries whose state can grow without bound, such as a join of two
             streams for ever.
 
     Raises:
-        PlanError: There is no such engine, not at least one partition or stage, or a time is
-            negative.
+        PlanError: There is no such engine or technique, not at least one partition or stage, or a
+            time is negative.
     """
     if engine not in _ENGINES:
         raise PlanError(f'there is no engine "{engine}"', hint=suggestion(engine, _ENGINES))
@@ -62,14 +68,25 @@ def connect(  # noqa: PLR0913 — every setting has a name and a default
         raise PlanError("there must be at least one stage", hint="write stages=1")
     if max_delay is not None and max_delay < 0:
         raise PlanError("max_delay must not be negative", hint="write max_delay=60")
+    techniques = [known.value for known in Technique]
+    if technique not in techniques:
+        raise PlanError(
+            f'there is no technique "{technique}"', hint=suggestion(technique, techniques)
+        )
     if not (0 <= trigger < math.inf):
         raise PlanError("trigger must be a number of seconds, not negative", hint="write trigger=0")
     delay = None if max_delay is None else round(max_delay * 1_000_000)
     if engine == "local":
-        settings = Settings(partitions=partitions or 1, optimized=optimize, max_delay=delay)
+        settings = Settings(
+            partitions=partitions or 1,
+            optimized=optimize,
+            max_delay=delay,
+            technique=Technique(technique),
+        )
         return Session(
             lambda catalog, frames, callbacks: Job(catalog, frames, settings, callbacks),
             optimized=optimize,
+            technique=Technique(technique),
             unbounded_state=unbounded_state,
         )
     # Spark takes a second to import, so only those who use it wait for it.
@@ -81,6 +98,7 @@ def connect(  # noqa: PLR0913 — every setting has a name and a default
         partitions=partitions,
         optimized=optimize,
         max_delay=delay,
+        technique=Technique(technique),
         checkpoint=None if checkpoint is None else str(checkpoint),
         stages=stages,
         trigger=trigger,
@@ -89,5 +107,6 @@ def connect(  # noqa: PLR0913 — every setting has a name and a default
     return Session(
         lambda catalog, frames, callbacks: SparkJob(catalog, frames, on_spark, callbacks),
         optimized=optimize,
+        technique=Technique(technique),
         unbounded_state=unbounded_state,
     )

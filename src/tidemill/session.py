@@ -45,6 +45,7 @@ from tidemill.lang.statements import (
     Show,
     Statement,
 )
+from tidemill.optimizer.techniques import Technique
 from tidemill.runtime.query import Query
 
 if TYPE_CHECKING:
@@ -73,10 +74,12 @@ class Session:
         job: Callable[[Catalog, Mapping[str, pl.DataFrame], Mapping[str, Callback]], Runs],
         *,
         optimized: bool = True,
+        technique: Technique = Technique.PATTERN,
         unbounded_state: bool = False,
     ) -> None:
         self._new_job = job
         self._optimized = optimized
+        self._technique = technique
         self._unbounded_state = unbounded_state
         self._catalog = Catalog()
         self._memory: dict[str, pl.DataFrame] = {}
@@ -274,7 +277,9 @@ class Session:
                 return _frame(describe_entry(self._catalog.get(name)))
             case Explain(mode, query):
                 plan, _ = plan_query(query, self._catalog, allow_unbounded=True)
-                return explain_query(mode, plan, optimized=self._optimized)
+                return explain_query(
+                    mode, plan, optimized=self._optimized, technique=self._technique
+                )
             case _:
                 assert_never(statement)
 

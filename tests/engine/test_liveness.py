@@ -12,6 +12,7 @@ from tidemill.engine.fragments import build_graph
 from tidemill.model.time import Time
 from tidemill.optimizer.implement import implement
 from tidemill.optimizer.rewrite import optimize
+from tidemill.optimizer.techniques import Technique
 from tidemill.runtime.local.runner import LocalRunner
 
 DELAY = 10
@@ -32,14 +33,15 @@ QUERIES = {
 }
 
 
+@pytest.mark.parametrize("technique", Technique)
 @pytest.mark.parametrize("name", QUERIES)
-def test_state_is_bounded_and_answers_go_on(name: str) -> None:
+def test_state_is_bounded_and_answers_go_on(name: str, technique: Technique) -> None:
     session = tidemill.connect()
     session.sql("CREATE STREAM s (k BIGINT, t BIGINT) SOURCE memory('s') ORDERED BY t")
     session.sql("CREATE STREAM r (k BIGINT, t BIGINT) SOURCE memory('r') ORDERED BY t")
     query = session.sql(QUERIES[name])
     assert isinstance(query, tidemill.Query)
-    plan = implement(optimize(query.plan), max_delay=DELAY)
+    plan = implement(optimize(query.plan), max_delay=DELAY, technique=technique)
     runner = LocalRunner(build_graph({"q": plan}))
     latest = 0
     for time in range(STEPS):
@@ -50,8 +52,10 @@ def test_state_is_bounded_and_answers_go_on(name: str) -> None:
             batches = [] if is_silent else [element_batch(input_.schema, [Element(time, 0, row)])]
             flows[input_.name] = Flow(batches, Time(time))
         for batch in runner.step(flows)["q"]:
-            ends = batch["@end"].to_list()
-            latest = max(latest, *ends)
+            # Without a change there is no message; how far time has come is another question.
+            latest = max(latest, *batch["@end"].to_list()) if "@end" in batch.columns else STEPS
         state = sum(m.state_rows for stage in runner.engines for m in stage[0].measure().values())
         assert state <= BOUND, f"after {time} steps"
     assert latest >= STEPS - 1 - 3 * DELAY
+    engines = [stage[0] for stage in runner.engines]
+    assert min(t for e in engines for t in e.watermarks.values()) >= STEPS - 1 - 3 * DELAY

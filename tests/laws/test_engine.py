@@ -17,6 +17,7 @@ from laws.arrivals import arrivals, emitted
 from laws.catalogue import HORIZON, SOURCES, Inputs, P, R, inputs
 from laws.split_plans import split_plans
 from laws.strategies import plans
+from physical.run import normal
 from tidemill.algebra.explain import explain
 from tidemill.algebra.tree import share
 from tidemill.catalog.entries import RelationEntry
@@ -24,8 +25,9 @@ from tidemill.engine.fragments import build_graph
 from tidemill.engine.ingest import relation_flow
 from tidemill.errors import PlanError
 from tidemill.lang.statements import ConnectorCall, Name
-from tidemill.model.batch import END, START, polars_schema
+from tidemill.model.batch import END, SIGN, START, TIME, Form, polars_schema
 from tidemill.optimizer.implement import implement
+from tidemill.optimizer.techniques import Technique
 from tidemill.physical.plan import Input
 
 if TYPE_CHECKING:
@@ -51,9 +53,14 @@ def relation_inputs(content: Inputs) -> dict[str, Flow]:
 def snapshot(batches: list[Batch], schema: Schema, time: int) -> Bag:
     bag: Bag = Counter()
     for part in batches:
-        valid = part.filter((pl.col(START) <= time) & (pl.col(END) > time))
-        bag.update(valid.select(schema.names).rows())
-    return bag
+        if SIGN in part.columns:
+            for *row, at, sign in part.select(*schema.names, TIME, SIGN).iter_rows():
+                bag[normal(row)] += sign if at <= time else 0
+        else:
+            valid = part.filter((pl.col(START) <= time) & (pl.col(END) > time))
+            bag.update(map(normal, valid.select(schema.names).iter_rows()))
+    assert min(bag.values(), default=0) >= 0, "only what is there is withdrawn"
+    return Counter({row: count for row, count in bag.items() if count})
 
 
 @settings(max_examples=4 * settings().max_examples)
@@ -63,22 +70,26 @@ def snapshot(batches: list[Batch], schema: Schema, time: int) -> Bag:
     content=inputs(),
     partitions=st.integers(1, 4),
     max_delay=st.sampled_from([None, 0, 1, 3]),
+    technique=st.sampled_from(Technique),
+    answer=st.none() | st.sampled_from(Form),
     reload=st.booleans(),
 )
 def test_the_engine_gives_the_answer_of_the_reference(  # noqa: PLR0913 — it draws everything
     data: st.DataObject,
     plan: Plan,
     content: Inputs,
+    *,
     partitions: int,
     max_delay: int | None,
-    *,
+    technique: Technique,
+    answer: Form | None,
     reload: bool,
 ) -> None:
     plan = share(plan)
     arrival = data.draw(arrivals(content.streams, max(HORIZON)))
     try:
         out = emitted(
-            implement(plan, max_delay=max_delay),
+            implement(plan, max_delay=max_delay, technique=technique, answer=answer),
             {source.name: source.schema for source in SOURCES},
             relation_inputs(content),
             arrival,

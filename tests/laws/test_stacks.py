@@ -54,6 +54,7 @@ from tidemill.lang.statements import ConnectorCall, Name
 from tidemill.model.time import END_OF_TIME, Time
 from tidemill.model.types import BIGINT
 from tidemill.optimizer.implement import implement
+from tidemill.optimizer.techniques import Technique
 from tidemill.runtime.answers import Answer
 from tidemill.runtime.local.runner import LocalRunner
 from tidemill.runtime.spark.deployment import Deployment
@@ -327,10 +328,10 @@ def test_what_one_member_holds_back_does_not_hold_back_another() -> None:
     saved: dict[str, Saved] = {}
     first = Flow([element_batch(S.schema, (Element(0, 0, (1, "x")),))], Time(5))
     for plan in (short, long):
-        alone = LocalRunner(build_graph({"q": implement(plan, max_delay=None)}))
+        alone = LocalRunner(build_graph({"q": _in_intervals(plan)}))
         alone.step({S.name: first})
         saved |= alone.engines[1][0].save()
-    graph = build_graph({n: implement(p, max_delay=None) for n, p in (("s", short), ("l", long))})
+    graph = build_graph({n: _in_intervals(p) for n, p in (("s", short), ("l", long))})
     together = LocalRunner(graph)
     together.engines[1][0].load(saved)
     later = Flow([element_batch(S.schema, (Element(7, 1, (1, "x")),))], Time(9))
@@ -339,6 +340,11 @@ def test_what_one_member_holds_back_does_not_hold_back_another() -> None:
     given_["l"] += together.step({S.name: Flow([], END_OF_TIME)})["l"]
     assert snapshot(given_["l"], long.schema, 0) == Counter({(1, 1): 1})
     assert snapshot(given_["l"], long.schema, 7) == Counter({(1, 2): 1})
+
+
+def _in_intervals(plan: Plan) -> PhysicalPlan:
+    """In signed form nothing is held back."""
+    return implement(plan, max_delay=None, technique=Technique.DIRECT)
 
 
 def test_numbers_that_need_more_bits_for_one_member_only() -> None:

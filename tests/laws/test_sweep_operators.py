@@ -40,9 +40,14 @@ def _strict(left: Bag, right: Bag) -> Bag:
     return Counter({row: n for row, n in left.items() if row not in right})
 
 
+def _semi(left: Bag, right: Bag) -> Bag:
+    return Counter({row: n for row, n in left.items() if row in right})
+
+
 MEANINGS: dict[Multiplicity, Callable[[Bag, Bag], Bag]] = {
     Multiplicity.DIFFERENCE: Counter.__sub__,
     Multiplicity.STRICT_DIFFERENCE: _strict,
+    Multiplicity.SEMI: _semi,
     Multiplicity.INTERSECT: Counter.__and__,
     Multiplicity.MAX_UNION: Counter.__or__,
 }

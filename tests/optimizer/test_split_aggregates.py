@@ -16,7 +16,7 @@ SPLIT = {
         SELECT SUM(x) FROM (SELECT bid_price * 2 AS x FROM Bid [RANGE 6 SLIDE 2]) y""",
     "a window that shows every row once": "SELECT COUNT(*) FROM Bid [RANGE 6 SLIDE 6]",
     "groups of a window that slides": """
-        SELECT MAX(n) FROM (SELECT itemID, COUNT(*) AS n FROM Bid [RANGE 6 SLIDE 2]
+        SELECT SUM(n) FROM (SELECT itemID, COUNT(*) AS n FROM Bid [RANGE 6 SLIDE 2]
                             GROUP BY itemID) y""",
     "different rows": "SELECT COUNT(*) FROM (SELECT DISTINCT itemID FROM Bid [RANGE 6 SLIDE 2]) y",
     "a join with what never changes": """
@@ -26,6 +26,14 @@ SPLIT = {
         WHERE a.itemID = b.itemID""",
     "what has come where windows move": """
         SELECT COUNT(*) FROM (ISTREAM(SELECT DISTINCT itemID FROM Bid [RANGE 6 SLIDE 2])) y""",
+}
+OF_PARTS = {
+    "the greatest of groups": """
+        SELECT MAX(n) FROM (SELECT itemID, COUNT(*) AS n FROM Bid [RANGE 6 SLIDE 2]
+                            GROUP BY itemID) y""",
+    "of groups that change at any time": """
+        SELECT MIN(n), COUNT(*), BOOL_OR(n > 3)
+        FROM (SELECT itemID, COUNT(*) AS n FROM Bid [RANGE 6] GROUP BY itemID) y""",
 }
 WHOLE = {
     "a window that moves at every instant": "SELECT SUM(bid_price) FROM Bid [RANGE 6]",
@@ -57,7 +65,15 @@ def test_it_is_split_where_elements_share_their_interval(name: str) -> None:
     lines = physical(SPLIT[name])
     combine = next(i for i, line in enumerate(lines) if line.startswith("interval.Combine"))
     assert lines[combine - 1] == "Exchange to one partition"
-    assert lines[combine - 2].startswith("interval.Aggregate")
+    assert lines[combine - 2].startswith(("signed.Aggregate", "interval.Aggregate"))
+
+
+@pytest.mark.parametrize("name", OF_PARTS)
+def test_it_is_of_the_results_of_parts_where_rows_are_withdrawn(name: str) -> None:
+    lines = physical(OF_PARTS[name])
+    exchange = lines.index("Exchange to one partition")
+    assert lines[exchange - 1].startswith("signed.Aggregate")
+    assert lines[exchange + 1].startswith("signed.Aggregate")
 
 
 @pytest.mark.parametrize("name", WHOLE)
@@ -77,8 +93,8 @@ def test_windows_and_what_is_combined_run_behind_the_gate_where_the_rows_are() -
         "interval.Combine(aggregates=[sum(bid_price)])",
         "-> stage 2, all into one partition",
         "stage 2, in every partition",
-        "interval.Aggregate(aggregates=[sum(bid_price)])",
-        "interval.Project(columns=[sum(bid_price) AS total])",
+        "signed.Aggregate(aggregates=[sum(bid_price)])",
+        "signed.Project(columns=[sum(bid_price) AS total])",
         "-> answer",
     ]
 

@@ -20,7 +20,17 @@ import polars as pl
 from hypothesis import strategies as st
 
 from tidemill.algebra.values import NAN
-from tidemill.model.batch import END, ID, START, TIME_TYPE, polars_schema
+from tidemill.model.batch import (
+    END,
+    ID,
+    SIGN,
+    START,
+    TIME,
+    TIME_TYPE,
+    Form,
+    polars_schema,
+    time_columns,
+)
 from tidemill.model.time import END_OF_TIME, Time
 from tidemill.model.types import BIGINT, BOOLEAN, DOUBLE, INTEGER, VARCHAR, DataType
 from tidemill.physical.state.saved import load_state, save_state
@@ -39,11 +49,13 @@ if TYPE_CHECKING:
 __all__ = [
     "Advance",
     "Arrive",
+    "Change",
     "Element",
     "Output",
     "Schedule",
     "at_once",
     "batch",
+    "changes_of",
     "crowded",
     "elements_of",
     "normal",
@@ -77,11 +89,23 @@ class Element:
 
 
 @dataclass(frozen=True, slots=True)
+class Change:
+    """A row that is there so many times more, or less, from an instant on."""
+
+    row: Row
+    start: int
+    sign: int
+
+
+Item: TypeAlias = Element | Change
+
+
+@dataclass(frozen=True, slots=True)
 class Arrive:
-    """Elements come in at a port, in one batch."""
+    """Elements, or changes, come in at a port, in one batch."""
 
     port: int
-    elements: tuple[Element, ...]
+    elements: tuple[Item, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +124,17 @@ class Schedule:
 
     schemas: tuple[Schema, ...]
     events: tuple[Event, ...]
+    forms: tuple[Form, ...] = ()
+
+    def form(self, port: int) -> Form:
+        """The form of what comes in at a port."""
+        return self.forms[port] if self.forms else Form.INTERVAL
 
     def elements(self, port: int = 0) -> list[Element]:
+        """All elements that come in at a port in interval form."""
+        return [item for item in self.items(port) if isinstance(item, Element)]
+
+    def items(self, port: int = 0) -> list[Item]:
         """All that comes in at a port."""
         return [
             element
@@ -113,13 +146,13 @@ class Schedule:
     def times(self) -> list[int]:
         """Every instant at which an input can change, the one before, and the last of all."""
         ports = range(len(self.schemas))
-        edges = {t for port in ports for e in self.elements(port) for t in (e.start, e.end)}
+        edges = {t for port in ports for e in self.items(port) for t in _edges(e)}
         around = {t for edge in edges for t in (edge - 1, edge)}
         return sorted(t for t in around | {0, END_OF_TIME - 1} if 0 <= t < END_OF_TIME)
 
     def snapshot(self, port: int, time: int) -> Bag:
         """The rows of an input that are valid at an instant."""
-        return snapshot(self.elements(port), time)
+        return snapshot(self.items(port), time)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,16 +160,18 @@ class Output:
     """What an operator has emitted.
 
     Attributes:
-        elements: All of it.
+        elements: All of it in interval form.
+        changes: All of it in signed form.
         sizes: How many rows of state there were after each watermark.
     """
 
     elements: list[Element] = field(default_factory=list)
+    changes: list[Change] = field(default_factory=list)
     sizes: list[int] = field(default_factory=list)
 
     def snapshot(self, time: int) -> Bag:
         """The rows that are valid at an instant."""
-        return snapshot(self.elements, time)
+        return snapshot([*self.elements, *self.changes], time)
 
     def text(self) -> str:
         """The elements of one column in the notation of the paper, in order."""
@@ -168,7 +203,8 @@ def run(
     least_start = 0
     for event in (*schedule.events, Advance(END_OF_TIME)):
         if isinstance(event, Arrive):
-            frame = batch(schedule.schemas[event.port], event.elements)
+            schema, form = schedule.schemas[event.port], schedule.form(event.port)
+            frame = batch(schema, event.elements, form)
             if ids:
                 numbers = pl.int_range(next_id, next_id + frame.height, dtype=pl.Int64, eager=True)
                 frame = frame.with_columns(numbers.alias(ID))
@@ -178,7 +214,10 @@ def run(
             emitted = list(operator.on_watermark(state, Time(event.time)))
         for part in emitted:
             _check_batch(operator, part, least_start)
-            output.elements.extend(elements_of(operator.schema, part))
+            if _form(part) is Form.INTERVAL:
+                output.elements.extend(elements_of(operator.schema, part))
+            else:
+                output.changes.extend(_changes(operator.schema, part))
         if isinstance(event, Advance):
             _check_state(operator, state, event.time, tight=tight)
             least_start = min(event.time, operator.held(state))
@@ -210,11 +249,15 @@ def same_state(one: State, other: State) -> bool:
 
 
 def _check_batch(operator: Operator, part: Batch, least_start: int) -> None:
-    expected = {**polars_schema(operator.schema), START: TIME_TYPE, END: TIME_TYPE}
+    form = _form(part)
+    expected = {**polars_schema(operator.schema), **dict.fromkeys(time_columns(form), TIME_TYPE)}
     actual = dict(part.drop(ID, strict=False).schema)
     assert actual == expected, f"a batch has the columns {expected}, not {actual}"
-    assert (part[START] < part[END]).all(), "no interval is empty"
-    first = part[START].min()
+    if form is Form.INTERVAL:
+        assert (part[START] < part[END]).all(), "no interval is empty"
+    else:
+        assert (part[SIGN] != 0).all(), "a change changes something"
+    first = part[time_columns(form)[0]].min()
     assert first is None or isinstance(first, int), "times are integers"
     assert first is None or first >= least_start, (
         f"starts at {first}, promised not before {least_start}"
@@ -227,18 +270,18 @@ def _check_state(operator: Operator, state: State, watermark: int, *, tight: boo
         assert not left, f"in the end nothing is left, but {left}"
     over = watermark if tight else watermark - 1
     for name, table in state.tables.items():
-        if END in table.schema:
-            stale = table.all().filter(pl.col(END) <= over)
+        for column in {END, TIME} & set(table.schema):
+            stale = table.all().filter(pl.col(column) <= over)
             assert stale.is_empty(), f"{name} keeps what is over at {watermark}: {stale}"
     delay: int | None = getattr(operator, "max_delay", None)
     held = operator.held(state)
     assert delay is None or held >= watermark - delay, f"held at {held}, the watermark {watermark}"
 
 
-def batch(schema: Schema, elements: Iterable[Element]) -> Batch:
-    """The elements as a batch."""
-    rows = [(*e.row, e.start, e.end) for e in elements]
-    columns = {**polars_schema(schema), START: TIME_TYPE, END: TIME_TYPE}
+def batch(schema: Schema, elements: Iterable[Item], form: Form = Form.INTERVAL) -> Batch:
+    """The elements or changes as a batch."""
+    rows = [(*e.row, e.start, e.end if isinstance(e, Element) else e.sign) for e in elements]
+    columns = {**polars_schema(schema), **dict.fromkeys(time_columns(form), TIME_TYPE)}
     return pl.DataFrame(rows, schema=columns, orient="row")
 
 
@@ -249,6 +292,19 @@ def elements_of(schema: Schema, frame: Batch) -> list[Element]:
     return [Element(normal(row[:-2]), row[-2], row[-1]) for row in zip(*columns, strict=True)]
 
 
+def _changes(schema: Schema, frame: Batch) -> list[Change]:
+    columns = [frame.get_column(name) for name in (*schema.names, TIME, SIGN)]
+    return [Change(normal(row[:-2]), row[-2], row[-1]) for row in zip(*columns, strict=True)]
+
+
+def _form(frame: Batch) -> Form:
+    return Form.SIGNED if SIGN in frame.columns else Form.INTERVAL
+
+
+def _edges(item: Item) -> tuple[int, ...]:
+    return (item.start, item.end) if isinstance(item, Element) else (item.start,)
+
+
 def normal(row: Sequence[Value]) -> Row:
     """The row with the only NaN and the only zero there are, so that it can be counted."""
     return tuple(
@@ -257,9 +313,16 @@ def normal(row: Sequence[Value]) -> Row:
     )
 
 
-def snapshot(elements: Iterable[Element], time: int) -> Bag:
-    """The rows of the elements that are valid at an instant."""
-    return Counter(normal(e.row) for e in elements if e.start <= time < e.end)
+def snapshot(elements: Iterable[Item], time: int) -> Bag:
+    """The rows that are there at an instant; none a negative number of times."""
+    bag: Bag = Counter()
+    for item in elements:
+        if isinstance(item, Change):
+            bag[normal(item.row)] += item.sign if item.start <= time else 0
+        elif item.start <= time < item.end:
+            bag[normal(item.row)] += 1
+    assert min(bag.values(), default=0) >= 0, "only what is there is withdrawn"
+    return Counter({row: count for row, count in bag.items() if count})
 
 
 def at_once(*ports: tuple[Schema, Iterable[Element]]) -> Schedule:
@@ -301,6 +364,7 @@ def schedules(
     *schemas: Schema,
     lengths: tuple[int, ...] = (1, 1, 2, 3, 4, 7, 0),
     rows: Mapping[int, SearchStrategy[Row]] | None = None,
+    forms: tuple[Form, ...] = (),
 ) -> Schedule:
     """Schedules for an operator with these inputs.
 
@@ -309,6 +373,8 @@ def schedules(
         schemas: The schema of each port.
         lengths: How long elements may be valid; 0 is for ever. ``(1,)`` gives a stream of instants.
         rows: The rows that may come in at a port, if not those of the few values of each type.
+        forms: In which form each port gets them; in signed form, an element comes as two changes,
+            which need not come together.
     """
     ports = [
         draw(_drawn_elements(schema, lengths))
@@ -317,7 +383,21 @@ def schedules(
         for port, schema in enumerate(schemas)
     ]
     watermarks = sorted(draw(st.lists(st.integers(0, LAST + 8), max_size=8)))
-    return Schedule(schemas, _events(ports, watermarks, draw(_CHANCES)))
+    items: list[list[Item]] = [
+        changes_of(elements) if forms and forms[port] is Form.SIGNED else [*elements]
+        for port, elements in enumerate(ports)
+    ]
+    return Schedule(schemas, _events(items, watermarks, draw(_CHANCES)), forms)
+
+
+def changes_of(elements: Iterable[Element]) -> list[Item]:
+    """The elements in signed form: what appears, and what is withdrawn."""
+    return [
+        change
+        for e in elements
+        for change in (Change(e.row, e.start, 1), Change(e.row, e.end, -1))
+        if change.start < END_OF_TIME
+    ]
 
 
 def crowded(schema: Schema, row: Callable[[Random], Row], chance: Random) -> Schedule:
@@ -340,10 +420,10 @@ def _elements(rows: SearchStrategy[Row], lengths: tuple[int, ...]) -> SearchStra
 
 
 def _events(
-    ports: Sequence[Sequence[Element]], watermarks: Sequence[int], chance: Random
+    ports: Sequence[Sequence[Item]], watermarks: Sequence[int], chance: Random
 ) -> tuple[Event, ...]:
     """The elements, each some time before a watermark passes its start, in batches at random."""
-    slots: list[list[tuple[int, Element]]] = [[] for _ in range(len(watermarks) + 1)]
+    slots: list[list[tuple[int, Item]]] = [[] for _ in range(len(watermarks) + 1)]
     for port, elements in enumerate(ports):
         for element in elements:
             latest = sum(watermark <= element.start for watermark in watermarks)
@@ -359,9 +439,7 @@ def _events(
     return tuple(events)
 
 
-def _batches(
-    arrivals: Sequence[tuple[int, Element]], ports: int, chance: Random
-) -> Iterable[Arrive]:
+def _batches(arrivals: Sequence[tuple[int, Item]], ports: int, chance: Random) -> Iterable[Arrive]:
     left = list(arrivals)
     while left or chance.random() < 0.1:
         port = chance.randrange(ports)

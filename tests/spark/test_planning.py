@@ -24,7 +24,7 @@ from tidemill.runtime.spark.wire import Kind
 
 SCALAR = "SELECT COUNT(*) AS n FROM s [RANGE 6 SLIDE 2]"
 DEEP = """
-    SELECT MAX(n) AS top FROM (SELECT k, COUNT(*) AS n FROM s [RANGE 6 SLIDE 2] GROUP BY k) x"""
+    SELECT SUM(n) AS top FROM (SELECT k, COUNT(*) AS n FROM s [RANGE 6 SLIDE 2] GROUP BY k) x"""
 
 
 def planned(

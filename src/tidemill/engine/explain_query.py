@@ -12,6 +12,7 @@ from tidemill.optimizer.explain_physical import explain_physical
 from tidemill.optimizer.implement import implement, implement_annotated
 from tidemill.optimizer.rewrite import optimize, rewrite
 from tidemill.optimizer.rules import RULES
+from tidemill.optimizer.techniques import Technique
 from tidemill.optimizer.trace import trace_text
 
 if TYPE_CHECKING:
@@ -20,13 +21,16 @@ if TYPE_CHECKING:
 __all__ = ["explain_query"]
 
 
-def explain_query(mode: ExplainMode, plan: Plan, *, optimized: bool) -> str:
+def explain_query(
+    mode: ExplainMode, plan: Plan, *, optimized: bool, technique: Technique = Technique.PATTERN
+) -> str:
     """The text of a query in one of its forms.
 
     Args:
         mode: Which form.
         plan: The plan of the query.
         optimized: Whether plans are rewritten before they run.
+        technique: What decides on the form of each edge.
     """
     match mode:
         case ExplainMode.LOGICAL:
@@ -34,9 +38,10 @@ def explain_query(mode: ExplainMode, plan: Plan, *, optimized: bool) -> str:
         case ExplainMode.TRACE:
             return trace_text(rewrite(plan, RULES if optimized else ()).steps)
         case ExplainMode.PHYSICAL:
-            return explain_physical(implement_annotated(optimize(plan) if optimized else plan))
+            logical = optimize(plan) if optimized else plan
+            return explain_physical(implement_annotated(logical, technique=technique))
         case ExplainMode.STAGES:
-            physical = implement(optimize(plan) if optimized else plan)
+            physical = implement(optimize(plan) if optimized else plan, technique=technique)
             return explain_stages(build_graph({"query": physical}))
         case _:
             assert_never(mode)

@@ -29,11 +29,11 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from tidemill.algebra.expr import Column, Named, used_columns
-from tidemill.model.batch import END, START, interval_columns
+from tidemill.model.batch import END, START, Form, time_columns
 from tidemill.model.schema import Field, Schema
 from tidemill.model.time import END_OF_TIME, Time
 from tidemill.model.types import BIGINT
-from tidemill.physical import interval
+from tidemill.physical import interval, signed
 from tidemill.physical.kernels.sweep import SINCE, pick
 from tidemill.physical.plan import Apply, Exchange, Input, PhysicalPlan, inputs
 
@@ -101,12 +101,14 @@ class Stack:
             parts = batch.partition_by(_TAG, as_dict=True, include_key=False)
             for (tag,), part in parts.items():
                 node = by_tag[tag]
-                part.columns = interval_columns(node.apply.schema)
+                part.columns = [*node.apply.schema.names, *self._times]
                 out[node.name].append(part)
         return out
 
     def held(self, state: State, names: Container[str]) -> dict[str, Time]:
         """The start of the oldest segment that is still open, for each of some members."""
+        if isinstance(self.operator, signed.Aggregate):
+            return {node.name: END_OF_TIME for node in self.nodes if node.name in names}
         key = _tag_key(_aggregate(self.nodes[0]))
         oldest: dict[int, int] = {}
         for table, column in (("totals", SINCE), ("pending", START)):
@@ -118,6 +120,11 @@ class Stack:
             for node in self.nodes
             if node.name in names
         }
+
+    @property
+    def _times(self) -> tuple[str, str]:
+        is_signed = isinstance(self.operator, signed.Aggregate)
+        return time_columns(Form.SIGNED if is_signed else Form.INTERVAL)
 
     def rows(self, state: State) -> dict[str, int]:
         """How many rows are remembered for each member."""
@@ -164,7 +171,8 @@ def stacks_of(nodes: Sequence[Node]) -> tuple[Stack, ...]:
     """The stacks that nodes of a fragment form."""
     groups: dict[str, list[Node]] = {}
     for node in nodes:
-        if isinstance(node.apply.operator, interval.Aggregate):
+        operator = node.apply.operator
+        if isinstance(operator, interval.Aggregate) and operator.takes is Form.INTERVAL:
             origin = _origin(node.apply.inputs[0])
             if isinstance(origin, Input):
                 groups.setdefault(f"{origin.fingerprint} {_kind(node)}", []).append(node)
@@ -176,7 +184,8 @@ def _kind(node: Node) -> str:
     operator = _aggregate(node)
     keys = tuple(key.expr for key in operator.keys)
     calls = tuple(aggregate.call for aggregate in operator.aggregates)
-    return repr((keys, calls, operator.panes, operator.max_delay, operator.combined))
+    form = type(operator).__module__
+    return repr((form, keys, calls, operator.panes, operator.max_delay, operator.combined))
 
 
 def _origin(part: PhysicalPlan) -> PhysicalPlan:

@@ -1,8 +1,9 @@
 """The text of a physical plan: one line an operator.
 
-Each line says the form and the operator with its parameters, how the rows that leave it expire (the
-update pattern, G-21), and what tables it remembers and how they are laid out; exchanges say where
-rows meet.
+Each line says the form and the operator with its parameters; how the rows that leave it expire (the
+update pattern, G-21), and why they have their form; and what tables it remembers and how they are
+laid out (G-23): by arrival, first in first out; by arrival and expiry, those together that expire
+together; or by key. Exchanges say where rows meet.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, assert_never
 from tidemill.algebra.expr import AggregateCall, Call, Case, Cast, Column, Literal, Named
 from tidemill.algebra.plan import NamedAggregate
 from tidemill.algebra.text import aggregate_text, expr_text, name_text
+from tidemill.physical.forms import form_of
 from tidemill.physical.plan import Apply, Exchange, Input, PhysicalPlan, inputs
 
 if TYPE_CHECKING:
@@ -25,7 +27,7 @@ __all__ = ["describe", "explain_physical"]
 
 def explain_physical(implemented: Implemented) -> str:
     """The plan as text; a part used in several places is shown once, with a number."""
-    plan, patterns = implemented.plan, implemented.patterns
+    plan, patterns, reasons = implemented.plan, implemented.patterns, implemented.reasons
     uses: dict[str, int] = {}
 
     def count(part: PhysicalPlan) -> None:
@@ -48,7 +50,7 @@ def explain_physical(implemented: Implemented) -> str:
             numbers[name] = len(numbers) + 1
             label = f"[{numbers[name]}] "
         labelled = name in patterns and not isinstance(part, Exchange)
-        expiry = f"  {patterns[name].name.lower()}" if labelled else ""
+        expiry = f"  {patterns[name].name.lower()}: {reasons[name]}" if labelled else ""
         yield f"{indent}{label}{describe(part)}{expiry}{_state(part)}"
         for below in inputs(part):
             yield from lines(below, depth + 1)
@@ -66,7 +68,7 @@ def describe(part: PhysicalPlan) -> str:
         case Exchange(_, keys):
             return f"Exchange by {', '.join(map(expr_text, keys))}"
         case Apply(operator):
-            return f"interval.{type(operator).__name__}{_parameters(operator)}"
+            return f"{form_of(part).value}.{type(operator).__name__}{_parameters(operator)}"
         case _:
             assert_never(part)
 

@@ -1,5 +1,6 @@
-"""Implement: from a logical plan to operators in interval form, and where rows must meet.
+"""Implement: from a logical plan to operators, in which form, and where rows must meet.
 
+A technique decides on the form of each edge (``techniques.py``); converters stand where forms meet.
 Each logical operator becomes one physical operator, except that joins other than inner ones are
 made of several (``implement_joins.py``), and a window over elements longer than an instant gets a
 split below it (KB04, KB05).
@@ -43,6 +44,7 @@ from tidemill.algebra.plan import (
     Window,
 )
 from tidemill.algebra.tree import once_per_node
+from tidemill.model.batch import Form
 from tidemill.optimizer.implement_joins import (
     implement_anti_join,
     implement_join,
@@ -64,11 +66,14 @@ from tidemill.optimizer.steps import (
     apply_to,
     by_row,
     columns_of,
+    counted,
     distinct_rows,
+    in_form,
     project_rows,
     union_rows,
 )
-from tidemill.physical import interval
+from tidemill.optimizer.techniques import Forms, Technique, choose_forms
+from tidemill.physical import interval, signed
 from tidemill.physical.interval import Change, Multiplicity
 from tidemill.physical.plan import Apply, Exchange, Input, PhysicalPlan, walk_physical
 
@@ -91,14 +96,20 @@ _SET_OPERATIONS = {
 
 @dataclass(frozen=True, slots=True)
 class Implemented:
-    """A physical plan, and how the rows of its parts expire, by fingerprint."""
+    """A physical plan; by fingerprint, how rows of parts expire, and why they have their form."""
 
     plan: PhysicalPlan
     patterns: Mapping[str, UpdatePattern]
+    reasons: Mapping[str, str]
 
 
 def implement(
-    plan: Plan, *, max_delay: int | None = DEFAULT_DELAY, split: bool = True
+    plan: Plan,
+    *,
+    max_delay: int | None = DEFAULT_DELAY,
+    split: bool = True,
+    technique: Technique = Technique.PATTERN,
+    answer: Form | None = None,
 ) -> PhysicalPlan:
     """The physical plan of a logical one, with exchanges.
 
@@ -107,38 +118,65 @@ def implement(
         max_delay: How far what does not change may lie behind the watermark; ``None`` for ever.
         split: Whether scalar aggregates are computed in two parts, which may cost a stage more
             and is of no use where there is one partition.
+        technique: What decides on the form of each edge.
+        answer: The form that the answer must have; ``None`` for either.
     """
-    return implement_annotated(plan, max_delay=max_delay, split=split).plan
+    return implement_annotated(
+        plan, max_delay=max_delay, split=split, technique=technique, answer=answer
+    ).plan
 
 
 def implement_annotated(
-    plan: Plan, *, max_delay: int | None = DEFAULT_DELAY, split: bool = True
+    plan: Plan,
+    *,
+    max_delay: int | None = DEFAULT_DELAY,
+    split: bool = True,
+    technique: Technique = Technique.PATTERN,
+    answer: Form | None = None,
 ) -> Implemented:
     """The physical plan of a logical one, with what is known about its parts."""
     done: dict[int, Placed] = {}
     patterns: dict[str, UpdatePattern] = {}
+    reasons: dict[str, str] = {}
+    forms = choose_forms(
+        plan,
+        technique,
+        answer=answer,
+        needs_intervals=lambda window: not _comes_in_instants(window.input),
+    )
 
     def visit(node: Plan) -> Placed:
         if id(node) not in done:
-            done[id(node)] = _implement(node, visit)
-            patterns[done[id(node)].plan.fingerprint] = update_pattern(node)
+            placed = in_form(_implement(node, forms, visit), forms.form(node))
+            done[id(node)] = placed
+            patterns[placed.plan.fingerprint] = update_pattern(node)
+            reasons[placed.plan.fingerprint] = forms.why(node)
         return done[id(node)]
 
-    top = visit(plan).plan
+    made = visit(plan)
+    top = made.plan if answer is None else in_form(made, answer).plan
     patterns[top.fingerprint] = update_pattern(plan)
     for part in walk_physical([top]):
         # What an exchange hands on is what came in; a window may take its place.
         if isinstance(part, Exchange) and part.input.fingerprint in patterns:
             patterns[part.fingerprint] = patterns[part.input.fingerprint]
+            reasons[part.fingerprint] = reasons[part.input.fingerprint]
     # Split first: exchanges do not go below what combines rows where they are.
     passes = (split_aggregates,) if split else ()
     for change in (*passes, push_exchanges, partial(limit_delay, max_delay=max_delay)):
         top, names = change(top)
         patterns = {names[old]: pattern for old, pattern in patterns.items() if old in names}
-    return Implemented(top, patterns)
+        reasons = {names[old]: reason for old, reason in reasons.items() if old in names}
+    return Implemented(top, patterns, reasons)
 
 
-def _implement(plan: Plan, visit: Callable[[Plan], Placed]) -> Placed:
+def _implement(plan: Plan, forms: Forms, visited: Callable[[Plan], Placed]) -> Placed:
+    form = forms.form(plan)
+
+    def visit(child: Plan) -> Placed:
+        below = visited(child)
+        return in_form(below, form) if forms.signs_throughout and form is Form.SIGNED else below
+
     match plan:
         case Source(name, schema) | Relation(name, schema):
             return Placed(Input(name, schema), ANYWHERE)
@@ -148,28 +186,28 @@ def _implement(plan: Plan, visit: Callable[[Plan], Placed]) -> Placed:
         case Project(input_, columns):
             return project_rows(plan.schema, columns, visit(input_))
         case Window(input_):
-            return _window(plan, visit(input_))
+            return _window(plan, visited(input_), form)
         case Distinct(input_):
-            return distinct_rows(visit(input_))
+            return distinct_rows(visit(input_), form)
         case Aggregate(input_):
-            return _aggregate(plan, visit(input_))
+            return _aggregate(plan, visit(input_), form)
         case Istream(input_) | Dstream(input_):
             below = by_row(visit(input_))
             change = Change.INSERTED if isinstance(plan, Istream) else Change.DELETED
-            return apply_to(interval.Changes(change, plan.schema), below)
+            return apply_to(interval.Changes(change, plan.schema), below, gives=Form.INTERVAL)
         case Rstream(input_):
             # Its snapshots are its input's; a window above splits it into instants.
             return visit(input_)
         case Union(left, right):
             return union_rows(plan.schema, visit(left), visit(right))
         case Difference() | StrictDifference() | Intersect() | MaxUnion():
-            return _set_operation(plan, visit(plan.left), visit(plan.right))
+            return _set_operation(plan, visit(plan.left), visit(plan.right), form)
         case Join():
-            return implement_join(plan, visit(plan.left), visit(plan.right))
+            return implement_join(plan, visit(plan.left), visit(plan.right), form)
         case SemiJoin():
-            return implement_semi_join(plan, visit(plan.left), visit(plan.right))
+            return implement_semi_join(plan, visit(plan.left), visit(plan.right), form)
         case AntiJoin():
-            return implement_anti_join(plan, visit(plan.left), visit(plan.right))
+            return implement_anti_join(plan, visit(plan.left), visit(plan.right), form)
         case _:
             assert_never(plan)
 
@@ -177,7 +215,8 @@ def _implement(plan: Plan, visit: Callable[[Plan], Placed]) -> Placed:
 # One input
 
 
-def _window(plan: Window, below: Placed) -> Placed:
+def _window(plan: Window, below: Placed, form: Form) -> Placed:
+    below = in_form(below, Form.INTERVAL)
     if not _comes_in_instants(plan.input):
         below = apply_to(interval.Split(plan.schema, 1, must_cut=True), below)
     match plan.spec:
@@ -187,14 +226,15 @@ def _window(plan: Window, below: Placed) -> Placed:
             return apply_to(interval.TimeWindow(plan.schema, None), below)
         case RowWindow(rows, slide, partition_by):
             keys = [Column(name, plan.schema[name].type) for name in partition_by]
-            window = interval.RowWindow(
+            kind = signed.RowWindow if form is Form.SIGNED else interval.RowWindow
+            window = kind(
                 plan.schema,
                 min(rows, _MOST_ROWS),
                 min(slide, _MOST_ROWS),
                 partition_by,
                 by_id=carries_ids(plan.input),
             )
-            return apply_to(window, gathered(below, keys))
+            return apply_to(window, gathered(below, keys), gives=form)
         case _:
             assert_never(plan.spec)
 
@@ -219,12 +259,18 @@ def _comes_in_instants(plan: Plan) -> bool:
             return False
 
 
-def _aggregate(plan: Aggregate, below: Placed) -> Placed:
+def _aggregate(plan: Aggregate, below: Placed, form: Form) -> Placed:
     placed = gathered(below, [key.expr for key in plan.keys])
     # Elements that share an interval need not share keys, unless there are none.
     panes = _slides(plan.input) if plan.keys else shares_intervals(plan.input)
-    operator = interval.Aggregate(
-        plan.keys, plan.aggregates, plan.input.schema, plan.schema, panes=panes
+    kind = signed.Aggregate if form is Form.SIGNED else interval.Aggregate
+    operator = kind(
+        plan.keys,
+        plan.aggregates,
+        plan.input.schema,
+        plan.schema,
+        panes=panes,
+        takes=below.form,
     )
     names: dict[str, frozenset[str]] = {}
     for key in plan.keys:
@@ -234,7 +280,7 @@ def _aggregate(plan: Aggregate, below: Placed) -> Placed:
     placement = renamed(placed.placement, names)
     if placed is not below:  # moved by the keys themselves, whatever expressions they are
         placement = tuple(frozenset({key.name}) for key in plan.keys)
-    return Placed(Apply(operator, (placed.plan,)), placement)
+    return Placed(Apply(operator, (placed.plan,)), placement, form)
 
 
 def _slides(plan: Plan) -> bool:
@@ -245,11 +291,11 @@ def _slides(plan: Plan) -> bool:
 
 
 def _set_operation(
-    plan: Difference | StrictDifference | Intersect | MaxUnion, left: Placed, right: Placed
+    plan: Difference | StrictDifference | Intersect | MaxUnion,
+    left: Placed,
+    right: Placed,
+    form: Form,
 ) -> Placed:
     pairs = list(zip(columns_of(left.plan.schema), columns_of(right.plan.schema), strict=True))
     left, right = colocated(left, right, pairs)
-    operator = interval.Counting(
-        _SET_OPERATIONS[type(plan)], (left.plan.schema, right.plan.schema), plan.schema
-    )
-    return apply_to(operator, left, right)
+    return counted(_SET_OPERATIONS[type(plan)], plan.schema, form, left, right)

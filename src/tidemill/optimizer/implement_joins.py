@@ -4,12 +4,16 @@ left, right, full join   the inner join, and the lonely rows of a side padded wi
 semi-join                a join with the distinct keys of the right side; if the condition is
                          more than equality, the left rows are numbered to count each once
 anti-join                the numbered left rows less those that found a partner
+
+Where an input is in signed form, rows that are equal are not told apart, so that none are numbered:
+at an instant they have the same partners.
 """
 
 from __future__ import annotations
 
 from copy import copy
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from tidemill.algebra.annotations import is_end_ordered
 from tidemill.algebra.expr import (
@@ -23,6 +27,7 @@ from tidemill.algebra.expr import (
     replace_columns,
 )
 from tidemill.algebra.plan import AntiJoin, Join, JoinKind, SemiJoin
+from tidemill.model.batch import Form
 from tidemill.model.schema import Field, Schema
 from tidemill.model.types import BOOLEAN
 from tidemill.optimizer.placement import (
@@ -36,55 +41,54 @@ from tidemill.optimizer.placement import (
 from tidemill.optimizer.steps import (
     apply_to,
     columns_of,
+    counted,
     distinct_rows,
+    distinct_where_they_are,
+    in_form,
     only,
     project_rows,
     union_rows,
 )
-from tidemill.physical import interval
+from tidemill.physical import interval, signed
 from tidemill.physical.conditions import split_condition
-from tidemill.physical.interval import NUMBER, Multiplicity
-from tidemill.physical.plan import Apply, PhysicalPlan
+from tidemill.physical.interval import Multiplicity
+from tidemill.physical.plan import Apply
+
+if TYPE_CHECKING:
+    from tidemill.physical.operator import Operator
 
 __all__ = ["implement_anti_join", "implement_join", "implement_semi_join"]
 
 
-def implement_join(plan: Join, left: Placed, right: Placed) -> Placed:
+def implement_join(plan: Join, left: Placed, right: Placed, form: Form) -> Placed:
     """An inner join, and for outer joins the rows without a partner, padded with NULLs."""
     sides = _Sides(plan, left, right)
-    joined = Apply(
-        interval.Join(
-            sides.left.plan.schema,
-            sides.right.plan.schema,
-            plan.names,
-            plan.condition,
-            sides.orderly,
-        ),
-        (sides.left.plan, sides.right.plan),
-    )
-    whole = Placed(joined, ANYWHERE)
+    whole = _joined(sides.left, sides.right, plan.names, plan.condition, sides.orderly)
     if plan.kind in (JoinKind.LEFT, JoinKind.FULL):
-        lonely = _without_partner(sides)
+        lonely = _without_partner(sides, form)
         whole = union_rows(plan.schema, whole, _padded(plan, sides.left_names, lonely))
     if plan.kind in (JoinKind.RIGHT, JoinKind.FULL):
         swapped = sides.swapped()
-        lonely = _without_partner(swapped)
+        lonely = _without_partner(swapped, form)
         whole = union_rows(plan.schema, whole, _padded(plan, swapped.left_names, lonely))
     return replace(whole, placement=sides.placement(plan.kind))
 
 
-def implement_semi_join(plan: SemiJoin, left: Placed, right: Placed) -> Placed:
+def implement_semi_join(plan: SemiJoin, left: Placed, right: Placed, form: Form) -> Placed:
     """A join with the distinct keys of the right side, or with numbered left rows."""
     sides = _Sides(plan, left, right)
     if sides.residual != TRUE or not sides.equalities:
-        return _plain(sides, distinct_rows(_partners(sides)))
+        if sides.form is Form.INTERVAL:
+            return _plain(sides, distinct_rows(_partners(sides, _numbered(sides)), Form.INTERVAL))
+        partners = _partners(sides, sides.left)
+        return counted(Multiplicity.SEMI, sides.left.plan.schema, form, sides.left, partners)
     keys = tuple(
         Named(f"@key{i}", sides.own(equality.right)) for i, equality in enumerate(sides.equalities)
     )
     schema = Schema(tuple(Field(key.name, key.expr.type) for key in keys))
     # Equal keys are together already; another exchange would take them from their left partners.
     rows = project_rows(schema, keys, sides.right)
-    found = apply_to(interval.Counting(Multiplicity.DISTINCT, (schema,), schema), rows)
+    found = distinct_where_they_are(rows, sides.form)
     condition = conjunction(
         *(
             Call(
@@ -97,14 +101,13 @@ def implement_semi_join(plan: SemiJoin, left: Placed, right: Placed) -> Placed:
     )
     names = (*sides.left_names.values(), *schema.names)
     orderly = sides.orderly[0], False
-    operator = interval.Join(sides.left.plan.schema, schema, names, condition, orderly)
-    joined = Apply(operator, (sides.left.plan, found.plan))
+    joined = _joined(sides.left, found, names, condition, orderly)
     return replace(_renamed_back(sides, joined), placement=sides.left.placement)
 
 
-def implement_anti_join(plan: AntiJoin, left: Placed, right: Placed) -> Placed:
-    """The numbered left rows less those that found a partner."""
-    return _without_partner(_Sides(plan, left, right))
+def implement_anti_join(plan: AntiJoin, left: Placed, right: Placed, form: Form) -> Placed:
+    """The left rows less those that found a partner."""
+    return _without_partner(_Sides(plan, left, right), form)
 
 
 class _Sides:
@@ -120,6 +123,12 @@ class _Sides:
         self.equalities, self.residual = split_condition(plan.condition, *names)
         pairs = [(self.own(e.left), self.own(e.right)) for e in self.equalities]
         self.left, self.right = colocated(left, right, pairs)
+
+    @property
+    def form(self) -> Form:
+        """The form of what is made of both sides."""
+        both_known = self.left.form is self.right.form is Form.INTERVAL
+        return Form.INTERVAL if both_known else Form.SIGNED
 
     def own(self, expr: Expr) -> Expr:
         """An expression over one side, in the names that side has for itself."""
@@ -153,28 +162,42 @@ class _Sides:
                 return tuple(a | b for a, b in zip(left, right, strict=True))
 
 
+def _joined(
+    left: Placed, right: Placed, names: tuple[str, ...], condition: Expr, orderly: tuple[bool, bool]
+) -> Placed:
+    """An inner join, in interval form if both inputs are."""
+    schemas = left.plan.schema, right.plan.schema
+    if left.form is right.form is Form.INTERVAL:
+        operator: Operator = interval.Join(*schemas, names, condition, orderly)
+        return Placed(Apply(operator, (left.plan, right.plan)), ANYWHERE)
+    left, right = in_form(left, Form.SIGNED), in_form(right, Form.SIGNED)
+    operator = signed.Join(*schemas, names, condition)
+    return Placed(Apply(operator, (left.plan, right.plan)), ANYWHERE, Form.SIGNED)
+
+
 def _numbered(sides: _Sides) -> Placed:
     return apply_to(interval.Number(sides.left.plan.schema), sides.left)
 
 
-def _partners(sides: _Sides) -> Placed:
-    """The numbered left rows, each as often as it finds a partner on the right."""
-    numbered = _numbered(sides)
-    schema = numbered.plan.schema
-    names = (*sides.left_names.values(), NUMBER, *sides.right_names.values())
-    operator = interval.Join(schema, sides.right.plan.schema, names, sides.condition, sides.orderly)
-    joined = Apply(operator, (numbered.plan, sides.right.plan))
-    joined_names = {**sides.left_names, NUMBER: NUMBER}
-    columns = tuple(Named(f.name, Column(joined_names[f.name], f.type)) for f in schema)
-    return Placed(Apply(interval.Project(schema, columns), (joined,)), numbered.placement)
+def _partners(sides: _Sides, left: Placed) -> Placed:
+    """The left rows, numbered or not, each as often as it finds a partner on the right."""
+    schema = left.plan.schema
+    own = {name: sides.left_names.get(name, name) for name in schema.names}
+    names = (*own.values(), *sides.right_names.values())
+    joined = _joined(left, sides.right, names, sides.condition, sides.orderly)
+    columns = tuple(Named(f.name, Column(own[f.name], f.type)) for f in schema)
+    rows = Apply(interval.Project(schema, columns), (joined.plan,))
+    return Placed(rows, left.placement, joined.form)
 
 
-def _without_partner(sides: _Sides) -> Placed:
+def _without_partner(sides: _Sides, form: Form) -> Placed:
     """The left rows, while they find no partner on the right."""
-    numbered, partners = _numbered(sides), _partners(sides)
-    schema = numbered.plan.schema
-    operator = interval.Counting(Multiplicity.STRICT_DIFFERENCE, (schema, schema), schema)
-    return _plain(sides, apply_to(operator, numbered, partners))
+    is_plain = form is Form.SIGNED or sides.form is Form.SIGNED
+    left = sides.left if is_plain else _numbered(sides)
+    rows = counted(
+        Multiplicity.STRICT_DIFFERENCE, left.plan.schema, form, left, _partners(sides, left)
+    )
+    return rows if is_plain else _plain(sides, rows)
 
 
 def _plain(sides: _Sides, numbered: Placed) -> Placed:
@@ -183,11 +206,11 @@ def _plain(sides: _Sides, numbered: Placed) -> Placed:
     return project_rows(schema, tuple(Named(c.name, c) for c in columns_of(schema)), numbered)
 
 
-def _renamed_back(sides: _Sides, joined: PhysicalPlan) -> Placed:
+def _renamed_back(sides: _Sides, joined: Placed) -> Placed:
     """The left columns of a join in their own names."""
     schema = sides.left.plan.schema
     columns = tuple(Named(f.name, Column(sides.left_names[f.name], f.type)) for f in schema)
-    return Placed(Apply(interval.Project(schema, columns), (joined,)), ANYWHERE)
+    return project_rows(schema, columns, joined)
 
 
 def _padded(plan: Join, kept: dict[str, str], lonely: Placed) -> Placed:

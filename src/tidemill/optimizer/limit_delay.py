@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tidemill.physical import interval
+from tidemill.physical import interval, signed
 from tidemill.physical.plan import Apply, PhysicalPlan, rebuilt
 
 if TYPE_CHECKING:
@@ -35,8 +35,14 @@ def limit_delay(
 
     def limited(part: PhysicalPlan) -> PhysicalPlan:
         match part:
+            case Apply(signed.Aggregate() | signed.Counting() | signed.RowWindow()):
+                return part  # they hold nothing back
             case Apply(
-                interval.Aggregate() | interval.Counting() | interval.RowWindow() as operator, below
+                interval.Aggregate()
+                | interval.Counting()
+                | interval.RowWindow()
+                | signed.ToIntervals() as operator,
+                below,
             ):
                 return Apply(replace(operator, max_delay=max_delay), below)
             case _:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from tidemill.algebra.expr import Column, Expr
+from tidemill.model.batch import Form
 from tidemill.physical.plan import Exchange, PhysicalPlan
 
 if TYPE_CHECKING:
@@ -26,10 +27,11 @@ ONE_PARTITION: Placement = ()
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """A physical plan, and where its rows are."""
+    """A physical plan, where its rows are, and in which form."""
 
     plan: PhysicalPlan
     placement: Placement
+    form: Form = Form.INTERVAL
 
 
 def renamed(placement: Placement, names: Mapping[str, frozenset[str]]) -> Placement:
@@ -99,4 +101,5 @@ def _exchanged(placed: Placed, keys: Sequence[Expr]) -> Placed:
         frozenset({key.name}) if isinstance(key, Column) else frozenset[str]() for key in keys
     )
     placement = classes if all(classes) else ANYWHERE
-    return Placed(Exchange(placed.plan, tuple(keys), placed.plan.schema), placement)
+    exchange = Exchange(placed.plan, tuple(keys), placed.plan.schema)
+    return Placed(exchange, placement, placed.form)

@@ -1,25 +1,30 @@
-"""Exchanges below time windows: rows change partition before they get their validity.
+"""Exchanges below time windows: rows change partition before they get their validity, or signs.
 
     Exchange by k            TimeWindow
       TimeWindow      ->       Exchange by k
         input                    input
 
 A time window looks at one row at a time and keeps its values, so it does not matter where it
-stands. Below it, a row still has the start it came with, and the window is computed by those who
-use it. So what is left to do where rows come in is to filter and to project.
+stands; nor does it where a row becomes two messages, one when it comes and one when it
+goes. Below it, a row still has the start it came with, and the window is computed by those who use
+it. So what is left to do where rows come in is to filter and to project.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tidemill.physical import interval
+from tidemill.physical import interval, signed
 from tidemill.physical.plan import Apply, Exchange, PhysicalPlan, rebuilt
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from tidemill.physical.operator import Operator
+
 __all__ = ["push_exchanges"]
+
+_WITHOUT_PLACE = interval.TimeWindow | signed.ToSigned
 
 
 def push_exchanges(plan: PhysicalPlan) -> tuple[PhysicalPlan, Mapping[str, str]]:
@@ -35,9 +40,9 @@ def push_exchanges(plan: PhysicalPlan) -> tuple[PhysicalPlan, Mapping[str, str]]
 def _pushed(part: PhysicalPlan) -> PhysicalPlan:
     if not isinstance(part, Exchange):
         return part
-    windows: list[interval.TimeWindow] = []
+    windows: list[Operator] = []
     source = part.input
-    while isinstance(source, Apply) and isinstance(source.operator, interval.TimeWindow):
+    while isinstance(source, Apply) and isinstance(source.operator, _WITHOUT_PLACE):
         windows.append(source.operator)
         (source,) = source.inputs
     result: PhysicalPlan = Exchange(source, part.keys, part.schema)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tidemill.algebra.expr import Column
+from tidemill.model.batch import Form
 from tidemill.optimizer.placement import ANYWHERE, Placed, gathered, renamed
-from tidemill.physical import interval
+from tidemill.physical import interval, signed
 from tidemill.physical.interval import Multiplicity
 from tidemill.physical.plan import Apply
 
@@ -19,16 +20,36 @@ __all__ = [
     "apply_to",
     "by_row",
     "columns_of",
+    "counted",
     "distinct_rows",
+    "distinct_where_they_are",
+    "in_form",
     "only",
     "project_rows",
     "union_rows",
 ]
 
 
-def apply_to(operator: Operator, *below: Placed) -> Placed:
-    """An operator that leaves rows where they are and keeps the names of their columns."""
-    return Placed(Apply(operator, tuple(b.plan for b in below)), below[0].placement)
+def apply_to(operator: Operator, *below: Placed, gives: Form | None = None) -> Placed:
+    """An operator that leaves rows where they are and keeps the names of their columns.
+
+    Args:
+        operator: The operator.
+        below: Its inputs.
+        gives: The form of its output, if it is not that of its first input.
+    """
+    plan = Apply(operator, tuple(b.plan for b in below))
+    return Placed(plan, below[0].placement, gives or below[0].form)
+
+
+def in_form(placed: Placed, form: Form) -> Placed:
+    """The same rows in a form (KB34)."""
+    if placed.form is form:
+        return placed
+    schema = placed.plan.schema
+    to_signed = form is Form.SIGNED
+    converter: Operator = signed.ToSigned(schema) if to_signed else signed.ToIntervals(schema)
+    return apply_to(converter, placed, gives=form)
 
 
 def project_rows(schema: Schema, columns: tuple[Named, ...], below: Placed) -> Placed:
@@ -39,7 +60,8 @@ def project_rows(schema: Schema, columns: tuple[Named, ...], below: Placed) -> P
             old = column.expr.name
             names[old] = names.get(old, frozenset()) | {column.name}
     operator = interval.Project(schema, columns)
-    return Placed(Apply(operator, (below.plan,)), renamed(below.placement, names))
+    placement = renamed(below.placement, names)
+    return Placed(Apply(operator, (below.plan,)), placement, below.form)
 
 
 def columns_of(schema: Schema) -> list[Column]:
@@ -52,19 +74,33 @@ def by_row(below: Placed) -> Placed:
     return gathered(below, columns_of(below.plan.schema))
 
 
-def distinct_rows(below: Placed) -> Placed:
+def distinct_rows(below: Placed, form: Form) -> Placed:
     """Each row once."""
+    return distinct_where_they_are(by_row(below), form)
+
+
+def distinct_where_they_are(below: Placed, form: Form) -> Placed:
+    """Each row once, of rows that are in one partition if they are equal."""
     schema = below.plan.schema
-    return apply_to(interval.Counting(Multiplicity.DISTINCT, (schema,), schema), by_row(below))
+    return counted(Multiplicity.DISTINCT, schema, form, below)
+
+
+def counted(function: Multiplicity, schema: Schema, form: Form, *below: Placed) -> Placed:
+    """A set operation of rows that are in one partition if they are equal."""
+    kind = signed.Counting if form is Form.SIGNED else interval.Counting
+    operator = kind(function, tuple(b.plan.schema for b in below), schema)
+    return apply_to(operator, *below, gives=form)
 
 
 def union_rows(schema: Schema, left: Placed, right: Placed) -> Placed:
-    """The rows of both sides, where they are."""
+    """The rows of both sides, where they are; in signed form if one of them is."""
+    if left.form is not right.form:
+        left, right = in_form(left, Form.SIGNED), in_form(right, Form.SIGNED)
     operator = interval.Union(schema, right.plan.schema.names)
     by_position = dict(zip(right.plan.schema.names, map(only, left.plan.schema.names), strict=True))
     same = renamed(right.placement, by_position) == left.placement
     placement = left.placement if same else ANYWHERE
-    return Placed(Apply(operator, (left.plan, right.plan)), placement)
+    return Placed(Apply(operator, (left.plan, right.plan)), placement, left.form)
 
 
 def only(name: str) -> frozenset[str]:

@@ -75,7 +75,9 @@ class Apply:
     fingerprint: str = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        _set_fingerprint(self, f"apply {self.operator!r}")
+        # Operators of both forms may have one name.
+        form = "signed " if ".signed." in type(self.operator).__module__ else ""
+        _set_fingerprint(self, f"apply {form}{self.operator!r}")
 
     @property
     def schema(self) -> Schema:

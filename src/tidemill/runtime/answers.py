@@ -1,7 +1,9 @@
 """Answers: what a query has given so far, in the forms people ask for.
 
 ``results``, ``changes`` and ``snapshot`` describe the same answer: elements valid in
-``[start, end)``, the changes from instant to instant, and the bag of rows at one instant.
+``[start, end)``, the changes from instant to instant, and the bag of rows at one instant. What a
+query gives comes in one form or the other: in signed form, a row that has appeared and has not been
+withdrawn has no end yet, and is no result until its end is known or the streams have ended.
 """
 
 from __future__ import annotations
@@ -10,9 +12,19 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from tidemill.model.batch import END, START, empty_batch, interval_columns
+from tidemill.model.batch import (
+    END,
+    SIGN,
+    START,
+    TIME,
+    TIME_TYPE,
+    Form,
+    empty_batch,
+    interval_columns,
+    time_columns,
+)
 from tidemill.model.time import END_OF_TIME
-from tidemill.physical.kernels.sweep import GROUP, TIME, encode, pick, repeat
+from tidemill.physical.kernels.sweep import GROUP, encode, pick, repeat
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -20,31 +32,41 @@ if TYPE_CHECKING:
     from tidemill.model.batch import Batch
     from tidemill.model.schema import Schema
 
-__all__ = ["Answer", "new_rows", "time_names"]
+__all__ = ["NAMES", "Answer", "time_names"]
 
-_NET, _SIGN = "@net", "@sign"
+_NET = "@net"
+NAMES = {Form.INTERVAL: ("start", "end"), Form.SIGNED: ("time", "sign")}
+"""What people call the time columns of a form."""
 
 
 class Answer:
-    """The elements of one query's answer."""
+    """The answer of one query, as far as it is known.
+
+    Attributes:
+        has_ended: Whether no change will follow, so that what is there stays for ever.
+    """
 
     def __init__(self, schema: Schema) -> None:
+        self.has_ended = False
         self._schema = schema
         self._batches: list[Batch] = []
 
     def add(self, batches: Iterable[Batch]) -> None:
-        """Take new elements."""
-        columns = interval_columns(self._schema)
-        self._batches += [b if b.columns == columns else b.select(columns) for b in batches]
+        """Take new elements, or changes."""
+        for batch in batches:
+            columns = [*self._schema.names, *time_columns(_form(batch))]
+            self._batches.append(batch if batch.columns == columns else pick(batch, columns))
 
     def rows(self) -> int:
-        """How many elements have been taken, as they were cut."""
+        """How many elements or changes have been taken, as they were cut."""
         return sum(batch.height for batch in self._batches)
 
-    def read(self, frames: Iterable[pl.DataFrame]) -> None:
-        """Take elements as ``results`` gives them."""
-        start, end = self._time_names("start", "end")
-        self.add(frame.rename({start: START, end: END}) for frame in frames)
+    def read(self, frames: Iterable[pl.DataFrame], form: Form = Form.INTERVAL) -> None:
+        """Take what ``results``, or ``changes``, gives."""
+        names = self._time_names(*NAMES[form])
+        renamed = dict(zip(names, time_columns(form), strict=True))
+        times = [pl.col(name).cast(TIME_TYPE) for name in renamed.values()]
+        self.add(frame.rename(renamed).with_columns(times) for frame in frames)
 
     def elements(self) -> Batch:
         """The elements in the order of their starts, then ends, then values.
@@ -53,22 +75,32 @@ class Answer:
         of equal rows the one that came first goes first.
         """
         net = self._net()
-        ending = net.filter(pl.col(_NET) < 0).with_columns(pl.col(_NET) * -1)
+        left = net.group_by(GROUP).agg(pl.col(_NET).sum()).filter(pl.col(_NET) > 0)
+        never = pl.lit(END_OF_TIME, TIME_TYPE).alias(TIME)
+        ending = pl.concat(
+            [
+                net.filter(pl.col(_NET) < 0).select(GROUP, TIME, pl.col(_NET) * -1),
+                left.select(GROUP, never, _NET),
+            ]
+        )
         starts = repeat(net.filter(pl.col(_NET) > 0).sort(GROUP, TIME), _NET)
         ends = repeat(ending.sort(GROUP, TIME), _NET)
         # A row begins as often as it ends, so that the lines of both belong together.
         whole = starts.rename({TIME: START}).hstack([ends[TIME].alias(END)]).drop(GROUP)
+        if not self.has_ended and self._is_signed():
+            whole = whole.filter(pl.col(END) < END_OF_TIME)
         ordered = whole.select(interval_columns(self._schema))
         return ordered.sort(START, END, *self._schema.names, nulls_last=False)
 
     def _net(self) -> pl.DataFrame:
         """Where each row becomes more (positive) or less (negative): the columns, and the time."""
-        whole = pl.concat([empty_batch(self._schema), *self._batches])
-        names, (rows,) = encode(self._schema.names, [whole])
+        wholes = [self._whole(form) for form in Form]
+        names, (rows, signed) = encode(self._schema.names, wholes)
         both = pl.concat(
             [
                 rows.select(GROUP, pl.col(START).alias(TIME), pl.lit(1, pl.Int64).alias(_NET)),
                 rows.select(GROUP, pl.col(END).alias(TIME), pl.lit(-1, pl.Int64).alias(_NET)),
+                signed.select(GROUP, TIME, pl.col(SIGN).alias(_NET)),
             ]
         )
         net = both.group_by(GROUP, TIME).agg(pl.col(_NET).sum()).filter(pl.col(_NET) != 0)
@@ -88,37 +120,37 @@ class Answer:
         time, sign = self._time_names("time", "sign")
         net = self._net().filter(pl.col(TIME) < END_OF_TIME)
         signed = net.with_columns(
-            pl.col(_NET).sign().cast(pl.Int32).alias(_SIGN), pl.col(_NET).abs()
+            pl.col(_NET).sign().cast(pl.Int32).alias(SIGN), pl.col(_NET).abs()
         )
-        rows = repeat(signed, _NET).select(*self._schema.names, TIME, _SIGN)
-        ordered = rows.sort(TIME, _SIGN, *self._schema.names, nulls_last=False)
-        return ordered.rename({TIME: time, _SIGN: sign})
+        rows = repeat(signed, _NET).select(*self._schema.names, TIME, SIGN)
+        ordered = rows.sort(TIME, SIGN, *self._schema.names, nulls_last=False)
+        return ordered.rename({TIME: time, SIGN: sign})
 
     def snapshot(self, time: int) -> pl.DataFrame:
         """The rows that are valid at an instant."""
         at = (pl.col(START) <= time) & (pl.col(END) > time)
-        valid = pl.concat([empty_batch(self._schema), *(b.filter(at) for b in self._batches)])
-        return valid.select(self._schema.names).sort(self._schema.names, nulls_last=False)
+        there = [self._whole(Form.INTERVAL).filter(at).select(self._schema.names)]
+        if self._is_signed():
+            changed = self._whole(Form.SIGNED).filter(pl.col(TIME) <= time)
+            names, (changed,) = encode(self._schema.names, [changed])
+            net = changed.group_by(GROUP).agg(pl.col(SIGN).sum()).filter(pl.col(SIGN) > 0)
+            there.append(repeat(names[net[GROUP]].hstack([net[SIGN]]), SIGN))
+        return pl.concat(there).sort(self._schema.names, nulls_last=False)
+
+    def _whole(self, form: Form) -> Batch:
+        """All that came in a form."""
+        given = [batch for batch in self._batches if _form(batch) is form]
+        return pl.concat([empty_batch(self._schema, form), *given])
+
+    def _is_signed(self) -> bool:
+        return any(_form(batch) is Form.SIGNED for batch in self._batches)
 
     def _time_names(self, *names: str) -> list[str]:
         return time_names(self._schema, *names)
 
 
-def new_rows(schema: Schema, batches: Iterable[Batch]) -> pl.DataFrame:
-    """What a batch adds to an answer: the columns of ``results``, in the order of ``start``.
-
-    The elements are as they were cut: one that goes on may come in pieces.
-
-    Args:
-        schema: The columns of the answer.
-        batches: The new elements.
-    """
-    columns = interval_columns(schema)
-    frames = [pick(batch, columns) for batch in batches] or [empty_batch(schema)]
-    whole = frames[0] if len(frames) == 1 else pl.concat(frames)
-    start, end = time_names(schema, "start", "end")
-    whole.columns = [*schema.names, start, end]
-    return whole if whole[start].is_sorted() else whole.sort(start, maintain_order=True)
+def _form(batch: Batch) -> Form:
+    return Form.SIGNED if SIGN in batch.columns else Form.INTERVAL
 
 
 def time_names(schema: Schema, *names: str) -> list[str]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import polars as pl
 
 from tidemill.errors import RunError
+from tidemill.runtime.shapes import RESULTS, Shape
 
 if TYPE_CHECKING:
     from tidemill.model.schema import Schema
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["Callback", "CallbackSink"]
 
 Callback: TypeAlias = Callable[[pl.DataFrame, int], object]
-"""Takes the new rows, in the form of ``results``, and the number of their batch."""
+"""Takes the new rows, in the form that the sink says, and the number of their batch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +33,14 @@ class CallbackSink:
         schema: The columns of the answer.
         name: What the function is registered as.
         function: The function.
+        shape: In which form it gets rows.
     """
 
     query: str
     schema: Schema
     name: str
     function: Callback
+    shape: Shape = RESULTS
 
     def take(self, frame: pl.DataFrame, batch: int) -> None:
         """Call the function with the new rows of a batch.

@@ -16,12 +16,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+import polars as pl
+
 from tidemill.errors import RunError
 from tidemill.model.time import time_text
+from tidemill.runtime.shapes import RESULTS, Shape
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from tidemill.model.schema import Schema
 
 __all__ = ["ConsoleSink", "cell_text", "table_text"]
@@ -37,11 +38,13 @@ class ConsoleSink:
         query: Whose answer it is.
         schema: The columns of the answer.
         rows: How many rows of a batch are printed at most.
+        shape: In which form.
     """
 
     query: str
     schema: Schema
     rows: int = 20
+    shape: Shape = RESULTS
 
     def take(self, frame: pl.DataFrame, batch: int) -> None:
         """Print the new rows of a batch.
@@ -60,9 +63,8 @@ class ConsoleSink:
 
 
 def table_text(frame: pl.DataFrame, rows: int) -> str:
-    r"""The first rows of an answer, whose last two columns are times, as a table of plain text.
+    r"""The first rows of an answer, whose last columns are times or a time and a sign, as a table.
 
-    >>> import polars as pl
     >>> frame = pl.DataFrame({"item": ["pen", None], "n": [10, 2], "start": [1, 2], "end": [3, 3]})
     >>> print(table_text(frame, 1))
     item   n  start  end
@@ -71,10 +73,13 @@ def table_text(frame: pl.DataFrame, rows: int) -> str:
     … and 1 more row
     """
     shown = frame.head(rows)
-    *columns, start, end = (shown[name] for name in shown.columns)
-    cells = [[cell_text(value) for value in column] for column in columns]
-    cells += [[time_text(value) for value in column] for column in (start, end)]
-    is_right = [column.dtype.is_numeric() for column in (*columns, start, end)]
+    *columns, first, last = (shown[name] for name in shown.columns)
+    # A sign is a small number, and no time.
+    times = [first] if last.dtype == pl.Int32 else [first, last]
+    others = [*columns, last] if last.dtype == pl.Int32 else columns
+    cells = [[cell_text(value) for value in column] for column in others]
+    cells[len(columns) : len(columns)] = [[time_text(v) for v in column] for column in times]
+    is_right = [column.dtype.is_numeric() for column in (*columns, first, last)]
     lines = [
         [cell_text(name), "-" * max(map(len, [cell_text(name), *column])), *column]
         for name, column in zip(shown.columns, cells, strict=True)

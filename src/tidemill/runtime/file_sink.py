@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from tidemill.errors import RunError
-from tidemill.runtime.answers import Answer, new_rows
+from tidemill.runtime.answers import Answer
+from tidemill.runtime.shapes import RESULTS, Delivered, Shape, new_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -40,12 +41,14 @@ class FileSink:
         kind: What kind of files.
         directory: Where they are.
         schema: The columns of the answer; each file has them, and those of time.
+        shape: In which form.
     """
 
     query: str
     kind: str
     directory: str
     schema: Schema
+    shape: Shape = RESULTS
 
     def prepare(self, *, anew: bool = True) -> None:
         """Make the directory; if it is to begin anew, remove what an earlier run left.
@@ -93,7 +96,7 @@ class FileSink:
         name = f"part-{part:05d}.{self.kind}"
         try:
             place.mkdir(parents=True, exist_ok=True)
-            WRITERS[self.kind](new_rows(self.schema, batches), place / f".{name}")
+            WRITERS[self.kind](new_rows(self.schema, batches, self.shape), place / f".{name}")
             (place / f".{name}").rename(place / name)
         except OSError as error:
             raise self._failure(error, _MEND) from error
@@ -102,8 +105,13 @@ class FileSink:
         """What has been written so far.
 
         Raises:
-            RunError: Files of this kind cannot be read back with their types.
+            RunError: Files of this kind cannot be read back with their types, or hold upserts.
         """
+        if self.shape.delivered is Delivered.UPSERTS:
+            raise RunError(
+                f'the answer of "{self.query}" goes as upserts to "{self.directory}"',
+                hint="read them there, or write INTO parquet(…)",
+            )
         if self.kind != "parquet":
             raise RunError(
                 f'the answer of "{self.query}" goes to {self.kind} files in "{self.directory}"',
@@ -111,7 +119,8 @@ class FileSink:
             )
         answer = Answer(self.schema)
         files = sorted(Path(self.directory).glob("batch=*/part-*.parquet"))
-        answer.read(pl.read_parquet(file, hive_partitioning=False) for file in files)
+        frames = (pl.read_parquet(file, hive_partitioning=False) for file in files)
+        answer.read(frames, self.shape.form)
         return answer
 
     def _place(self, batch: int) -> Path:

@@ -6,12 +6,13 @@
     callback            a function of the session
     any other name      a format of Spark's
 
-What each of them guarantees is said in ``catalog/guarantee.py``.
+In which form they get the rows is said in ``shapes.py``; what each of them guarantees, in
+``catalog/guarantee.py``.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -20,6 +21,7 @@ from tidemill.runtime.callback import CallbackSink
 from tidemill.runtime.connectors import path_and_options
 from tidemill.runtime.console import ConsoleSink
 from tidemill.runtime.file_sink import WRITERS, FileSink
+from tidemill.runtime.shapes import RESULTS, Shape, shape_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -45,6 +47,7 @@ class FormatSink:
         format: What Spark calls it.
         path: Where, if the format has a path.
         options: What else Spark is told.
+        shape: In which form the rows are.
     """
 
     query: str
@@ -52,6 +55,7 @@ class FormatSink:
     format: str
     path: str
     options: Mapping[str, str]
+    shape: Shape = RESULTS
 
 
 Sink: TypeAlias = FileSink | ConsoleSink | CallbackSink | FormatSink
@@ -73,7 +77,7 @@ def sinks_of(queries: Iterable[QueryEntry], callbacks: Mapping[str, Callback]) -
     for query in queries:
         if query.sink is None or query.sink.name.text.lower() == "memory":
             continue
-        sink = _sink(query.name, query.sink, query.plan.schema, callbacks)
+        sink = _sink(query, query.sink, callbacks)
         sinks[query.name] = sink
         if not isinstance(sink, FileSink):
             continue
@@ -87,13 +91,13 @@ def sinks_of(queries: Iterable[QueryEntry], callbacks: Mapping[str, Callback]) -
     return sinks
 
 
-def _sink(
-    query: str, call: ConnectorCall, schema: Schema, callbacks: Mapping[str, Callback]
-) -> Sink:
+def _sink(entry: QueryEntry, call: ConnectorCall, callbacks: Mapping[str, Callback]) -> Sink:
     """The sink that a statement names; a name we do not know is left to Spark."""
+    query, schema, shape = entry.name, entry.plan.schema, shape_of(entry)
+    call = replace(call, named=tuple(pair for pair in call.named if pair[0] != "form"))
     kind = call.name.text.lower()
     if kind == "console":
-        return ConsoleSink(query, schema, _rows(query, call))
+        return ConsoleSink(query, schema, _rows(query, call), shape)
     if kind == "callback":
         name = _only(query, call, "name")
         if name not in callbacks:
@@ -102,12 +106,13 @@ def _sink(
                 hint=closest(name, callbacks)
                 or f"register it with session.callback({name!r}, function)",
             )
-        return CallbackSink(query, schema, name, callbacks[name])
+        return CallbackSink(query, schema, name, callbacks[name], shape)
     if kind in WRITERS:
         # Workers, and a driver that changes its directory, must mean the same place.
-        return FileSink(query, kind, str(Path(_only(query, call, "path")).absolute()), schema)
+        path = str(Path(_only(query, call, "path")).absolute())
+        return FileSink(query, kind, path, schema, shape)
     path, options = path_and_options(f'the sink of "{query}"', call)
-    return FormatSink(query, schema, call.name.text, path, options)
+    return FormatSink(query, schema, call.name.text, path, options, shape)
 
 
 def _only(query: str, call: ConnectorCall, argument: str) -> str:
@@ -118,7 +123,7 @@ def _only(query: str, call: ConnectorCall, argument: str) -> str:
     if not isinstance(value, str):
         raise RunError(f'the sink of "{query}" needs a {argument}', hint=hint)
     if len(call.positional) + len(call.named) > 1:
-        raise RunError(f'the sink of "{query}" takes only a {argument}', hint=hint)
+        raise RunError(f'the sink of "{query}" takes only a {argument} and a form', hint=hint)
     return value
 
 

@@ -15,23 +15,26 @@ Order:  none promised; a segment leaves when it has ended, so ``held`` is the ol
 
 Elements that agree on keys, start and end, as behind a window that slides, become one before they
 are remembered (panes). Without keys that can be done where the rows come from (``combine.py``).
+
+The input may be in signed form: then elements do not know their ends, and ``min`` and ``max`` need
+all values of a group, each with how often it is there.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import polars as pl
 
-from tidemill.model.batch import END, START, TIME_TYPE, interval_columns, polars_type
+from tidemill.model.batch import END, START, TIME_TYPE, Form, polars_type, time_columns
 from tidemill.physical.interval.bags import Bag, Swept
 from tidemill.physical.interval.contributions import Contributions
 from tidemill.physical.interval.counters import deltas, oldest, take_totals
 from tidemill.physical.kernels.aggregates import median_of, result
 from tidemill.physical.kernels.arguments import ROWS, Argument, argument_of, carry
-from tidemill.physical.kernels.cover import ROW, VALUE, located, middle
+from tidemill.physical.kernels.cover import ROW, VALUE, extremes, located, middle
 from tidemill.physical.kernels.sweep import SINCE, cut, encode, named, overdue, pick, timeline
 from tidemill.physical.kernels.wide import wide_sums
 from tidemill.physical.operator import State
@@ -47,14 +50,34 @@ if TYPE_CHECKING:
     from tidemill.model.schema import Schema
     from tidemill.model.time import Time
     from tidemill.physical.interval.extremes import Extreme
+    from tidemill.physical.kernels.sweep import Overdue
     from tidemill.physical.kernels.wide import Wide
 
-__all__ = ["Aggregate"]
+__all__ = ["Aggregate", "SweptGroups", "output"]
 
 _SHRINKS = 4
 """Elements become panes if there are this many for each different start."""
 
 _BEGINNING = -(2**63)
+_EXTREMES = frozenset({"min", "max"})
+
+
+class SweptGroups(NamedTuple):
+    """The groups that change, up to a watermark.
+
+    Attributes:
+        rows: Their timeline, with the outputs beside the counters.
+        outputs: The names of the outputs.
+        counters: The names of the counters.
+        known: Their totals at the watermark before, as far as there were any.
+        names: The keys of the groups.
+    """
+
+    rows: pl.DataFrame
+    outputs: list[str]
+    counters: list[str]
+    known: pl.DataFrame
+    names: pl.DataFrame
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +95,7 @@ class Aggregate:
         combined: Whether the input comes from a ``Combine`` of the same aggregates. It is no part
             of the operator's text, so that state is found as before; the text of the input is.
         members: How many aggregations this one stands for (``engine/stacks.py``).
+        takes: The form of the input; its text says it, too.
     """
 
     keys: tuple[Named, ...]
@@ -82,6 +106,7 @@ class Aggregate:
     max_delay: int | None = None
     combined: bool = field(default=False, repr=False)
     members: int = field(default=1, repr=False)
+    takes: Form = field(default=Form.INTERVAL, repr=False)
     _contributions: Contributions = field(init=False, repr=False, compare=False)
     _arguments: tuple[Argument, ...] = field(init=False, repr=False, compare=False)
     _bags: tuple[Bag, ...] = field(init=False, repr=False, compare=False)
@@ -94,11 +119,13 @@ class Aggregate:
         given = Contributions(
             tuple(key.expr for key in self.keys), tuple(a.call for a in self.aggregates)
         )
-        bags = tuple(Bag(a) for a in given.arguments if a.keeps_values or a.keeps_wide)
+        ends = self.takes is Form.INTERVAL
+        kept = [(a, not ends and not _EXTREMES.isdisjoint(a.functions)) for a in given.arguments]
+        bags = tuple(Bag(a, e) for a, e in kept if e or a.keeps_values or a.keeps_wide)
         object.__setattr__(self, "_contributions", given)
         object.__setattr__(self, "_arguments", given.arguments)
         object.__setattr__(self, "_bags", bags)
-        object.__setattr__(self, "_extremes", given.extremes)
+        object.__setattr__(self, "_extremes", given.extremes if ends else ())
 
     def new_state(self) -> State:
         """The state before any input."""
@@ -133,13 +160,31 @@ class Aggregate:
 
     def on_watermark(self, state: State, time: Time) -> Iterator[Batch]:
         """Emit the segments that have ended, and cut those overdue."""
+        late = overdue(time, self.max_delay)
+        swept = self.sweep(state, time, late)
+        if swept is None:
+            return
+        totals = keyed(state, "totals")
+        closed, opened = cut(
+            swept.rows,
+            present=pl.col(ROWS) > 0,
+            outputs=swept.outputs,
+            counters=swept.counters,
+            late=late,
+        )
+        opened = opened.filter(pl.col(ROWS) > 0)
+        totals.insert(named(carry(opened, self._arguments), swept.names))
+        if not closed.is_empty():
+            yield self.emitted(named(closed, swept.names), Form.INTERVAL)
+
+    def sweep(self, state: State, time: Time, late: Overdue | None) -> SweptGroups | None:
+        """The groups that change before ``time`` or are overdue, whose totals are taken out."""
         since, state.numbers["watermark"] = state.numbers["watermark"], time
         keys, totals = self._contributions.key_columns(), keyed(state, "totals")
-        late = overdue(time, self.max_delay)
         changes = deltas(state, time, _counters(state.tables["ends"]))
         known = take_totals(totals, changes, keys, late)
         if known.is_empty() and changes.is_empty():
-            return
+            return None
         groups = pl.concat([pick(known, keys), pick(changes, keys)])
         bags = [bag for bag in self._bags if not bag.is_idle(state)]
         parts: list[Bag | Extreme] = [*bags, *self._extremes]
@@ -150,24 +195,24 @@ class Aggregate:
         swept = {b.argument: b.sweep(*of_part[b], since=since, time=time) for b in bags}
         for bag in bags:
             bag.store(state, swept[bag.argument], names)
-        counters = _counters(totals)
+        counters = _counters(state.tables["totals"])
         rows = timeline(known, self._with_distinct(changes, swept), counters).with_row_index(ROW)
         values: dict[tuple[Argument, str], pl.Series] = {}
         for extreme in self._extremes:
             found, stairs = extreme.sweep(*of_part[extreme], rows, time)
             extreme.store(state, named(stairs, names))
             values[extreme.argument, "max" if extreme.greatest else "min"] = found
+        for bag in bags:
+            if bag.every:
+                pieces = located(rows, swept[bag.argument].pieces)
+                for name in _EXTREMES & bag.argument.functions:
+                    values[bag.argument, name] = extremes(
+                        pieces, rows.height, greatest=name == "max"
+                    )
         outputs = self._outputs(rows, swept, values)
-        closed, opened = cut(
-            rows.with_columns(outputs),
-            present=pl.col(ROWS) > 0,
-            outputs=[output.name for output in outputs],
-            counters=counters,
-            late=late,
+        return SweptGroups(
+            rows.with_columns(outputs), [o.name for o in outputs], counters, known, names
         )
-        totals.insert(named(carry(opened.filter(pl.col(ROWS) > 0), self._arguments), names))
-        if not closed.is_empty():
-            yield self._emitted(named(closed, names))
 
     def held(self, state: State) -> Time:
         """The start of the oldest segment that is still open."""
@@ -183,12 +228,13 @@ class Aggregate:
     def _parts(self) -> tuple[Bag | Extreme, ...]:
         return (*self._bags, *self._extremes)
 
-    def _emitted(self, closed: pl.DataFrame) -> Batch:
-        """Segments with the names of their columns."""
-        outputs = (_output(i) for i in range(len(self.aggregates)))
-        emitted = pick(closed, (*self._contributions.key_columns(), *outputs, START, END))
-        emitted.columns = interval_columns(self.schema)
-        return emitted
+    def emitted(self, rows: pl.DataFrame, form: Form) -> Batch:
+        """Results with the names of their columns."""
+        outputs = (output(i) for i in range(len(self.aggregates)))
+        times = time_columns(form)
+        batch = pick(rows, (*self._contributions.key_columns(), *outputs, *times))
+        batch.columns = [*self.schema.names, *times]
+        return batch
 
     def _outputs(
         self,
@@ -211,11 +257,11 @@ class Aggregate:
                 value = median_of(middle(pieces, rows.height), argument.type)
             else:
                 value = result(call, argument, rows, wide[argument])
-            outputs.append(value.alias(_output(i)))
+            outputs.append(value.alias(output(i)))
         return outputs
 
 
-def _output(number: int) -> str:
+def output(number: int) -> str:
     """The name of the column of an aggregate's values."""
     return f"@out{number}"
 

@@ -1,9 +1,9 @@
 """The different values of an aggregate's argument in each group, and how often each occurs.
 
-Kept for DISTINCT, ``median`` and wide numbers, in three tables: ``pending``, ``ends`` and
-``totals``, as of the aggregation itself, but by keys and value. Where all values of a group are
-looked at, as for ``median``, its totals are found by the keys, but only those that change are
-written anew.
+Kept for DISTINCT, ``median`` and wide numbers, and for ``min`` and ``max`` where elements do not
+know their ends, in three tables: ``pending``, ``ends`` and ``totals``, as of the aggregation
+itself, but by keys and value. Where all values of a group are looked at, as for ``median``, its
+totals are found by the keys, but only those that change are written anew.
 """
 
 from __future__ import annotations
@@ -62,16 +62,22 @@ class Swept:
 
 @dataclass(frozen=True, slots=True)
 class Bag:
-    """The values of one argument."""
+    """The values of one argument.
+
+    Attributes:
+        argument: Whose values.
+        every: Whether all are kept, although its aggregates may be had without them.
+    """
 
     argument: Argument
+    every: bool = False
     _kept: pl.Expr = field(init=False, repr=False, compare=False)
     _added: tuple[pl.Expr, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         argument, sign = self.argument, pl.col(_SIGN)
         some = pl.col(argument.column).is_not_null()
-        object.__setattr__(self, "_kept", some if argument.keeps_values else argument.is_wide())
+        object.__setattr__(self, "_kept", some if self._keeps_all else argument.is_wide())
         added = argument.contributions() if argument.distinct else ()
         signed = tuple((expr * sign).alias(expr.meta.output_name()) for expr in added)
         object.__setattr__(self, "_added", signed)
@@ -79,7 +85,7 @@ class Bag:
     def is_idle(self, state: State) -> bool:
         """Whether there are no values, of an argument of which there need be none."""
         names = (self._name(name) for name in ("pending", "ends", "totals"))
-        return not self.argument.keeps_values and not any(state.tables[n].rows() for n in names)
+        return not self._keeps_all and not any(state.tables[n].rows() for n in names)
 
     def tables(self, keys: dict[str, pl.DataType]) -> dict[str, Table]:
         """Its tables of state, by name."""
@@ -179,9 +185,13 @@ class Bag:
         return swept.changes.rename({VALUE: self.argument.column}).select(GROUP, TIME, *self._added)
 
     @property
+    def _keeps_all(self) -> bool:
+        return self.every or self.argument.keeps_values
+
+    @property
     def _looks_at_groups(self) -> bool:
         """Whether all values of a group that changes are looked at."""
-        return "median" in self.argument.functions or self.argument.keeps_wide
+        return self.every or "median" in self.argument.functions or self.argument.keeps_wide
 
     def _name(self, table: str) -> str:
         return f"bag{self.argument.index}.{table}"

@@ -1,5 +1,7 @@
 """Changes of a stream: the rows that have come (Istream) or gone (Dstream) since an instant ago.
 
+The input may be in either form.
+
 Law:    snapshot(out, t) = snapshot(in, t) - snapshot(in, t - 1) for Istream, as bags, and the
         reverse for Dstream. A row that goes and comes at one instant has not changed.
 State:  ``pending`` elements that start at or after the watermark, and ``ends`` of those that have
@@ -15,10 +17,10 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from tidemill.model.batch import END, START, TIME_TYPE
+from tidemill.model.batch import END, START, TIME, TIME_TYPE
 from tidemill.model.time import END_OF_TIME, Time
-from tidemill.physical.kernels.rows import number_columns, numbered, restored
-from tidemill.physical.kernels.sweep import TIME, repeat
+from tidemill.physical.kernels.rows import elements_of, number_columns, numbered, restored
+from tidemill.physical.kernels.sweep import repeat
 from tidemill.physical.operator import State
 from tidemill.physical.state.table import Table
 
@@ -52,15 +54,19 @@ class Changes:
         row = number_columns(self.schema)
         return State(
             {
-                "pending": Table({**row, START: TIME_TYPE, END: TIME_TYPE}, (START, END)),
-                "ends": Table({**row, END: TIME_TYPE}, (END,)),
+                "pending": Table(
+                    {**row, START: TIME_TYPE, END: TIME_TYPE, _NET: pl.Int64()}, (START, END)
+                ),
+                "ends": Table({**row, END: TIME_TYPE, _NET: pl.Int64()}, (END,)),
             }
         )
 
     def on_batch(self, state: State, port: int, batch: Batch) -> Iterator[Batch]:
         """Remember the elements until the watermark has passed their start."""
         del port
-        state.tables["pending"].insert(numbered(batch, self.schema))
+        elements, weights = elements_of(batch)
+        counted = numbered(elements, self.schema).hstack([weights.alias(_NET)])
+        state.tables["pending"].insert(counted)
         yield from ()
 
     def on_watermark(self, state: State, time: Time) -> Iterator[Batch]:
@@ -73,8 +79,8 @@ class Changes:
         names = list(number_columns(self.schema))
         changes = pl.concat(
             [
-                started.select(*names, pl.col(START).alias(TIME), pl.lit(sign).alias(_NET)),
-                ended.select(*names, pl.col(END).alias(TIME), pl.lit(-sign).alias(_NET)),
+                started.select(*names, pl.col(START).alias(TIME), pl.col(_NET) * sign),
+                ended.select(*names, pl.col(END).alias(TIME), pl.col(_NET) * -sign),
             ]
         )
         net = changes.group_by(*names, TIME).agg(pl.col(_NET).sum()).filter(pl.col(_NET) > 0)

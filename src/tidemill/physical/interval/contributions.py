@@ -23,6 +23,7 @@ from tidemill.model.batch import END, START
 from tidemill.physical.eval import compile_expr
 from tidemill.physical.interval.extremes import Extreme
 from tidemill.physical.kernels.arguments import ROWS, Argument, arguments
+from tidemill.physical.kernels.rows import elements_of
 
 if TYPE_CHECKING:
     from tidemill.algebra.expr import AggregateCall, Expr
@@ -70,8 +71,13 @@ class Contributions:
         object.__setattr__(self, "_added", (pl.lit(1, pl.Int64).alias(ROWS), *counters, *best))
 
     def of(self, batch: Batch) -> pl.DataFrame:
-        """What each element of a batch contributes."""
-        return batch.select(self._values).with_columns(self._added)
+        """What each element of a batch, in either form, contributes."""
+        elements, weights = elements_of(batch)
+        added = elements.select(self._values).with_columns(self._added)
+        if elements is batch:
+            return added
+        counters = (*(name for a in self.direct() for name in a.counters()), ROWS)
+        return added.with_columns(pl.col(name) * weights for name in counters)
 
     def key_columns(self) -> list[str]:
         """The names of the columns of the keys."""

@@ -21,7 +21,7 @@ import polars as pl
 from tidemill.model.batch import END, START, TIME_TYPE
 from tidemill.model.time import END_OF_TIME, Time
 from tidemill.physical.interval.counters import deltas, oldest, take_totals
-from tidemill.physical.kernels.rows import number_columns, numbered, restored
+from tidemill.physical.kernels.rows import elements_of, number_columns, numbered, restored
 from tidemill.physical.kernels.sweep import (
     SINCE,
     cut,
@@ -41,10 +41,10 @@ if TYPE_CHECKING:
     from tidemill.model.batch import Batch
     from tidemill.model.schema import Schema
 
-__all__ = ["Counting", "Multiplicity"]
+__all__ = ["COUNTERS", "Counting", "Multiplicity", "multiplicity_of"]
 
 _LEFT, _RIGHT, _OUT = "@left", "@right", "@multiplicity"
-_COUNTERS = (_LEFT, _RIGHT)
+COUNTERS = (_LEFT, _RIGHT)
 
 
 class Multiplicity(Enum):
@@ -54,6 +54,7 @@ class Multiplicity(Enum):
     DIFFERENCE = "difference"
     STRICT_DIFFERENCE = "strict difference"
     INTERSECT = "intersect"
+    SEMI = "semi"
     MAX_UNION = "max union"
 
 
@@ -82,7 +83,7 @@ class Counting:
     def new_state(self) -> State:
         """The state before any input."""
         row = number_columns(self.schema)
-        counters = dict.fromkeys(_COUNTERS, pl.Int64())
+        counters = dict.fromkeys(COUNTERS, pl.Int64())
         interval = {START: TIME_TYPE, END: TIME_TYPE}
         return State(
             {
@@ -96,34 +97,32 @@ class Counting:
 
     def on_batch(self, state: State, port: int, batch: Batch) -> Iterator[Batch]:
         """Remember the elements until the watermark has passed their start."""
-        counts = (int(port == LEFT), int(port != LEFT))
-        state.tables["pending"].insert(
-            numbered(batch, self.inputs[port]).with_columns(
-                pl.lit(n, pl.Int64).alias(name) for name, n in zip(_COUNTERS, counts, strict=True)
-            )
-        )
+        elements, weights = elements_of(batch)
+        own, other = COUNTERS if port == LEFT else reversed(COUNTERS)
+        counts = [weights.alias(own), (weights * 0).alias(other)]
+        state.tables["pending"].insert(numbered(elements, self.inputs[port]).hstack(counts))
         yield from ()
 
     def on_watermark(self, state: State, time: Time) -> Iterator[Batch]:
         """Emit the segments that have ended, and cut those overdue."""
         late = overdue(time, self.max_delay)
         row, totals = list(number_columns(self.schema)), keyed(state, "totals")
-        changes = deltas(state, time, _COUNTERS)
+        changes = deltas(state, time, COUNTERS)
         known = take_totals(totals, changes, row, late)
         if known.is_empty() and changes.is_empty():
             return
         names, (known, changes) = encode(row, [known, changes])
         # Of a row that is not in the output it does not matter since when.
         known = known.with_columns(pl.col(SINCE).replace(END_OF_TIME, 0))
-        multiplicity = _multiplicity(self.multiplicity)
+        multiplicity = multiplicity_of(self.multiplicity)
         closed, opened = cut(
-            timeline(known, changes, _COUNTERS).with_columns(multiplicity.alias(_OUT)),
+            timeline(known, changes, COUNTERS).with_columns(multiplicity.alias(_OUT)),
             present=pl.col(_OUT) > 0,
             outputs=(_OUT,),
-            counters=_COUNTERS,
+            counters=COUNTERS,
             late=late,
         )
-        opened = opened.filter(pl.any_horizontal(pl.col(_COUNTERS) != 0))
+        opened = opened.filter(pl.any_horizontal(pl.col(COUNTERS) != 0))
         since = pl.when(multiplicity > 0).then(SINCE).otherwise(END_OF_TIME)
         totals.insert(named(opened.with_columns(since.alias(SINCE)), names))
         if not closed.is_empty():
@@ -134,7 +133,8 @@ class Counting:
         return oldest(state)
 
 
-def _multiplicity(function: Multiplicity) -> pl.Expr:
+def multiplicity_of(function: Multiplicity) -> pl.Expr:
+    """How often a row is in the output, from its counters."""
     left, right = pl.col(_LEFT), pl.col(_RIGHT)
     match function:
         case Multiplicity.DISTINCT:
@@ -143,6 +143,8 @@ def _multiplicity(function: Multiplicity) -> pl.Expr:
             return pl.max_horizontal(left - right, 0)
         case Multiplicity.STRICT_DIFFERENCE:
             return pl.when(right == 0).then(left).otherwise(0)
+        case Multiplicity.SEMI:
+            return pl.when(right > 0).then(left).otherwise(0)
         case Multiplicity.INTERSECT:
             return pl.min_horizontal(left, right)
         case Multiplicity.MAX_UNION:

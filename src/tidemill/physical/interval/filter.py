@@ -1,4 +1,4 @@
-"""Filter of an interval stream: the rows for which the predicate is true.
+"""Filter of a stream in either form: the rows for which the predicate is true.
 
 Law:    snapshot(out, t) == σ_p(snapshot(in, t)), for every t. NULL is not true.
 State:  none.

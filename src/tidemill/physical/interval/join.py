@@ -29,6 +29,7 @@ from tidemill.model.types import DOUBLE
 from tidemill.physical.conditions import split_condition
 from tidemill.physical.eval import compile_expr, compile_predicate
 from tidemill.physical.interval.pairs import OTHER, make_pairs
+from tidemill.physical.kernels.sweep import pick
 from tidemill.physical.operator import LEFT, State
 from tidemill.physical.state.table import Table
 
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from tidemill.model.batch import Batch
     from tidemill.model.types import DataType
 
-__all__ = ["Join"]
+__all__ = ["Join", "Side"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,7 @@ class Join:
     condition: Expr
     orderly: tuple[bool, bool] = field(default=(True, True), repr=False, compare=False)
     schema: Schema = field(init=False, repr=False, compare=False)
-    _sides: tuple[_Side, _Side] = field(init=False, repr=False, compare=False)
+    _sides: tuple[Side, Side] = field(init=False, repr=False, compare=False)
     _nulls_equal: bool = field(init=False, repr=False, compare=False)
     _residual: pl.Expr | None = field(init=False, repr=False, compare=False)
 
@@ -72,8 +73,8 @@ class Join:
         names = self.names[:width], self.names[width:]
         equalities, rest = split_condition(self.condition, *names)
         required = [not equality.null_safe for equality in equalities]
-        left = _Side(self.left, fields[:width], [e.left for e in equalities], required)
-        right = _Side(self.right, fields[width:], [e.right for e in equalities], required)
+        left = Side(self.left, fields[:width], [e.left for e in equalities], required)
+        right = Side(self.right, fields[width:], [e.right for e in equalities], required)
         object.__setattr__(self, "schema", Schema(fields))
         object.__setattr__(self, "_sides", (left, right))
         object.__setattr__(self, "_nulls_equal", not all(required))
@@ -122,7 +123,7 @@ class Join:
         return END_OF_TIME
 
 
-class _Side:
+class Side:
     """One input of a join: its columns under their new names, and what its rows are found by.
 
     Attributes:
@@ -159,10 +160,10 @@ class _Side:
             **{name: _key_type(key.type) for name, key in computed.items()},
         }
 
-    def entry(self, batch: Batch) -> pl.DataFrame:
-        """The elements of a batch that can have a partner."""
-        elements = batch.select(*self._inputs, START, END)
-        elements.columns = [*self._names, START, END]
+    def entry(self, batch: Batch, times: tuple[str, str] = (START, END)) -> pl.DataFrame:
+        """The elements of a batch that can have a partner, with their time columns."""
+        elements = pick(batch, (*self._inputs, *times))
+        elements.columns = [*self._names, *times]
         elements = elements.with_columns(self._computed)
         return elements.drop_nulls(self._required) if self._required else elements
 

@@ -1,4 +1,4 @@
-"""Project of an interval stream: one row computed from each row.
+"""Project of a stream in either form: one row computed from each row.
 
 Law:    snapshot(out, t) == μ_f(snapshot(in, t)), for every t; equal results are counted.
 State:  none.
@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from tidemill.model.batch import END, ID, START
+from tidemill.model.batch import END, ID, SIGN, START, TIME
 from tidemill.model.time import END_OF_TIME
 from tidemill.physical.eval import compile_expr
 from tidemill.physical.operator import State
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from tidemill.model.time import Time
 
 __all__ = ["Project"]
+
+_TIMES = (START, END, ID, TIME, SIGN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +56,7 @@ class Project:
         """Emit the computed rows."""
         if not batch.is_empty():
             # The time columns stand beside the others, so that constants get as many rows.
-            times = [column for column in (START, END, ID) if column in batch.columns]
+            times = [column for column in _TIMES if column in batch.columns]
             yield batch.select(*self._exprs, *times)
 
     def on_watermark(self, state: State, time: Time) -> Iterator[Batch]:  # noqa: ARG002

@@ -37,7 +37,9 @@ if TYPE_CHECKING:
     from tidemill.model.batch import Batch
     from tidemill.model.schema import Schema
 
-__all__ = ["RowWindow"]
+__all__ = ["WAS_IN", "RowWindow"]
+
+WAS_IN = "@was_in"
 
 # Of an open element START is where it comes in, or END_OF_TIME while it has not.
 _POSITION = "@position"
@@ -97,7 +99,7 @@ class RowWindow:
         """Count the elements before ``time``; emit those that go out, and cut those overdue."""
         due = state.tables["pending"].extract(START, time)
         if not due.is_empty():
-            yield from self._out(self._move(state, due))
+            yield from self._out(self.move(state, due).filter(pl.col(END).is_not_null()))
         if time == END_OF_TIME:
             rest = keyed(state, "open").drain()
             state.tables["counts"].clear()
@@ -113,8 +115,13 @@ class RowWindow:
         least = state.tables["open"].least(START)
         return END_OF_TIME if least is None else Time(least)
 
-    def _move(self, state: State, due: pl.DataFrame) -> pl.DataFrame:
-        """Move the window over new elements; return those that go out, keep the others."""
+    def move(self, state: State, due: pl.DataFrame) -> pl.DataFrame:
+        """Move the window over new elements, and forget those that go out.
+
+        Returns:
+            The elements that come in or go out, with ``START``, ``END``, NULL while they stay, and
+            ``WAS_IN``, whether they had come in before.
+        """
         opened, counts, keys = keyed(state, "open"), keyed(state, "counts"), list(self.partition_by)
         arrived = due.sort([START, ID] if self.by_id else [START, *self.schema.names])
         known = counts.take(arrived.select(keys))
@@ -132,9 +139,10 @@ class RowWindow:
             pl.col(GROUP).rle_id(), pl.lit(END_OF_TIME, TIME_TYPE).alias(START)
         )
         rows = pl.concat([moving, _placed(arrived, groups).select(moving.columns)])
+        rows = rows.with_columns((pl.col(START) < END_OF_TIME).alias(WAS_IN))
         rows = _moved(rows, groups, arrivals, self.rows, self.slide)
         opened.insert(rows.filter(pl.col(END).is_null()))
-        return rows.filter(pl.col(END).is_not_null())
+        return rows
 
     def _out(self, rows: pl.DataFrame) -> Iterator[Batch]:
         seen = rows.filter(pl.col(START) < pl.col(END)).select(interval_columns(self.schema))

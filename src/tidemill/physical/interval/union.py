@@ -1,4 +1,4 @@
-"""Union of two interval streams: the rows of both.
+"""Union of two streams in the same form: the rows of both.
 
 Law:    snapshot(out, t) == snapshot(left, t) ⊎ snapshot(right, t), for every t.
 State:  none: what flows needs no order, so no element waits for the other input (K58).
@@ -11,8 +11,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tidemill.model.batch import END, START, interval_columns
+from tidemill.model.batch import SIGN, Form, time_columns
 from tidemill.model.time import END_OF_TIME
+from tidemill.physical.kernels.sweep import pick
 from tidemill.physical.operator import LEFT, State
 
 if TYPE_CHECKING:
@@ -48,12 +49,11 @@ class Union:
         """Emit the rows under the names of the left input."""
         if batch.is_empty():
             return
-        if port == LEFT:
-            yield batch.select(interval_columns(self.schema))
-        else:
-            renamed = batch.select(*self.right_names, START, END)
-            renamed.columns = interval_columns(self.schema)
-            yield renamed
+        names = self.schema.names if port == LEFT else self.right_names
+        times = time_columns(Form.SIGNED if SIGN in batch.columns else Form.INTERVAL)
+        renamed = pick(batch, (*names, *times))
+        renamed.columns = [*self.schema.names, *times]
+        yield renamed
 
     def on_watermark(self, state: State, time: Time) -> Iterator[Batch]:  # noqa: ARG002
         """Nothing waits for time."""

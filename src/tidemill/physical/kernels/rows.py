@@ -1,7 +1,10 @@
-"""Rows whose columns have numbers for names.
+"""Rows as operators keep them: with numbers for names, and elements in one form.
 
 To Polars some names of columns are patterns: ``*``, and all between ``^`` and ``$``. Operators
 that keep whole rows number their columns, and give them their names back when rows leave.
+
+Who counts rows need not care which form they come in: a change of a signed stream is an element
+that begins at its time and never ends, and counts as often as its sign says.
 """
 
 from __future__ import annotations
@@ -10,13 +13,24 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from tidemill.model.batch import END, START, interval_columns, polars_type
+from tidemill.model.batch import (
+    END,
+    SIGN,
+    START,
+    TIME,
+    TIME_TYPE,
+    Form,
+    polars_type,
+    time_columns,
+)
+from tidemill.model.time import END_OF_TIME
+from tidemill.physical.kernels.sweep import pick
 
 if TYPE_CHECKING:
     from tidemill.model.batch import Batch
     from tidemill.model.schema import Schema
 
-__all__ = ["number_columns", "numbered", "restored"]
+__all__ = ["elements_of", "number_columns", "numbered", "restored"]
 
 
 def number_columns(schema: Schema) -> dict[str, pl.DataType]:
@@ -30,8 +44,16 @@ def numbered(batch: Batch, schema: Schema) -> pl.DataFrame:
     return pl.DataFrame([*row, batch.get_column(START), batch.get_column(END)])
 
 
-def restored(frame: pl.DataFrame, schema: Schema) -> Batch:
+def restored(frame: pl.DataFrame, schema: Schema, form: Form = Form.INTERVAL) -> Batch:
     """The rows with their names, and their time columns."""
-    batch = frame.select(*number_columns(schema), START, END)
-    batch.columns = interval_columns(schema)
+    batch = pick(frame, (*number_columns(schema), *time_columns(form)))
+    batch.columns = [*schema.names, *time_columns(form)]
     return batch
+
+
+def elements_of(batch: Batch) -> tuple[pl.DataFrame, pl.Series]:
+    """The batch with ``START`` and ``END``, in whichever form it is, and how often each counts."""
+    if SIGN not in batch.columns:
+        return batch, pl.Series([1], dtype=pl.Int64).new_from_index(0, batch.height)
+    never = pl.Series(END, [END_OF_TIME], TIME_TYPE).new_from_index(0, batch.height)
+    return batch.hstack([batch[TIME].alias(START), never]), batch[SIGN]

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import polars as pl
 
-from tidemill.model.batch import END, START, TIME_TYPE
+from tidemill.model.batch import END, SIGN, START, TIME, TIME_TYPE
 from tidemill.model.time import END_OF_TIME, Time
 
 if TYPE_CHECKING:
@@ -29,8 +29,10 @@ __all__ = [
     "TIME",
     "Overdue",
     "cut",
+    "differences",
     "earliest",
     "encode",
+    "latest",
     "named",
     "overdue",
     "pick",
@@ -39,7 +41,7 @@ __all__ = [
     "touched",
 ]
 
-GROUP, TIME, SINCE = "@group", "@time", "@since"
+GROUP, SINCE = "@group", "@since"
 _PRESENT, _OPEN = "@present", "@open"
 
 _NEW_GROUP = pl.col(GROUP).ne_missing(pl.col(GROUP).shift(1))
@@ -175,6 +177,41 @@ def cut(
         return closed, _totals(segments.clear(), rows.clear(), counters)
     # Counters may have moved on after the last cut: they come from the last row of the group.
     return closed, _totals(segments.filter(_OPEN), rows.filter(_LAST_OF_GROUP), counters)
+
+
+def differences(
+    rows: pl.DataFrame, *, present: pl.Expr, outputs: Sequence[str], since: int
+) -> pl.DataFrame:
+    """Where an output changes: the old one is withdrawn, and the new one appears.
+
+    Args:
+        rows: A timeline with the outputs beside the counters.
+        present: Whether there is an output at all.
+        outputs: The names of the outputs.
+        since: The last watermark; rows before it are what was known then, and no change.
+
+    Returns:
+        ``GROUP``, ``TIME``, ``SIGN`` and outputs.
+    """
+    moments = pick(rows, (GROUP, TIME, *outputs)).hstack(rows.select(present.alias(_PRESENT)))
+    was = pl.when(_NEW_GROUP).then(False).otherwise(pl.col(_PRESENT).shift(1))
+    differs = [pl.col(name).ne_missing(pl.col(name).shift(1)) for name in outputs]
+    goes_on = was & pl.col(_PRESENT) & ~pl.any_horizontal(pl.lit(False), *differs)
+    changed = (pl.col(TIME) >= since) & ~goes_on
+    before = moments.select(
+        GROUP, TIME, *(pl.col(name).shift(1) for name in outputs), (changed & was).alias(_OPEN)
+    )
+    withdrawn = before.filter(_OPEN).drop(_OPEN)
+    appeared = moments.filter(changed & pl.col(_PRESENT)).drop(_PRESENT)
+    return pl.concat(
+        frame.hstack([pl.Series(SIGN, [sign], TIME_TYPE).new_from_index(0, frame.height)])
+        for frame, sign in ((withdrawn, -1), (appeared, 1))
+    )
+
+
+def latest(rows: pl.DataFrame) -> pl.DataFrame:
+    """The last row of each group of a timeline, whose time is ``SINCE``."""
+    return rows.filter(_LAST_OF_GROUP).rename({TIME: SINCE})
 
 
 def _totals(opened: pl.DataFrame, latest: pl.DataFrame, counters: Sequence[str]) -> pl.DataFrame:

@@ -19,11 +19,13 @@ from tidemill.model.time import END_OF_TIME, Time
 from tidemill.optimizer.implement import implement
 from tidemill.optimizer.limit_delay import DEFAULT_DELAY
 from tidemill.optimizer.rewrite import optimize
-from tidemill.runtime.answers import Answer, new_rows
+from tidemill.optimizer.techniques import Technique
+from tidemill.runtime.answers import Answer
 from tidemill.runtime.file_sink import FileSink
 from tidemill.runtime.local.runner import LocalRunner
 from tidemill.runtime.local.sources import read_source
 from tidemill.runtime.progress import Progress, QueryProgress, stream_progress
+from tidemill.runtime.shapes import answer_form, new_rows
 from tidemill.runtime.sinks import KINDS, FormatSink, sinks_of
 
 if TYPE_CHECKING:
@@ -53,11 +55,13 @@ class Settings:
         partitions: How many partitions state is kept in.
         optimized: Whether plans are rewritten first; the answers are the same.
         max_delay: How far what does not change may lie behind the watermark, in microseconds.
+        technique: What decides on the form of each edge of a plan; the answers are the same.
     """
 
     partitions: int = 1
     optimized: bool = True
     max_delay: int | None = DEFAULT_DELAY
+    technique: Technique = Technique.PATTERN
 
 
 @dataclass(slots=True)
@@ -98,6 +102,8 @@ class Job:
             query.name: implement(
                 optimize(query.plan) if settings.optimized else query.plan,
                 max_delay=settings.max_delay,
+                technique=settings.technique,
+                answer=answer_form(query),
             )
             for query in queries
         }
@@ -121,6 +127,9 @@ class Job:
             if perf_counter() - measured > _MEASURE_EVERY:
                 self._measure(runner)
                 measured = perf_counter()
+        else:
+            for answer in self.answers.values():
+                answer.has_ended = True
         self._measure(runner)
 
     def progress(self) -> Progress:
@@ -244,7 +253,7 @@ def _deliver(
     if isinstance(sink, FileSink):
         sink.write(number, 0, batches)
     else:
-        sink.take(new_rows(sink.schema, batches), number)
+        sink.take(new_rows(sink.schema, batches, sink.shape), number)
 
 
 def _failing(error: RunError) -> Iterator[tuple[int, pl.DataFrame]]:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Checkpoint", "Facts", "open_checkpoint"]
 
-FORMAT = 3
+FORMAT = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class Facts:
 
     pids: tuple[int, ...]
     stages: int
-    planning: Mapping[str, int | None]
+    planning: Mapping[str, int | str | None]
     ended: bool = False
     epochs: Mapping[str, int] = field(default_factory=dict)
     streams: Mapping[str, str] = field(default_factory=dict)
@@ -233,7 +233,8 @@ def _require_fit(directory: Path, facts: Facts, settings: SparkSettings) -> None
         )
     if settings.planning() != facts.planning:
         raise RunError(
-            f'the checkpoint "{directory}" was made with other settings of optimize or max_delay',
+            f'the checkpoint "{directory}" was made with other settings of optimize, max_delay or'
+            " technique",
             hint="choose them as they were, or a new directory",
         )
 

@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING, assert_never
 from pyspark.sql import functions
 
 from tidemill.errors import RunError
-from tidemill.runtime.answers import new_rows
 from tidemill.runtime.callback import CallbackSink
 from tidemill.runtime.console import ConsoleSink
 from tidemill.runtime.file_sink import FileSink
+from tidemill.runtime.shapes import new_rows
 from tidemill.runtime.sinks import FormatSink
 from tidemill.runtime.spark.formats import append_to_format
 from tidemill.runtime.spark.outlet import Outlet
@@ -140,7 +140,7 @@ class Delivery:
             answers = _answers(messages)
             for channel, sink in routes.called():
                 if frames := answers.get(channel):
-                    sink.take(new_rows(sink.schema, frames), batch)
+                    sink.take(new_rows(sink.schema, frames, sink.shape), batch)
             written = {m.channel for m in messages if m.kind is Kind.REPORT}
             for channel, target in routes.formats:
                 if channel in answers or f"written {channel}" in written:

@@ -15,8 +15,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import functions
 
 from tidemill.errors import RunError, closest, suggestion
-from tidemill.runtime.answers import new_rows
 from tidemill.runtime.files import READERS
+from tidemill.runtime.shapes import new_rows
 from tidemill.runtime.sinks import KINDS
 from tidemill.runtime.spark.schemas import answer_columns, spark_columns, to_spark
 from tidemill.runtime.spark.wire import Kind, from_arrow
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from tidemill.catalog.entries import StreamEntry
     from tidemill.model.schema import Schema
     from tidemill.runtime.connectors import Place
+    from tidemill.runtime.shapes import Shape
     from tidemill.runtime.sinks import FormatSink
 
 __all__ = ["append_to_format", "read_format", "require_formats"]
@@ -105,8 +106,8 @@ def append_to_format(results: DataFrame, channel: str, sink: FormatSink) -> None
         RunError: Spark cannot write it.
     """
     is_answer = (functions.col("kind") == Kind.ANSWER) & (functions.col("channel") == channel)
-    columns = answer_columns(sink.schema)
-    rows = results.where(is_answer).mapInArrow(_rows(sink.schema, columns), columns)
+    columns = answer_columns(sink.schema, sink.shape.form)
+    rows = results.where(is_answer).mapInArrow(_rows(sink.schema, sink.shape, columns), columns)
     writer = rows.write.format(sink.format).options(**sink.options).mode("append")
     try:
         writer.save(*([sink.path] if sink.path else []))
@@ -118,11 +119,11 @@ def append_to_format(results: DataFrame, channel: str, sink: FormatSink) -> None
 
 
 def _rows(
-    schema: Schema, columns: StructType
+    schema: Schema, shape: Shape, columns: StructType
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         frames = [message.rows() for batch in batches for message in from_arrow(batch)]
-        yield from to_spark(new_rows(schema, frames), columns)
+        yield from to_spark(new_rows(schema, frames, shape), columns)
 
     return run
 

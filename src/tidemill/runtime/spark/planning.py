@@ -9,11 +9,13 @@ a restart it has the same plan, and finds its state.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from tidemill.engine.folding import folded, stages_needed
 from tidemill.optimizer.implement import implement
 from tidemill.optimizer.rewrite import optimize
+from tidemill.runtime.shapes import answer_form
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -43,8 +45,15 @@ def physical_plans(
     plans: dict[str, PhysicalPlan] = {}
     for query in queries:
         logical = optimize(query.plan) if settings.optimized else query.plan
-        plan = implement(logical, max_delay=settings.max_delay)
+        made = partial(
+            implement,
+            logical,
+            max_delay=settings.max_delay,
+            technique=settings.technique,
+            answer=answer_form(query),
+        )
+        plan = made()
         if partitions == 1 or (stages is not None and stages_needed(plan) > stages):
-            plan = implement(logical, max_delay=settings.max_delay, split=False)
+            plan = made(split=False)
         plans[query.name] = plan if stages is None else folded(plan, stages)
     return plans

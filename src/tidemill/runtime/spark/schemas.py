@@ -12,8 +12,9 @@ import polars as pl
 from pyspark.sql import types
 from pyspark.sql.pandas.types import to_arrow_schema
 
+from tidemill.model.batch import Form
 from tidemill.model.types import Kind
-from tidemill.runtime.answers import time_names
+from tidemill.runtime.answers import NAMES, time_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -47,16 +48,17 @@ def spark_columns(schema: Schema) -> types.StructType:
     return types.StructType([types.StructField(f.name, _spark_type(f.type)) for f in schema])
 
 
-def answer_columns(schema: Schema) -> types.StructType:
-    """The columns of a query and of time, as ``results`` has them.
+def answer_columns(schema: Schema, form: Form = Form.INTERVAL) -> types.StructType:
+    """The columns of a query and of time, as ``results`` or ``changes`` has them.
 
     >>> from tidemill.model.schema import Field, Schema
     >>> from tidemill.model.types import VARCHAR
     >>> answer_columns(Schema((Field("Start", VARCHAR),))).simpleString()
     'struct<Start:string,start_:bigint,end:bigint>'
     """
-    names = time_names(schema, "start", "end")
-    times = [types.StructField(name, types.LongType()) for name in names]
+    first, second = time_names(schema, *NAMES[form])
+    last = types.LongType() if form is Form.INTERVAL else types.IntegerType()
+    times = [types.StructField(first, types.LongType()), types.StructField(second, last)]
     return types.StructType([*spark_columns(schema), *times])
 
 

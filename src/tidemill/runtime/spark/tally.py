@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tidemill.engine.ingest import Gate
+from tidemill.model.time import END_OF_TIME
 from tidemill.runtime.answers import Answer
 from tidemill.runtime.progress import Progress, QueryProgress, stream_progress
 from tidemill.runtime.spark.wire import Kind
@@ -107,6 +108,9 @@ class Tally:
                 self._rows[query] += rows.get(channel, 0)
                 if query in self._answers:
                     self._answers[query].add(answers.get(channel, ()))
+        ended = all(self._watermarks.get(name) == END_OF_TIME for name in self.gates)
+        for answer in self._answers.values():
+            answer.has_ended = ended
         if is_new:
             self._batch = batch
             self._batches += 1

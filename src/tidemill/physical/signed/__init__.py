@@ -1,0 +1,17 @@
+"""The signed form: rows appear and are withdrawn, each with a message of its own (KB19).
+
+A stream in signed form holds, at an instant, each row as often as its signs up to then add up to.
+Changes are final, and never withdraw what is not there. Filter, Project and Union are the same in
+both forms; a time window is ``ToSigned`` above ``interval.TimeWindow``.
+
+Which of several equal rows is withdrawn cannot be seen, since rows are values. Where it must be
+decided, as ``ToIntervals`` does, the one that appeared first goes first.
+"""
+
+from tidemill.physical.signed.aggregate import Aggregate
+from tidemill.physical.signed.converters import ToIntervals, ToSigned
+from tidemill.physical.signed.counting import Counting
+from tidemill.physical.signed.join import Join
+from tidemill.physical.signed.row_window import RowWindow
+
+__all__ = ["Aggregate", "Counting", "Join", "RowWindow", "ToIntervals", "ToSigned"]

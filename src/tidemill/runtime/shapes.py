@@ -1,0 +1,129 @@
+"""Shapes: how a sink gets an answer, as the statement says with ``form => '…'``.
+
+    results   elements with ``start`` and ``end``, each when its end is known: the default
+    changes   rows with ``time`` and ``sign``: +1 when one appears, -1 when one is withdrawn
+    upserts   as changes, but a row that replaces one of the same key at once stands for both
+
+Changes and upserts leave as soon as the watermark has passed them. At one time withdrawals come
+first, so that whoever applies them in order, by key or by value, has the answer at every instant.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from tidemill.algebra.keys import keys
+from tidemill.errors import RunError, suggestion
+from tidemill.model.batch import SIGN, TIME, Form, empty_batch, time_columns
+from tidemill.physical.kernels.sweep import encode, pick
+from tidemill.runtime.answers import NAMES, Answer, time_names
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from tidemill.catalog.entries import QueryEntry
+    from tidemill.model.batch import Batch
+    from tidemill.model.schema import Schema
+
+__all__ = ["RESULTS", "Delivered", "Shape", "answer_form", "new_rows", "shape_of"]
+
+
+class Delivered(StrEnum):
+    """What a sink gets."""
+
+    RESULTS = "results"
+    CHANGES = "changes"
+    UPSERTS = "upserts"
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """How a sink gets an answer.
+
+    Attributes:
+        delivered: What it gets.
+        key: For upserts, the columns by which a row replaces another.
+    """
+
+    delivered: Delivered = Delivered.RESULTS
+    key: tuple[str, ...] = ()
+
+    @property
+    def form(self) -> Form:
+        """The form in which the answer is computed."""
+        return Form.INTERVAL if self.delivered is Delivered.RESULTS else Form.SIGNED
+
+
+RESULTS = Shape()
+
+
+def shape_of(query: QueryEntry) -> Shape:
+    """How the sink of a query gets its answer.
+
+    Raises:
+        RunError: It says a form that there is not, or wants upserts of rows without a key.
+    """
+    named = {} if query.sink is None else dict(query.sink.named)
+    given = named.get("form", Delivered.RESULTS.value)
+    if given not in list(Delivered):
+        raise RunError(
+            f'the sink of "{query.name}" takes no form "{given}"',
+            hint=suggestion(str(given), list(Delivered), what="forms"),
+        )
+    if given != Delivered.UPSERTS:
+        return Shape(Delivered(given))
+    found = sorted(keys(query.plan), key=lambda key: (len(key), sorted(key)))
+    if not found:
+        raise RunError(
+            f'the rows of "{query.name}" have no key by which one could replace another',
+            hint="write form => 'changes', or GROUP BY what they are to be known by",
+        )
+    names = query.plan.schema.names
+    return Shape(Delivered.UPSERTS, tuple(name for name in names if name in found[0]))
+
+
+def answer_form(query: QueryEntry) -> Form | None:
+    """The form that the answer of a query must have; ``None`` for either.
+
+    Raises:
+        RunError: Its sink says a form that it cannot have.
+    """
+    is_memory = query.sink is None or query.sink.name.text.lower() == "memory"
+    return None if is_memory else shape_of(query).form
+
+
+def new_rows(schema: Schema, batches: Iterable[Batch], shape: Shape = RESULTS) -> pl.DataFrame:
+    """What a batch adds to an answer, in the order of time.
+
+    Elements are as they were cut: one that goes on may come in pieces. Changes are added up.
+
+    Args:
+        schema: The columns of the answer.
+        batches: The new elements, or changes.
+        shape: What becomes of them.
+    """
+    columns = [*schema.names, *time_columns(shape.form)]
+    frames = [pick(batch, columns) for batch in batches] or [empty_batch(schema, shape.form)]
+    whole = frames[0] if len(frames) == 1 else pl.concat(frames)
+    if shape.form is Form.SIGNED:
+        answer = Answer(schema)
+        answer.add([whole])
+        changes = answer.changes()
+        return changes if shape.delivered is Delivered.CHANGES else _upserts(changes, shape.key)
+    start, end = time_names(schema, *NAMES[Form.INTERVAL])
+    whole.columns = [*schema.names, start, end]
+    return whole if whole[start].is_sorted() else whole.sort(start, maintain_order=True)
+
+
+def _upserts(changes: pl.DataFrame, key: tuple[str, ...]) -> pl.DataFrame:
+    """The changes without withdrawals of rows that are replaced at once."""
+    *_, time, sign = changes.columns
+    numbered = pick(changes, (*key, time, sign))
+    numbered.columns = [*(f"@{i}" for i in range(len(key))), TIME, SIGN]
+    _, (marked,) = encode([name for name in numbered.columns if name != SIGN], [numbered])
+    comes = marked.select(pl.col(SIGN).max().over("@group") > 0).to_series()
+    return changes.filter((changes[sign] > 0) | ~comes)

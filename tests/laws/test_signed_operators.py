@@ -1,0 +1,158 @@
+"""Operators in signed form obey the laws of their relations, whatever form their inputs have.
+
+Their answers are computed here from what comes in, instant by instant. What appears and what is
+withdrawn need not come together, nor in the order of time.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING, TypeVar
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from laws.aggregations import SAMPLE, aggregations, assert_same_groups, meaning, sample_rows
+from laws.test_join_operator import CONDITIONS, LEFT_PAIR, NAMES, RIGHT_PAIR, equality, pairs
+from laws.test_sweep_operators import MEANINGS, NUMBER, OTHER, PAIR
+from laws.test_window_operators import INSTANTS, TIMES, last_rows, row_windows
+from physical.run import Schedule, run, schedules
+from tidemill.algebra.expr import Column
+from tidemill.model.batch import Form
+from tidemill.model.types import DOUBLE
+from tidemill.physical import interval, signed
+from tidemill.physical.interval import Change, Changes, Multiplicity
+
+if TYPE_CHECKING:
+    from tidemill.algebra.expr import Expr
+    from tidemill.physical.operator import Operator
+
+AnyOperator = TypeVar("AnyOperator", bound="Operator")
+
+SIGNED = (Form.SIGNED,)
+FORMS = st.sampled_from(Form)
+TWO_FORMS = st.tuples(FORMS, FORMS)
+GIVES = st.sampled_from((interval.Counting, signed.Counting))
+
+
+@given(schedule=schedules(PAIR) | schedules(NUMBER), reload=st.booleans())
+def test_to_signed_keeps_every_snapshot(schedule: Schedule, *, reload: bool) -> None:
+    output = run(signed.ToSigned(schedule.schemas[0]), schedule, reload=reload)
+    assert not output.elements
+    for t in schedule.times():
+        assert output.snapshot(t) == schedule.snapshot(0, t), t
+
+
+@given(
+    schedule=schedules(PAIR, forms=SIGNED) | schedules(NUMBER, forms=SIGNED),
+    delay=st.sampled_from((None, 0, 1, 3)),
+    reload=st.booleans(),
+)
+def test_to_intervals_keeps_every_snapshot(
+    schedule: Schedule, delay: int | None, *, reload: bool
+) -> None:
+    operator = signed.ToIntervals(schedule.schemas[0], delay)
+    output = run(operator, schedule, reload=reload, tight=False)
+    assert not output.changes
+    for t in schedule.times():
+        assert output.snapshot(t) == schedule.snapshot(0, t), t
+
+
+@pytest.mark.parametrize("function", MEANINGS, ids=lambda f: f.name.lower())
+@given(
+    schedule=TWO_FORMS.flatmap(lambda forms: schedules(PAIR, OTHER, forms=forms)),
+    gives=GIVES,
+    reload=st.booleans(),
+)
+def test_a_set_operation_counts_rows_at_every_instant(
+    function: Multiplicity, schedule: Schedule, gives: type[interval.Counting], *, reload: bool
+) -> None:
+    output = run(gives(function, (PAIR, OTHER), PAIR), schedule, reload=reload, tight=False)
+    for t in schedule.times():
+        left, right = schedule.snapshot(0, t), schedule.snapshot(1, t)
+        assert output.snapshot(t) == MEANINGS[function](left, right), t
+
+
+@given(schedule=FORMS.flatmap(lambda form: schedules(NUMBER, forms=(form,))), reload=st.booleans())
+def test_distinct_has_each_row_once_at_every_instant(schedule: Schedule, *, reload: bool) -> None:
+    operator = signed.Counting(Multiplicity.DISTINCT, (NUMBER,), NUMBER)
+    output = run(operator, schedule, reload=reload, tight=False)
+    for t in schedule.times():
+        assert output.snapshot(t) == Counter(dict.fromkeys(schedule.snapshot(0, t), 1)), t
+
+
+@given(schedule=schedules(PAIR, forms=SIGNED), change=st.sampled_from(Change), reload=st.booleans())
+def test_changes_are_those_of_the_signs(
+    schedule: Schedule, change: Change, *, reload: bool
+) -> None:
+    output = run(Changes(change, PAIR), schedule, reload=reload, tight=False)
+    for t in schedule.times():
+        before, now = schedule.snapshot(0, t - 1), schedule.snapshot(0, t)
+        assert output.snapshot(t) == (now - before if change is Change.INSERTED else before - now)
+
+
+@given(
+    given_=aggregations(),
+    schedule=FORMS.flatmap(lambda form: schedules(SAMPLE, rows={0: sample_rows()}, forms=(form,))),
+    gives=st.sampled_from((interval.Aggregate, signed.Aggregate, signed.Aggregate)),
+    reload=st.booleans(),
+)
+def test_aggregation_has_a_row_for_each_group_at_every_instant(
+    given_: interval.Aggregate,
+    schedule: Schedule,
+    gives: type[interval.Aggregate],
+    *,
+    reload: bool,
+) -> None:
+    operator = as_signed(replace(given_, takes=schedule.form(0)), gives)
+    output = run(operator, schedule, reload=reload, tight=False)
+    for t in schedule.times():
+        wanted = meaning(operator, schedule.snapshot(0, t))
+        assert_same_groups(operator, output.snapshot(t), wanted)
+
+
+@given(
+    schedule=schedules(LEFT_PAIR, RIGHT_PAIR, forms=(Form.SIGNED, Form.SIGNED)),
+    condition=CONDITIONS,
+    reload=st.booleans(),
+)
+def test_a_join_pairs_the_rows_of_every_instant(
+    schedule: Schedule, condition: Expr, *, reload: bool
+) -> None:
+    operator = signed.Join(LEFT_PAIR, RIGHT_PAIR, NAMES, condition)
+    output = run(operator, schedule, reload=reload, tight=False)
+    for t in schedule.times():
+        assert output.snapshot(t) == pairs(schedule, NAMES, condition, t), t
+
+
+@given(
+    schedule=schedules(NUMBER, NUMBER, forms=(Form.SIGNED, Form.SIGNED)),
+    condition=equality(Column("^l$", DOUBLE), Column("*", DOUBLE)),
+)
+def test_a_join_finds_numbers_with_a_point_whatever_columns_are_called(
+    schedule: Schedule, condition: Expr
+) -> None:
+    names = ("^l$", "*")
+    output = run(signed.Join(NUMBER, NUMBER, names, condition), schedule, tight=False)
+    for t in schedule.times():
+        assert output.snapshot(t) == pairs(schedule, names, condition, t), t
+
+
+@given(schedule=INSTANTS, data=st.data(), reload=st.booleans())
+def test_a_row_window_shows_the_last_rows(
+    schedule: Schedule, data: st.DataObject, *, reload: bool
+) -> None:
+    window = as_signed(data.draw(row_windows(schedule.schemas[0])), signed.RowWindow)
+    output = run(window, schedule, reload=reload, ids=window.by_id)
+    assert not output.elements
+    for t in TIMES:
+        assert output.snapshot(t) == last_rows(schedule.elements(), window, t), t
+
+
+def as_signed(
+    given_: interval.Aggregate | interval.RowWindow, kind: type[AnyOperator]
+) -> AnyOperator:
+    """The same description of an operator in another form."""
+    return kind(**{f.name: getattr(given_, f.name) for f in fields(given_) if f.init})
