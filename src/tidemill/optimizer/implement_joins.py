@@ -84,7 +84,7 @@ def implement_semi_join(plan: SemiJoin, left: Placed, right: Placed) -> Placed:
     schema = Schema(tuple(Field(key.name, key.expr.type) for key in keys))
     # Equal keys are together already; another exchange would take them from their left partners.
     rows = project_rows(schema, keys, sides.right)
-    found = apply_to(interval.Counting(Multiplicity.DISTINCT, (schema,), schema), rows)
+    found = apply_to(interval.Distinct(schema), rows)
     condition = conjunction(
         *(
             Call(

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from tidemill.algebra.expr import Column
 from tidemill.optimizer.placement import ANYWHERE, Placed, gathered, renamed
 from tidemill.physical import interval
-from tidemill.physical.interval import Multiplicity
 from tidemill.physical.plan import Apply
 
 if TYPE_CHECKING:
@@ -54,8 +53,7 @@ def by_row(below: Placed) -> Placed:
 
 def distinct_rows(below: Placed) -> Placed:
     """Each row once."""
-    schema = below.plan.schema
-    return apply_to(interval.Counting(Multiplicity.DISTINCT, (schema,), schema), by_row(below))
+    return apply_to(interval.Distinct(below.plan.schema), by_row(below))
 
 
 def union_rows(schema: Schema, left: Placed, right: Placed) -> Placed:

@@ -50,7 +50,6 @@ _COUNTERS = (_LEFT, _RIGHT)
 class Multiplicity(Enum):
     """How often a row is in the output, from how often it is in the inputs."""
 
-    DISTINCT = "distinct"
     DIFFERENCE = "difference"
     STRICT_DIFFERENCE = "strict difference"
     INTERSECT = "intersect"
@@ -63,19 +62,17 @@ class Counting:
 
     Attributes:
         multiplicity: Which.
-        inputs: The schemas of the inputs: one for DISTINCT, else two with the same types.
+        inputs: The schemas of the inputs, which have the same types.
         schema: The columns of the output.
         max_delay: How far an open segment may lie behind the watermark before it is cut.
     """
 
     multiplicity: Multiplicity
-    inputs: tuple[Schema, ...]
+    inputs: tuple[Schema, Schema]
     schema: Schema
     max_delay: int | None = None
 
     def __post_init__(self) -> None:
-        ports = 1 if self.multiplicity is Multiplicity.DISTINCT else 2
-        assert len(self.inputs) == ports, f"{self.multiplicity.value} has {ports} inputs"
         assert all(s.types == self.schema.types for s in self.inputs), "the binder aligns types"
         assert self.max_delay is None or self.max_delay >= 0, "a delay is not negative"
 
@@ -137,8 +134,6 @@ class Counting:
 def _multiplicity(function: Multiplicity) -> pl.Expr:
     left, right = pl.col(_LEFT), pl.col(_RIGHT)
     match function:
-        case Multiplicity.DISTINCT:
-            return pl.min_horizontal(left, 1)
         case Multiplicity.DIFFERENCE:
             return pl.max_horizontal(left - right, 0)
         case Multiplicity.STRICT_DIFFERENCE:

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 __all__ = ["LAST", "Distinct"]
 
 LAST = "@last"
-_COVERED, _UP_TO = "@covered", "@up_to"
+_COVERED, _LATEST, _UP_TO = "@covered", "@latest", "@up_to"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class Distinct:
     def on_watermark(self, state: State, time: Time) -> Iterator[Batch]:
         """Emit what appears, and what goes on where it was thought to end."""
         row, covered = list(number_columns(self.schema)), keyed(state, "covered")
-        started = state.tables["pending"].extract(START, time)
+        started = _joined(state.tables["pending"].extract(START, time), row)
         known = _take(covered, started, row, time)
         if started.is_empty() and known.is_empty():
             return
@@ -92,6 +92,21 @@ class Distinct:
     def held(self, state: State) -> Time:  # noqa: ARG002
         """Nothing: what is still to be emitted starts at or after the watermark."""
         return END_OF_TIME
+
+
+def _joined(elements: pl.DataFrame, row: Sequence[str]) -> pl.DataFrame:
+    """The elements, with one in place of those of a row that are all there at some instant."""
+    if elements.is_empty() or not row:
+        return elements
+    bounds = (pl.col(START).max().alias(_LATEST), pl.col(END).min().alias(_UP_TO))
+    union = (pl.col(START).min(), pl.col(END).max())
+    rows = elements.group_by(row).agg(*union, *bounds)
+    meet = rows.get_column(_LATEST) <= rows.get_column(_UP_TO)
+    whole = rows.select(elements.columns)
+    if meet.all():
+        return whole
+    apart = elements.join(rows.filter(~meet), on=row, how="semi", nulls_equal=True)
+    return pl.concat([whole.filter(meet), apart])
 
 
 def _take(
