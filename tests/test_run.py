@@ -305,6 +305,13 @@ def test_explain_physical_shows_operators_state_and_exchanges() -> None:
     assert text.splitlines()[0].startswith("interval.Aggregate(keys=[auction]")
 
 
+def test_explain_physical_shows_what_distinct_remembers() -> None:
+    text = memory().sql("EXPLAIN PHYSICAL SELECT DISTINCT auction FROM bid [RANGE 5]")
+    assert isinstance(text, str)
+    expected = "interval.Distinct  weak  remembers pending by arrival; covered by key"
+    assert text.splitlines()[0] == expected
+
+
 def test_explain_trace_names_the_rules() -> None:
     text = memory().sql("EXPLAIN TRACE SELECT auction FROM bid [RANGE 5] WHERE price > 1")
     assert isinstance(text, str)

@@ -72,7 +72,7 @@ class Distinct:
     def on_watermark(self, state: State, time: Time) -> Iterator[Batch]:
         """Emit what appears, and what goes on where it was thought to end."""
         row, covered = list(number_columns(self.schema)), keyed(state, "covered")
-        started = _joined(state.tables["pending"].extract(START, time), row)
+        started = _merged(state.tables["pending"].extract(START, time), row)
         known = _take(covered, started, row, time)
         if started.is_empty() and known.is_empty():
             return
@@ -94,8 +94,8 @@ class Distinct:
         return END_OF_TIME
 
 
-def _joined(elements: pl.DataFrame, row: Sequence[str]) -> pl.DataFrame:
-    """The elements, with one in place of those of a row that are all there at some instant."""
+def _merged(elements: pl.DataFrame, row: Sequence[str]) -> pl.DataFrame:
+    """The elements, with one in place of those of a row that all meet at one instant."""
     if elements.is_empty() or not row:
         return elements
     bounds = (pl.col(START).max().alias(_LATEST), pl.col(END).min().alias(_UP_TO))
@@ -129,6 +129,7 @@ def _stretches(known: pl.DataFrame, started: pl.DataFrame) -> pl.DataFrame:
         ``GROUP``, ``START``, ``END`` and ``_COVERED``, up to where the stretch has been emitted, if
         it has. That can be of the first stretch of a row only.
     """
+    # What is covered comes first: the watermark has passed its start, others start after that.
     before = known.select(
         GROUP,
         pl.lit(0, TIME_TYPE).alias(START),
@@ -136,9 +137,7 @@ def _stretches(known: pl.DataFrame, started: pl.DataFrame) -> pl.DataFrame:
         pl.col(END).alias(_COVERED),
     )
     elements = started.select(GROUP, START, END, pl.lit(None, TIME_TYPE).alias(_COVERED))
-    # Both sorts are stable: what is covered comes first.
-    rows = pl.concat([before, elements]).sort(START, maintain_order=True)
-    rows = rows.sort(GROUP, maintain_order=True)
+    rows = pl.concat([before, elements]).sort(START).sort(GROUP, maintain_order=True)
     # The greatest end so far of each group. The number of the group stands above all bits of a
     # time, so that it begins anew; ``over`` costs something for each group.
     above = pl.col(GROUP).cast(pl.Int128) * 2**64
