@@ -11,8 +11,9 @@ Order:  none promised. A row is there while one of its elements is; they know th
         and no delay need be limited.
 
 When the watermark reaches ``END``, the row goes on from there up to ``LAST``, in one piece. Behind
-a window, of any two pieces that follow each other one lasts until an element ends that started
-after the one before had begun: a row is emitted twice at most in the length of the window (H14).
+a window, such a piece ends where an element does that started no earlier than the piece before. So
+of three pieces the last starts a window's length after the first, or later: a row is emitted twice
+at most in that length (H14).
 """
 
 from __future__ import annotations
