@@ -302,7 +302,15 @@ def test_explain_physical_shows_operators_state_and_exchanges() -> None:
     assert isinstance(text, str)
     assert "Exchange by auction" in text
     assert "interval.TimeWindow(size=5" in text
-    assert text.splitlines()[0].startswith("interval.Aggregate(keys=[auction]")
+    assert text.splitlines()[0].startswith("signed.Aggregate(keys=[auction]")
+    assert "strict: ends depend on input still to come" in text.splitlines()[0]
+
+
+def test_explain_physical_shows_what_distinct_remembers() -> None:
+    text = memory().sql("EXPLAIN PHYSICAL SELECT DISTINCT auction FROM bid [RANGE 5]")
+    assert isinstance(text, str)
+    expected = "interval.Distinct  weak: ends are known  remembers pending by arrival; covered by key"
+    assert text.splitlines()[0] == expected
 
 
 def test_explain_trace_names_the_rules() -> None:

@@ -49,15 +49,18 @@ from tidemill.algebra.tree import transform_up
 from tidemill.model.schema import Field, Schema
 from tidemill.model.types import BIGINT, BOOLEAN, VARCHAR
 from tidemill.optimizer.rewrite import optimize, rewrite
-from tidemill.optimizer.rules import RULES, Phase
+from tidemill.optimizer.rules import PATTERN_RULES, RULES, Negation, Phase
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from hypothesis.strategies import DataObject, DrawFn
+    from hypothesis.strategies import DataObject, DrawFn, SearchStrategy
 
 ALONE: dict[str, Phase] = {
-    rule.__name__: (rule,) for phase in RULES if isinstance(phase, tuple) for rule in phase
+    rule.__name__: (rule,)
+    for phase in (*RULES, *PATTERN_RULES.values())
+    if isinstance(phase, tuple)
+    for rule in phase
 }
 ALONE |= {phase.__name__: phase for phase in RULES if not isinstance(phase, tuple)}
 
@@ -191,3 +194,46 @@ def test_a_filter_above_a_join_keeps_its_meaning(name: str, data: DataObject) ->
 @given(st.data())
 def test_a_filter_above_an_operator_keeps_its_meaning(name: str, data: DataObject) -> None:
     assert_same_when_filtered(data, OTHERS[name])
+
+
+# An anti-join beside a join: it keeps its meaning above and below.
+
+SHORT, LONG, LAST_ROWS = Window(S, TimeWindow(2)), Window(T, TimeWindow(6)), Window(S, RowWindow(2))
+BESIDE = ("x0", "x1", "y0", "y1")
+JOINED = Schema(tuple(Field(name, f.type) for name, f in zip(BESIDE, (*PAIR, *PAIR), strict=True)))
+WHOLE = Schema(tuple(Field(n, f.type) for n, f in zip(NAMES, (*PAIR, *PAIR), strict=True)))
+inner = partial(Join, kind=JoinKind.INNER, names=BESIDE)
+
+
+@st.composite
+def joins_of_anti_joins(draw: DrawFn) -> Join:
+    """Inner joins with an anti-join on the left, on the right, or on both sides."""
+    inputs_: SearchStrategy[Plan] = st.sampled_from([SHORT, LONG, LAST_ROWS, X, S])
+    on = conditions(WHOLE, *single_columns(WHOLE)) | st.just(SAME)
+    anti: SearchStrategy[Plan] = st.builds(AntiJoin, inputs_, inputs_, on, st.just(NAMES))
+    sides = draw(st.sampled_from([(anti, inputs_), (inputs_, anti), (anti, anti)]))
+    condition = draw(conditions(JOINED))
+    return inner(draw(sides[0]), draw(sides[1]), condition=condition)
+
+
+@often
+@given(inputs(), joins_of_anti_joins())
+def test_an_anti_join_pulled_and_pushed_keeps_its_meaning(data: Inputs, plan: Join) -> None:
+    pulled = rewrite(plan, (PATTERN_RULES["pulled"],)).plan
+    assert isinstance(pulled, AntiJoin)
+    assert_schema_kept(plan, pulled)
+    assert_same(data.reference(), plan, pulled, HORIZON)
+    pushed = rewrite(pulled, (PATTERN_RULES["pushed"],)).plan
+    assert isinstance(pushed, Join)
+    assert_schema_kept(plan, pushed)
+    assert_same(data.reference(), plan, pushed, HORIZON)
+
+
+@pytest.mark.parametrize("negation", PATTERN_RULES)
+@given(inputs(), joins_of_anti_joins() | plans())
+def test_the_optimizer_keeps_snapshots_wherever_negation_goes(
+    negation: Negation, data: Inputs, plan: Plan
+) -> None:
+    optimized = optimize(plan, negation=negation)
+    assert_schema_kept(plan, optimized)
+    assert_same(data.reference(), plan, optimized, HORIZON)

@@ -65,17 +65,6 @@ def test_a_set_operation_counts_rows_at_every_instant(
         assert output.snapshot(t) == MEANINGS[function](left, right), t
 
 
-@given(schedule=ONE_INPUT, delay=DELAYS, reload=st.booleans())
-def test_distinct_has_each_row_once_at_every_instant(
-    schedule: Schedule, delay: int | None, *, reload: bool
-) -> None:
-    (schema,) = schedule.schemas
-    operator = Counting(Multiplicity.DISTINCT, (schema,), schema, delay)
-    output = run(operator, schedule, reload=reload, tight=False)
-    for t in schedule.times():
-        assert output.snapshot(t) == Counter(dict.fromkeys(schedule.snapshot(0, t), 1)), t
-
-
 @given(schedule=ONE_INPUT, reload=st.booleans())
 def test_istream_is_what_has_come(schedule: Schedule, *, reload: bool) -> None:
     (schema,) = schedule.schemas

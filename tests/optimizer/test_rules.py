@@ -3,6 +3,7 @@
 rule merge_filters              the rules to apply, to a fixpoint
 rule now drop_now_window        the same, with a window NOW above every operator
 optimized                       all rules, in their phases
+optimized pulled                the same, with anti-joins above joins; pushed: below
 """
 
 from __future__ import annotations
@@ -18,14 +19,17 @@ from tidemill.algebra.explain import explain
 from tidemill.algebra.plan import NOW, Plan, Window
 from tidemill.algebra.tree import transform_up
 from tidemill.optimizer.rewrite import optimize, rewrite
-from tidemill.optimizer.rules import RULES, Rule
+from tidemill.optimizer.rules import PATTERN_RULES, RULES, Rule
 from tidemill.session import Query
 
 FOLDER = Path(__file__).parent.parent / "golden" / "rules"
 CASES = [case for path in sorted(FOLDER.glob("*.txt")) for case in golden.cases(path)]
 PASSES: dict[str, Rule] = {p.__name__: p for p in RULES if not isinstance(p, tuple)}
 REPEATED: dict[str, Rule] = {
-    rule.__name__: rule for phase in RULES if isinstance(phase, tuple) for rule in phase
+    rule.__name__: rule
+    for phase in (*RULES, *PATTERN_RULES.values())
+    if isinstance(phase, tuple)
+    for rule in phase
 }
 
 
@@ -33,7 +37,9 @@ REPEATED: dict[str, Rule] = {
 def test_rule_makes_this_plan_with_the_same_answers(case: golden.Case) -> None:
     before = bound(case.input)
     if case.directive == "optimized":
-        after = optimize(before)
+        wanted = case.arguments[0] if case.arguments else "written"
+        (negation,) = (place for place in PATTERN_RULES if place == wanted)
+        after = optimize(before, negation=negation)
         text = explain(after)
     else:
         assert case.directive == "rule"

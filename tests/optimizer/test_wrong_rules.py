@@ -199,3 +199,20 @@ def test_false_or_null_is_not_false() -> None:
     wrong = Filter(S, Call("is_null", (Literal(False, BOOLEAN),), BOOLEAN))
     assert_wrong(reference(S={1: "ab"}), plan, wrong)
     assert optimize(plan) == plan
+
+
+def test_a_difference_stays_below_a_join() -> None:
+    # One of two copies is left, and meets two; of four pairs, three would be left.
+    plan = project(join(Difference(S, T), S, JoinKind.INNER), letter=L)
+    wrong = Difference(project(join(S, S, JoinKind.INNER), letter=L), T)
+    assert differing(reference(S={1: "aa"}, T={1: "a"}), plan, wrong)
+    assert optimize(plan, negation="pulled") == optimize(plan)
+
+
+def test_an_anti_join_stays_below_a_join_that_preserves_the_other_side() -> None:
+    anti = AntiJoin(S, T, SAME, names_of_both(S, T))
+    plan = join(S, anti, JoinKind.LEFT)
+    names = ("l0", "m0", "r0")
+    wrong = AntiJoin(join(S, S, JoinKind.LEFT), T, equal(Column("m0", VARCHAR), R), names)
+    assert differing(reference(S={1: "a"}, T={1: "a"}), plan, wrong)
+    assert optimize(plan, negation="pulled") == plan

@@ -35,24 +35,15 @@ def ordered(text: str) -> str:
     return " ".join(f"{letter}[{start},{end})" for letter, start, end in parts)
 
 
-def counted(function: Multiplicity, *inputs: str) -> str:
-    operator = Counting(function, (LETTERS,) * len(inputs), LETTERS)
-    schedule = at_once(*((LETTERS, stream(text)) for text in inputs))
+def counted(function: Multiplicity, left: str, right: str) -> str:
+    operator = Counting(function, (LETTERS, LETTERS), LETTERS)
+    schedule = at_once((LETTERS, stream(left)), (LETTERS, stream(right)))
     return ordered(run(operator, schedule, tight=False).text())
 
 
 def changed(change: Change, text: str) -> str:
     schedule = at_once((LETTERS, stream(text)))
     return ordered(run(Changes(change, LETTERS), schedule, tight=False).text())
-
-
-def test_distinct() -> None:
-    assert counted(Multiplicity.DISTINCT, P1) == ordered("c[1,8) a[5,11) d[6,14) b[12,17)")
-
-
-def test_distinct_remembers_what_it_has_covered() -> None:
-    # The thesis forgets a[5,11) when it stores the tail [11,20), and emits a at 9 twice.
-    assert counted(Multiplicity.DISTINCT, "a[5,11) a[9,20) a[9,10)") == "a[5,20)"
 
 
 def test_difference() -> None:
@@ -89,7 +80,7 @@ def test_intersect_and_max_union() -> None:
 
 
 def test_nothing_is_cut_where_only_a_counter_changes() -> None:
-    assert counted(Multiplicity.DISTINCT, "a[0,4) a[1,5) a[5,9)") == "a[0,9)"
+    assert counted(Multiplicity.MAX_UNION, "a[0,4) a[4,9)", "a[1,5) a[5,9)") == "a[0,9)"
 
 
 def test_an_open_segment_holds_the_watermark_back_and_an_absent_one_does_not() -> None:
@@ -102,16 +93,19 @@ def test_an_open_segment_holds_the_watermark_back_and_an_absent_one_does_not() -
 
 
 def test_an_open_segment_is_cut_when_it_is_overdue_and_goes_on() -> None:
-    operator = Counting(Multiplicity.DISTINCT, (LETTERS,), LETTERS, max_delay=3)
+    operator = Counting(Multiplicity.DIFFERENCE, (LETTERS, LETTERS), LETTERS, max_delay=3)
     assert_stream(run(operator, arriving("a[2,20)", 5, 6, 8, 9, 10)), "a[2,6) a[6,10) a[10,20)")
 
 
 def test_nan_is_one_value_and_so_is_zero() -> None:
     schema = Schema((Field("x", DOUBLE),))
     nan = float("nan")
-    rows = [Element((x,), 0, 4) for x in (nan, -nan, 0.0, -0.0, None, None)]
-    operator = Counting(Multiplicity.DISTINCT, (schema,), schema)
-    assert len(run(operator, at_once((schema, rows)), tight=False).elements) == 3
+    left, right = (
+        (schema, [Element((x,), 0, 4) for x in values])
+        for values in ((nan, 0.0, None), (-nan, -0.0, None))
+    )
+    operator = Counting(Multiplicity.INTERSECT, (schema, schema), schema)
+    assert len(run(operator, at_once(left, right), tight=False).elements) == 3
 
 
 def test_istream_and_dstream() -> None:
@@ -124,7 +118,7 @@ def test_istream_and_dstream() -> None:
 def test_a_column_may_have_a_name_that_polars_takes_for_a_pattern(name: str) -> None:
     schema = Schema((Field(name, VARCHAR),))
     schedule = at_once((schema, stream("a[1,4) a[2,5)")))
-    distinct = Counting(Multiplicity.DISTINCT, (schema,), schema)
-    assert run(distinct, schedule, tight=False).text() == "a[1,5)"
+    difference = Counting(Multiplicity.DIFFERENCE, (schema, schema), schema)
+    assert run(difference, schedule, tight=False).text() == "a[1,2) a[2,4) a[2,4) a[4,5)"
     inserted = Changes(Change.INSERTED, schema)
     assert run(inserted, schedule, tight=False).text() == "a[1,2) a[2,3)"

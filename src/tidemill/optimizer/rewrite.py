@@ -25,14 +25,14 @@ from typing import TYPE_CHECKING
 from tidemill.algebra.tree import share, transform_up
 from tidemill.errors import PlanError
 from tidemill.optimizer.context import CONTEXT
-from tidemill.optimizer.rules import RULES
+from tidemill.optimizer.rules import RULES, rules_with
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tidemill.algebra.plan import Plan
     from tidemill.optimizer.context import Context
-    from tidemill.optimizer.rules import Phase, Rule
+    from tidemill.optimizer.rules import Negation, Phase, Rule
 
 __all__ = ["Rewritten", "Step", "optimize", "rewrite"]
 
@@ -54,9 +54,14 @@ class Rewritten:
     steps: tuple[Step, ...]
 
 
-def optimize(plan: Plan) -> Plan:
-    """A better plan with the same answer at every instant."""
-    return rewrite(plan).plan
+def optimize(plan: Plan, *, negation: Negation = "written") -> Plan:
+    """A better plan with the same answer at every instant.
+
+    Args:
+        plan: What a query means.
+        negation: Where anti-joins go: whether it pays to move them is for the caller to know.
+    """
+    return rewrite(plan, rules_with(negation)).plan
 
 
 def rewrite(plan: Plan, rules: tuple[Phase, ...] = RULES, context: Context = CONTEXT) -> Rewritten:

@@ -82,7 +82,10 @@ def distinct_rows(below: Placed, form: Form) -> Placed:
 def distinct_where_they_are(below: Placed, form: Form) -> Placed:
     """Each row once, of rows that are in one partition if they are equal."""
     schema = below.plan.schema
-    return counted(Multiplicity.DISTINCT, schema, form, below)
+    if form is below.form is Form.INTERVAL:
+        return apply_to(interval.Distinct(schema), below)
+    # The end of a row may come any time, so rows are counted (G-22).
+    return counted(Multiplicity.DISTINCT, schema, Form.SIGNED, below)
 
 
 def counted(function: Multiplicity, schema: Schema, form: Form, *below: Placed) -> Placed:

@@ -22,7 +22,6 @@ from tidemill.algebra.plan import (
     Aggregate,
     AntiJoin,
     Difference,
-    Distinct,
     Dstream,
     Filter,
     Intersect,
@@ -158,7 +157,7 @@ def _ask_for_intervals(plan: Plan, edges: dict[int, tuple[Form, str]]) -> bool:
     match plan:
         case Filter() | Project() | Rstream():
             can = _ask_for_intervals(plan.input, edges)
-        case Window(_, RowWindow()) | Aggregate() | Distinct() | AntiJoin():
+        case Window(_, RowWindow()) | Aggregate() | AntiJoin():
             can = True
         case Difference() | StrictDifference() | Intersect() | MaxUnion():
             can = True

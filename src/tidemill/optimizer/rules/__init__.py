@@ -2,12 +2,15 @@
 
 A phase in a tuple is repeated at every node until nothing changes. A phase that is one function
 sees the whole plan, once.
+
+Where an anti-join stands beside a join is a question of cost, not of better and worse. The rules
+that move it are applied on demand (``rules_with``), and never both.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TypeAlias
+from collections.abc import Callable, Mapping
+from typing import Literal, TypeAlias
 
 from tidemill.algebra.plan import Plan
 from tidemill.optimizer.context import Context
@@ -18,6 +21,8 @@ from tidemill.optimizer.rules.drop_true_filter import drop_true_filter
 from tidemill.optimizer.rules.fold_constants import fold_constants
 from tidemill.optimizer.rules.merge_filters import merge_filters
 from tidemill.optimizer.rules.merge_projects import merge_projects
+from tidemill.optimizer.rules.pull_anti_join_through_join import pull_anti_join_through_join
+from tidemill.optimizer.rules.push_anti_join_below_join import push_anti_join_below_join
 from tidemill.optimizer.rules.push_condition_through_join import push_condition_through_join
 from tidemill.optimizer.rules.push_filter_through_aggregate import push_filter_through_aggregate
 from tidemill.optimizer.rules.push_filter_through_distinct import push_filter_through_distinct
@@ -27,12 +32,24 @@ from tidemill.optimizer.rules.push_filter_through_semi_join import push_filter_t
 from tidemill.optimizer.rules.push_filter_through_union import push_filter_through_union
 from tidemill.optimizer.rules.push_filter_through_window import push_filter_through_window
 
-__all__ = ["CLEAN_UP", "PUSH_DOWN", "RULES", "Phase", "Rule"]
+__all__ = [
+    "CLEAN_UP",
+    "PATTERN_RULES",
+    "PUSH_DOWN",
+    "RULES",
+    "Negation",
+    "Phase",
+    "Rule",
+    "rules_with",
+]
 
 Rule: TypeAlias = Callable[[Plan, Context], Plan | None]
 """A node to a better one with the same snapshots, or ``None`` when there is nothing to do."""
 
 Phase: TypeAlias = tuple[Rule, ...] | Rule
+
+Negation: TypeAlias = Literal["written", "pulled", "pushed"]
+"""Where anti-joins stand beside inner joins: where the query has them, above, or below."""
 
 PUSH_DOWN: tuple[Rule, ...] = (
     drop_now_window,
@@ -61,3 +78,16 @@ RULES: tuple[Phase, ...] = (
     prune_columns,  # after the pushes: what a filter below reads is not needed above it
     CLEAN_UP,  # a project that has lost columns may do nothing any more
 )
+
+PATTERN_RULES: Mapping[Negation, tuple[Rule, ...]] = {
+    "written": (),
+    "pulled": (pull_anti_join_through_join,),
+    "pushed": (push_anti_join_below_join,),
+}
+"""Rules that change how results expire (update pattern simplification, G-24)."""
+
+
+def rules_with(negation: Negation) -> tuple[Phase, ...]:
+    """The rules, with those that move negation."""
+    # With the pushes: a filter between a join and an anti-join is in the way until it is pushed.
+    return ((*PUSH_DOWN, *PATTERN_RULES[negation]), *RULES[1:])

@@ -5,6 +5,7 @@ from tidemill.physical.interval.changes import Change, Changes
 from tidemill.physical.interval.coalesce import Coalesce
 from tidemill.physical.interval.combine import Combine, can_combine
 from tidemill.physical.interval.counting import Counting, Multiplicity
+from tidemill.physical.interval.distinct import Distinct
 from tidemill.physical.interval.filter import Filter
 from tidemill.physical.interval.granularity import Granularity
 from tidemill.physical.interval.join import Join
@@ -23,6 +24,7 @@ __all__ = [
     "Coalesce",
     "Combine",
     "Counting",
+    "Distinct",
     "Filter",
     "Granularity",
     "Join",
