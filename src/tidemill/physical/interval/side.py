@@ -46,7 +46,7 @@ class Side:
     def __init__(
         self,
         schema: Schema,
-        fields: tuple[Field, ...],
+        fields: Sequence[Field],
         keys: Sequence[Expr],
         required: Sequence[bool],
         *,
