@@ -93,7 +93,7 @@ def test_after_eager_expiration_nothing_is_left_that_is_over() -> None:
 
 def test_lazy_expiration_forgets_at_multiples_and_passes_over_what_is_left() -> None:
     join = replace(CROSS, expiration=10)
-    events = [
+    events: list[Arrive | Advance] = [
         Advance(0),
         *(Arrive(port, tuple(stream("a[0,5) b[0,16)"))) for port in (0, 1)),
         *(Advance(9), Arrive(2, tuple(stream("c[9,11)"))), Advance(10), Advance(19)),
