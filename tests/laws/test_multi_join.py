@@ -288,10 +288,12 @@ DENSE = [
     COMMON,
     conjunction(call("=", AX, CX), call("is_not_distinct", AY, BY), call("<>", BX, CX)),
     conjunction(call("=", plus(AX, BX), CX), call("=", BY, CY)),
+    conjunction(call("=", AX, BX), call("=", CX, AX), call("=", BX, plus(CX, CX))),
+    conjunction(call("=", plus(AX, BX), CX), call("is_not_distinct", BY, CY)),
 ]
 
 
-@pytest.mark.parametrize("condition", DENSE, ids=["common", "mixed", "of two"])
+@pytest.mark.parametrize("condition", DENSE, ids=["common", "mixed", "of two", "twice", "safe"])
 def test_all_orders_of_three_give_the_same(condition: Expr) -> None:
     schedule = at_once(*((PAIR, crowd(PAIR, seed)) for seed in range(3)))
     expected = Counter(results(schedule, NAMES, condition))

@@ -10,7 +10,7 @@ import pytest
 from physical.letters import LETTERS, assert_stream, one_by_one, stream, together
 from physical.run import Advance, Arrive, Element, Schedule, batch, run
 from streams import both, call, equal
-from tidemill.algebra.expr import FALSE, TRUE, Column, conjunction
+from tidemill.algebra.expr import FALSE, TRUE, Call, Column, conjunction
 from tidemill.model.batch import END
 from tidemill.model.time import END_OF_TIME, Time
 from tidemill.model.types import VARCHAR
@@ -19,6 +19,7 @@ from tidemill.physical.interval.multi_join import MultiJoin, ShortLived
 from tidemill.physical.kernels.window_closure import window_closure
 
 if TYPE_CHECKING:
+    from tidemill.algebra.expr import Expr
     from tidemill.physical.operator import State
 
 A, B, C = (Column(name, VARCHAR) for name in "abc")
@@ -56,9 +57,14 @@ def test_a_condition_that_is_never_true_remembers_nothing() -> None:
     assert state.rows() == 0
 
 
-def test_a_row_that_can_match_nothing_is_not_remembered() -> None:
-    state = EQUI.new_state()
-    list(EQUI.on_batch(state, 1, batch(LETTERS, [Element((None,), 0, 9)])))
+@pytest.mark.parametrize(
+    "condition",
+    [COMMON, equal(B, Call("concat", (A, C), VARCHAR)), equal(B, B)],
+    ids=["common", "of two", "itself"],
+)
+def test_a_row_that_can_match_nothing_is_not_remembered(condition: Expr) -> None:
+    state = (join := replace(EQUI, condition=condition)).new_state()
+    list(join.on_batch(state, 1, batch(LETTERS, [Element((None,), 0, 9)])))
     assert state.rows() == 0
 
 

@@ -39,8 +39,8 @@ class Step:
         other_keys: Columns of the partners that must equal them; without any, all pairs are tried.
         computed: Columns to compute for the combinations before; they are left out afterwards.
         other_computed: Columns to compute for the partners before; likewise.
-        required: Keys of combinations that find nothing where they are NULL.
-        nulls_equal: Whether NULL equals NULL in the other keys.
+        nulls_equal: Whether NULL equals NULL. A key for which it does not is never NULL in the
+            partners then.
         filters: What else must be true, of the columns of both.
     """
 
@@ -48,7 +48,6 @@ class Step:
     other_keys: tuple[str, ...] = ()
     computed: tuple[pl.Expr, ...] = ()
     other_computed: tuple[pl.Expr, ...] = ()
-    required: tuple[str, ...] = ()
     nulls_equal: bool = False
     filters: tuple[pl.Expr, ...] = ()
 
@@ -75,8 +74,6 @@ def probe(
 def _longer(elements: pl.DataFrame, step: Step, partners: pl.DataFrame) -> Iterator[pl.DataFrame]:
     """The combinations with one partner more, a bounded number at a time."""
     elements = elements.with_columns(step.computed)
-    if step.required:
-        elements = elements.drop_nulls(step.required)
     partners = partners.with_columns(step.other_computed)
     both_weighted = WEIGHT in elements.columns and WEIGHT in partners.columns
     weight = [pl.col(WEIGHT) * pl.col(WEIGHT + OTHER)] if both_weighted else []

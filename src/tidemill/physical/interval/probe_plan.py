@@ -104,7 +104,6 @@ def _step(
             pairs.append((one, other))
     names = parts.names(*prefix), parts.names(port)
     equalities, residual = split_condition(parts.due(prefix, port), *names)
-    required = {e.left for e in equalities if not e.null_safe}
     pairs += [(e.left, e.right) for e in equalities]
     left = _Keys(stored, "@left", [one for one, _ in pairs])
     right = _Keys(stored, "@right", [other for _, other in pairs])
@@ -114,9 +113,7 @@ def _step(
         other_keys=right.names,
         computed=left.computed,
         other_computed=right.computed,
-        required=tuple(
-            name for (key, _), name in zip(pairs, left.names, strict=True) if key in required
-        ),
+        # Rows in which the other key of an equality is NULL are never remembered.
         nulls_equal=any(e.null_safe for e in equalities),
         filters=(*near, *_predicate(residual)),
     )
