@@ -48,8 +48,8 @@ def strict_plans(draw: DrawFn, shape: str) -> Plan:
 
     def difference() -> Plan:
         left, right = window(), window()
-        made = Difference(left, right), StrictDifference(left, right), Intersect(left, right)
-        return draw(st.sampled_from(made))
+        made: list[Plan] = [Difference(left, right), StrictDifference(left, right)]
+        return draw(st.sampled_from([*made, Intersect(left, right)]))
 
     def grouped(plan: Plan) -> Plan:
         return conformed(aggregate(draw, plan), PAIR)

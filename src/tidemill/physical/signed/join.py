@@ -24,8 +24,8 @@ from tidemill.model.schema import Field, Schema
 from tidemill.model.time import END_OF_TIME, Time
 from tidemill.physical.conditions import split_condition
 from tidemill.physical.eval import compile_predicate
-from tidemill.physical.interval.join import Side
 from tidemill.physical.interval.pairs import OTHER, make_pairs
+from tidemill.physical.interval.side import Side
 from tidemill.physical.kernels.sweep import pick
 from tidemill.physical.operator import LEFT, State
 from tidemill.physical.signed.net import net
