@@ -256,7 +256,7 @@ def _refuse_rest(cursor: Cursor, node: WindowClause, closing: str) -> None:
             "NOW cannot be INTERNAL",
             hint="to keep every row for ever, write RANGE UNBOUNDED INTERNAL",
         )
-    cursor.fail_expected(f'SLIDE or "{closing}"')
+    cursor.fail_expected(f'SLIDE, INTERNAL or "{closing}"')
 
 
 def _refuse_order(cursor: Cursor) -> None:
