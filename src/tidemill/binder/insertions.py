@@ -132,7 +132,7 @@ def insertions(plan: Plan) -> Plan | None:
 
 def _contradiction(found: Plan, what: str, span: Span | None, hint: str) -> BindError:
     return BindError(
-        f"{_WORDS[type(found)]} cannot stand under {what}: "
+        f"{_WORDS[type(found)]} does not go with {what}: "
         "a result that is kept would contradict it later",
         span=span,
         hint=hint,
