@@ -67,6 +67,21 @@ def test_a_broken_file_stops_the_run_and_loses_nothing(tmp_path: Path) -> None:
     ]
 
 
+def test_a_key_that_is_used_again_is_named(tmp_path: Path) -> None:
+    source = tmp_path / "in"
+    source.mkdir()
+    ROWS.write_parquet(source / "1.parquet")
+    session, _ = session_on(source, tmp_path / "state", tmp_path / "out")
+    session.put("r", pl.DataFrame({"k": [7, 7], "name": ["old", "new"], "since": [0, 3]}))
+    session.sql("""
+        CREATE RELATION r (k BIGINT, name VARCHAR, since BIGINT)
+          SOURCE memory('r') VALID FROM since KEY (k) NON RETROACTIVE;
+        SELECT name FROM s [RANGE 5], r WHERE s.k = r.k;
+    """)
+    with pytest.raises(tidemill.RunError, match='"r" has different rows for k = 7'):
+        session.run()
+
+
 def test_a_directory_that_is_not_there_is_named(tmp_path: Path) -> None:
     session, _ = session_on(tmp_path / "nothing", tmp_path / "state", tmp_path / "out")
     with pytest.raises(tidemill.RunError, match="there is no directory"):

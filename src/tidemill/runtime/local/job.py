@@ -23,7 +23,7 @@ from tidemill.optimizer.techniques import Technique
 from tidemill.runtime.answers import Answer
 from tidemill.runtime.file_sink import FileSink
 from tidemill.runtime.local.runner import LocalRunner
-from tidemill.runtime.local.sources import read_source
+from tidemill.runtime.local.sources import read_relation, read_source
 from tidemill.runtime.progress import Progress, QueryProgress, stream_progress
 from tidemill.runtime.shapes import answer_form, new_rows
 from tidemill.runtime.sinks import KINDS, FormatSink, sinks_of
@@ -174,10 +174,10 @@ class Job:
         for name in sorted(input_.name for input_ in graph.inputs):
             entry = self.catalog.find(name)
             assert isinstance(entry, StreamEntry | RelationEntry), "plans read what is registered"
-            frames = read_source(name, entry.source, entry.schema, self.memory)
             if isinstance(entry, RelationEntry):
-                relations[name] = relation_flow(entry, pl.concat(list(frames)))
+                relations[name] = relation_flow(entry, read_relation(entry, self.memory))
             else:
+                frames = read_source(name, entry.source, entry.schema, self.memory)
                 self.gates[name] = Gate(entry, has_ids=graph.needs_ids)
                 readers[name] = enumerate(frames)
         yield {**relations, **self._arrivals(readers)}
