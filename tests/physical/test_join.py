@@ -62,7 +62,7 @@ def test_state_is_what_the_other_input_can_still_meet() -> None:
     state = EQUI.new_state()
     list(EQUI.on_batch(state, LEFT, batch(LETTERS, stream("a[0,5) b[0,6) c[9,10)"))))
     list(EQUI.on_watermark(state, Time(5)))
-    assert state.tables["left"].all()["l"].to_list() == ["b", "c"]
+    assert state.tables["left"].all()["@0"].to_list() == ["b", "c"]
 
 
 def test_equal_joins_are_equal_and_have_one_text() -> None:

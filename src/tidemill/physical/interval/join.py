@@ -28,7 +28,7 @@ from tidemill.model.time import END_OF_TIME, Time
 from tidemill.physical.conditions import split_condition
 from tidemill.physical.eval import compile_predicate
 from tidemill.physical.interval.pairs import OTHER, make_pairs
-from tidemill.physical.interval.side import Side
+from tidemill.physical.interval.side import Side, numbered_inside
 from tidemill.physical.kernels.sweep import pick
 from tidemill.physical.operator import LEFT, State
 from tidemill.physical.state.table import Table
@@ -68,12 +68,12 @@ class Join:
     def __post_init__(self) -> None:
         both = zip(self.names, (*self.left, *self.right), strict=True)
         fields = tuple(Field(name, f.type, f.nullable) for name, f in both)
-        width = len(self.left)
-        names = self.names[:width], self.names[width:]
-        equalities, rest = split_condition(self.condition, *names)
+        inside, condition = numbered_inside(self.names, fields, self.condition)
+        numbers, width = [f.name for f in inside], len(self.left)
+        equalities, rest = split_condition(condition, numbers[:width], numbers[width:])
         required = [not equality.null_safe for equality in equalities]
-        left = Side(self.left, fields[:width], [e.left for e in equalities], required)
-        right = Side(self.right, fields[width:], [e.right for e in equalities], required)
+        left = Side(self.left, inside[:width], [e.left for e in equalities], required)
+        right = Side(self.right, inside[width:], [e.right for e in equalities], required)
         object.__setattr__(self, "schema", Schema(fields))
         object.__setattr__(self, "_sides", (left, right))
         object.__setattr__(self, "_nulls_equal", not all(required))
@@ -108,7 +108,10 @@ class Join:
             ).filter(pl.col(START) < pl.col(END))
             matched = valid if self._residual is None else valid.filter(self._residual)
             if not matched.is_empty():
-                yield pick(matched, interval_columns(self.schema))
+                columns = (f"@{i}" for i in range(len(self.schema)))
+                out = pick(matched, (*columns, START, END))
+                out.columns = interval_columns(self.schema)
+                yield out
 
     def on_watermark(self, state: State, time: Time) -> Iterator[Batch]:
         """Forget what no later element can meet."""

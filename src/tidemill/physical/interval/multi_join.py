@@ -32,6 +32,7 @@ from tidemill.model.time import END_OF_TIME, Time
 from tidemill.physical.interval.granularity import round_up
 from tidemill.physical.interval.probe import probe
 from tidemill.physical.interval.probe_plan import ProbePlan, begin, plan_probes
+from tidemill.physical.interval.side import numbered_inside
 from tidemill.physical.kernels.sweep import pick
 from tidemill.physical.kernels.window_closure import Windows, closed_windows, reach
 from tidemill.physical.operator import State
@@ -118,7 +119,8 @@ class MultiJoin:
         closed = None if self.within is None else closed_windows(self.within)
         object.__setattr__(self, "schema", Schema(fields))
         object.__setattr__(self, "_closed", closed)
-        plan = plan_probes(self.inputs, fields, self.condition, self.orders, closed)
+        inside, condition = numbered_inside(self.names, fields, self.condition)
+        plan = plan_probes(self.inputs, inside, condition, self.orders, closed)
         object.__setattr__(self, "_plan", plan)
 
     def new_state(self) -> State:
@@ -187,7 +189,9 @@ class MultiJoin:
         assert isinstance(earliest, int), "times are integers"
         partners = [self._partners(state, other, Time(earliest)) for other in self.orders[port]]
         for found in probe(elements, self._plan.steps[port], partners):
-            yield pick(found, interval_columns(self.schema))
+            out = pick(found, (*(f"@{i}" for i in range(len(self.schema))), START, END))
+            out.columns = interval_columns(self.schema)
+            yield out
 
     def _partners(self, state: State, port: int, earliest: Time) -> pl.DataFrame:
         """What an input has brought and an element that starts then or later may meet."""

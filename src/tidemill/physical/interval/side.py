@@ -7,24 +7,37 @@ looked up by its bits. Where NULL equals nothing, a row with a NULL has no partn
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import polars as pl
 
-from tidemill.algebra.expr import Column, Expr
+from tidemill.algebra.expr import Column, Expr, replace_columns
 from tidemill.model.batch import END, START, TIME_TYPE, polars_type
 from tidemill.model.types import DOUBLE
 from tidemill.physical.eval import compile_expr
 from tidemill.physical.kernels.sweep import pick
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from tidemill.model.batch import Batch
     from tidemill.model.schema import Field, Schema
     from tidemill.model.types import DataType
 
-__all__ = ["Side", "lookup_key"]
+__all__ = ["Side", "lookup_key", "numbered_inside"]
+
+
+def numbered_inside(
+    names: Sequence[str], fields: Iterable[Field], condition: Expr
+) -> tuple[tuple[Field, ...], Expr]:
+    """The columns of a join and its condition with numbers for names.
+
+    To Polars some names are patterns; what a join gives has its names again.
+    """
+    numbers = {name: f"@{i}" for i, name in enumerate(names)}
+    inside = tuple(replace(f, name=n) for f, n in zip(fields, numbers.values(), strict=True))
+    return inside, replace_columns(condition, lambda c: Column(numbers[c.name], c.type))
 
 
 class Side:

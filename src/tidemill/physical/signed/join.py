@@ -18,14 +18,14 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from tidemill.algebra.expr import TRUE, Column, Expr, replace_columns
+from tidemill.algebra.expr import TRUE, Expr
 from tidemill.model.batch import END, SIGN, START, TIME, TIME_TYPE, signed_columns
 from tidemill.model.schema import Field, Schema
 from tidemill.model.time import END_OF_TIME, Time
 from tidemill.physical.conditions import split_condition
 from tidemill.physical.eval import compile_predicate
 from tidemill.physical.interval.pairs import OTHER, make_pairs
-from tidemill.physical.interval.side import Side
+from tidemill.physical.interval.side import Side, numbered_inside
 from tidemill.physical.kernels.sweep import pick
 from tidemill.physical.operator import LEFT, State
 from tidemill.physical.signed.net import net
@@ -64,20 +64,15 @@ class Join:
     _residual: pl.Expr | None = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        both = list(zip(self.names, (*self.left, *self.right), strict=True))
-        object.__setattr__(
-            self, "schema", Schema(tuple(Field(name, f.type, f.nullable) for name, f in both))
-        )
-        # To Polars some names are patterns, so inside columns have numbers.
-        numbers = {name: f"@{i}" for i, name in enumerate(self.names)}
-        fields = tuple(Field(numbers[name], f.type, f.nullable) for name, f in both)
-        condition = replace_columns(self.condition, lambda c: Column(numbers[c.name], c.type))
-        width = len(self.left)
-        inside = tuple(numbers.values())
-        equalities, rest = split_condition(condition, inside[:width], inside[width:])
+        both = zip(self.names, (*self.left, *self.right), strict=True)
+        fields = tuple(Field(name, f.type, f.nullable) for name, f in both)
+        inside, condition = numbered_inside(self.names, fields, self.condition)
+        numbers, width = [f.name for f in inside], len(self.left)
+        equalities, rest = split_condition(condition, numbers[:width], numbers[width:])
         required = [not equality.null_safe for equality in equalities]
-        left = Side(self.left, fields[:width], [e.left for e in equalities], required)
-        right = Side(self.right, fields[width:], [e.right for e in equalities], required)
+        left = Side(self.left, inside[:width], [e.left for e in equalities], required)
+        right = Side(self.right, inside[width:], [e.right for e in equalities], required)
+        object.__setattr__(self, "schema", Schema(fields))
         object.__setattr__(self, "_sides", (left, right))
         object.__setattr__(self, "_nulls_equal", not all(required))
         residual = None if rest == TRUE else compile_predicate(rest)
