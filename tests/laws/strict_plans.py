@@ -35,6 +35,8 @@ SHAPES = (
     "outer joins",
     "negation over aggregates",
     "set operations of set operations",
+    "joins of joins",
+    "negation beside joins",
 )
 
 
@@ -75,5 +77,11 @@ def strict_plans(draw: DrawFn, shape: str) -> Plan:
             left, right = window(), grouped(window())
             lonely = join(draw, AntiJoin, left, right), join(draw, SemiJoin, left, right)
             return aggregate(draw, draw(st.sampled_from(lonely)))
+        case "joins of joins":
+            first = draw(st.sampled_from((window, difference)))()
+            return joined(joined(first, window()), joined(window(), window()))
+        case "negation beside joins":
+            negated = join(draw, AntiJoin, window(), window())
+            return joined(conformed(negated, PAIR), window())
         case _:
             return Difference(Distinct(difference()), grouped(difference()))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import fields, replace
+from itertools import product
 from typing import TYPE_CHECKING, TypeVar
 
 import pytest
@@ -19,9 +20,11 @@ from laws.test_join_operator import CONDITIONS, LEFT_PAIR, NAMES, RIGHT_PAIR, eq
 from laws.test_sweep_operators import MEANINGS, NUMBER, OTHER, PAIR
 from laws.test_window_operators import INSTANTS, TIMES, last_rows, row_windows
 from physical.run import Schedule, run, schedules
-from tidemill.algebra.expr import Column
+from streams import call
+from tidemill.algebra.evaluate import evaluate
+from tidemill.algebra.expr import Column, conjunction
 from tidemill.model.batch import Form
-from tidemill.model.types import DOUBLE
+from tidemill.model.types import BIGINT, DOUBLE, VARCHAR
 from tidemill.physical import interval, signed
 from tidemill.physical.interval import Change, Changes, Multiplicity
 
@@ -138,6 +141,33 @@ def test_a_join_finds_numbers_with_a_point_whatever_columns_are_called(
     output = run(signed.Join(NUMBER, NUMBER, names, condition), schedule, tight=False)
     for t in schedule.times():
         assert output.snapshot(t) == pairs(schedule, names, condition, t), t
+
+
+@given(
+    schedule=schedules(PAIR, OTHER, PAIR, forms=(Form.SIGNED,) * 3),
+    order=st.permutations([0, 1, 2]),
+    links=st.lists(st.sampled_from([(0, 1), (1, 2), (0, 2)]), max_size=3, unique=True),
+    reload=st.booleans(),
+)
+def test_a_join_of_many_combines_the_rows_of_every_instant(
+    schedule: Schedule, order: list[int], links: list[tuple[int, int]], *, reload: bool
+) -> None:
+    names = tuple(f"{port}{column}" for port in range(3) for column in "ab")
+    condition = conjunction(
+        *(call("=", Column(f"{p}a", BIGINT), Column(f"{q}a", BIGINT)) for p, q in links),
+        call("<>", Column("0b", VARCHAR), Column("2b", VARCHAR)),
+    )
+    orders = tuple(tuple(p for p in order if p != own) for own in range(3))
+    operator = signed.MultiJoin(schedule.schemas, names, condition, orders)
+    output = run(operator, schedule, reload=reload, tight=False)
+    for t in schedule.times():
+        rows = [schedule.snapshot(port, t).elements() for port in range(3)]
+        wanted = Counter(
+            a + b + c
+            for a, b, c in product(*rows)
+            if evaluate(condition, dict(zip(names, a + b + c, strict=True))) is True
+        )
+        assert output.snapshot(t) == wanted, t
 
 
 @given(schedule=INSTANTS, data=st.data(), reload=st.booleans())

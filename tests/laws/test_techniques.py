@@ -15,12 +15,12 @@ from laws.test_engine import relation_inputs, snapshot
 from tidemill.algebra.explain import explain
 from tidemill.algebra.tree import share
 from tidemill.model.batch import Form
-from tidemill.optimizer.implement import implement
-from tidemill.optimizer.rewrite import optimize
+from tidemill.optimizer.planning import Joins, Planning
 from tidemill.optimizer.techniques import Technique
 
 if TYPE_CHECKING:
     from tidemill.algebra.plan import Plan
+    from tidemill.optimizer.rules import Negation
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     max_delay=st.sampled_from([None, 0, 3]),
     technique=st.sampled_from(Technique),
     answer=st.none() | st.sampled_from(Form),
-    optimized=st.booleans(),
+    multiway=st.booleans(),
+    negation=st.none() | st.sampled_from(["written", "pulled", "pushed"]),
     reload=st.booleans(),
 )
 def test_all_techniques_give_the_answer_of_the_reference(  # noqa: PLR0913 — it draws everything
@@ -43,14 +44,21 @@ def test_all_techniques_give_the_answer_of_the_reference(  # noqa: PLR0913 — i
     max_delay: int | None,
     technique: Technique,
     answer: Form | None,
-    optimized: bool,
+    multiway: bool,
+    negation: Negation | None,
     reload: bool,
 ) -> None:
     plan: Plan = share(data.draw(strict_plans(shape)))
     arrival = data.draw(arrivals(content.streams, max(HORIZON)))
-    made = optimize(plan) if optimized else plan
+    planning = Planning(
+        optimized=negation is not None,
+        max_delay=max_delay,
+        technique=technique,
+        joins=Joins.MULTIWAY if multiway else Joins.BINARY,
+        negation=negation or "written",
+    )
     out = emitted(
-        implement(made, max_delay=max_delay, technique=technique, answer=answer),
+        planning.physical(plan, answer=answer),
         {source.name: source.schema for source in SOURCES},
         relation_inputs(content),
         arrival,

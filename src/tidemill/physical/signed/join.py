@@ -28,7 +28,7 @@ from tidemill.physical.interval.pairs import OTHER, make_pairs
 from tidemill.physical.interval.side import Side, numbered_inside
 from tidemill.physical.kernels.sweep import pick
 from tidemill.physical.operator import LEFT, State
-from tidemill.physical.signed.net import net
+from tidemill.physical.signed.net import net, update
 from tidemill.physical.state.keyed import KeyedTable, keyed
 from tidemill.physical.state.table import Table
 
@@ -112,7 +112,7 @@ class Join:
             if time == END_OF_TIME:
                 table.clear()
             else:
-                _update(table, frame)
+                update(table, frame)
 
     def held(self, state: State) -> Time:  # noqa: ARG002
         """Nothing is held back."""
@@ -146,14 +146,3 @@ def _keys(changes: pl.DataFrame, keys: list[str], names: list[str]) -> pl.DataFr
     wanted = pick(changes, keys)
     wanted.columns = names
     return wanted
-
-
-def _update(table: KeyedTable, changes: pl.DataFrame) -> None:
-    """Bring the rows that are there up to date."""
-    if changes.is_empty():
-        return
-    row = [name for name in table.schema if name != SIGN]
-    known = table.take(pick(changes, row))
-    now = net(pl.concat([known, pick(changes, known.columns)]))
-    assert now.is_empty() or int(now[SIGN].min()) > 0, "only what is there is withdrawn"  # type: ignore[arg-type]
-    table.insert(now)
