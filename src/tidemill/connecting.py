@@ -35,6 +35,7 @@ def connect(  # noqa: PLR0913 — every setting has a name and a default
     technique: str = "pattern",
     joins: str = "binary",
     negation: str = "written",
+    lazy: float = 0,
     trigger: float = 0,
     unbounded_state: bool = False,
 ) -> Session:
@@ -59,6 +60,8 @@ def connect(  # noqa: PLR0913 — every setting has a name and a default
             the same.
         joins: Whether joins of joins remember intermediate results: ``"binary"`` ones do,
             ``"multiway"`` ones make them again. The answers are the same.
+        lazy: With ``joins="multiway"``, every how many seconds of the streams' time what has come
+            is joined; 0 for at once. The answers are the same, but later.
         negation: Where NOT EXISTS and NOT IN are computed: ``"written"``, where the query has
             them; ``"pulled"`` above joins, so that these know the ends of their rows; ``"pushed"``
             below joins, so that these have fewer rows. The answers are the same.
@@ -86,6 +89,8 @@ def connect(  # noqa: PLR0913 — every setting has a name and a default
     ):
         if given not in known:
             raise PlanError(f'there is no {what} "{given}"', hint=suggestion(given, known))
+    if not (0 <= lazy < math.inf):
+        raise PlanError("lazy must be a number of seconds, not negative", hint="write lazy=0")
     if not (0 <= trigger < math.inf):
         raise PlanError("trigger must be a number of seconds, not negative", hint="write trigger=0")
     planning = Planning(
@@ -94,6 +99,7 @@ def connect(  # noqa: PLR0913 — every setting has a name and a default
         technique=Technique(technique),
         joins=Joins(joins),
         negation=cast("Negation", negation),
+        lazy=round(lazy * 1_000_000),
     )
     if engine == "local":
         settings = Settings(partitions=partitions or 1, planning=planning)

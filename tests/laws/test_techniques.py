@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     technique=st.sampled_from(Technique),
     answer=st.none() | st.sampled_from(Form),
     multiway=st.booleans(),
+    lazy=st.sampled_from([0, 1, 3]),
     negation=st.none() | st.sampled_from(["written", "pulled", "pushed"]),
     reload=st.booleans(),
 )
@@ -45,6 +46,7 @@ def test_all_techniques_give_the_answer_of_the_reference(  # noqa: PLR0913 — i
     technique: Technique,
     answer: Form | None,
     multiway: bool,
+    lazy: int,
     negation: Negation | None,
     reload: bool,
 ) -> None:
@@ -56,6 +58,7 @@ def test_all_techniques_give_the_answer_of_the_reference(  # noqa: PLR0913 — i
         technique=technique,
         joins=Joins.MULTIWAY if multiway else Joins.BINARY,
         negation=negation or "written",
+        lazy=lazy,
     )
     out = emitted(
         planning.physical(plan, answer=answer),

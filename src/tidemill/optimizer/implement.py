@@ -111,6 +111,7 @@ def implement(  # noqa: PLR0913 — every setting has a name and a default
     split: bool = True,
     technique: Technique = Technique.PATTERN,
     multiway: bool = False,
+    lazy: int = 0,
     answer: Form | None = None,
 ) -> PhysicalPlan:
     """The physical plan of a logical one, with exchanges.
@@ -122,6 +123,7 @@ def implement(  # noqa: PLR0913 — every setting has a name and a default
             and is of no use where there is one partition.
         technique: What decides on the form of each edge.
         multiway: Whether joins of joins become one operator.
+        lazy: At multiples of how many microseconds that is evaluated; 0 for at once.
         answer: The form that the answer must have; ``None`` for either.
     """
     return implement_annotated(
@@ -130,6 +132,7 @@ def implement(  # noqa: PLR0913 — every setting has a name and a default
         split=split,
         technique=technique,
         multiway=multiway,
+        lazy=lazy,
         answer=answer,
     ).plan
 
@@ -141,6 +144,7 @@ def implement_annotated(  # noqa: PLR0913 — every setting has a name and a def
     split: bool = True,
     technique: Technique = Technique.PATTERN,
     multiway: bool = False,
+    lazy: int = 0,
     answer: Form | None = None,
 ) -> Implemented:
     """The physical plan of a logical one, with what is known about its parts."""
@@ -172,7 +176,7 @@ def implement_annotated(  # noqa: PLR0913 — every setting has a name and a def
             reasons[part.fingerprint] = reasons[part.input.fingerprint]
     # Split first: exchanges do not go below what combines rows where they are.
     splitting = (split_aggregates,) if split else ()
-    merging = (merge_joins,) if multiway else ()
+    merging = (partial(merge_joins, lazy=lazy),) if multiway else ()
     limiting = partial(limit_delay, max_delay=max_delay)
     for change in (*splitting, *merging, push_exchanges, limiting):
         top, names = change(top)

@@ -58,8 +58,13 @@ class _Flat:
     columns: Mapping[str, Column]
 
 
-def merge_joins(plan: PhysicalPlan) -> tuple[PhysicalPlan, Mapping[str, str]]:
+def merge_joins(plan: PhysicalPlan, lazy: int = 0) -> tuple[PhysicalPlan, Mapping[str, str]]:
     """The plan with joins of three and more inputs.
+
+    Args:
+        plan: The plan.
+        lazy: Where ends are known, at multiples of how many microseconds what has come is joined,
+            and what is over forgotten (G-32); 0 for at once.
 
     Returns:
         The plan, and for each part of the given one the part of the new one that has the same
@@ -74,7 +79,7 @@ def merge_joins(plan: PhysicalPlan) -> tuple[PhysicalPlan, Mapping[str, str]]:
             return part
         result = part
         if len(flat.inputs) >= _FEWEST and not _is_project(part):
-            result = _joined(flat, part)
+            result = _joined(flat, part, lazy)
         flats[result.fingerprint] = flat
         return result
 
@@ -145,7 +150,7 @@ def _moved(flat: _Flat, by: int) -> _Flat:
     )
 
 
-def _joined(flat: _Flat, part: PhysicalPlan) -> PhysicalPlan:
+def _joined(flat: _Flat, part: PhysicalPlan, lazy: int) -> PhysicalPlan:
     """One operator for all, and the columns that are wanted."""
     inputs = tuple(below for below, _ in flat.inputs)
     schemas = tuple(below.schema for below in inputs)
@@ -157,7 +162,9 @@ def _joined(flat: _Flat, part: PhysicalPlan) -> PhysicalPlan:
         whole = Apply(signed.MultiJoin(schemas, names, flat.condition, orders), inputs)
     else:
         orderly = tuple(is_ordered for _, is_ordered in flat.inputs)
-        join = interval.MultiJoin(schemas, names, flat.condition, orders, orderly)
+        join = interval.MultiJoin(
+            schemas, names, flat.condition, orders, orderly, evaluation=lazy, expiration=lazy
+        )
         whole = Apply(join, inputs)
     columns = tuple(Named(f.name, flat.columns[f.name]) for f in part.schema)
     return Apply(interval.Project(part.schema, columns), (whole,))

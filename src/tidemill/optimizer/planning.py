@@ -43,6 +43,8 @@ class Planning:
         technique: What decides on the form of each edge.
         joins: Whether joins of joins remember intermediate results.
         negation: Where anti-joins stand, beside joins.
+        lazy: At multiples of how many microseconds joins of many inputs are evaluated, where the
+            ends of rows are known; 0 for at once.
     """
 
     optimized: bool = True
@@ -50,6 +52,7 @@ class Planning:
     technique: Technique = Technique.PATTERN
     joins: Joins = Joins.BINARY
     negation: Negation = "written"
+    lazy: int = 0
 
     def logical(self, plan: Plan) -> Plan:
         """The plan after all rewrites."""
@@ -71,6 +74,7 @@ class Planning:
             split=split,
             technique=self.technique,
             multiway=self.joins is Joins.MULTIWAY,
+            lazy=self.lazy,
             answer=answer,
         )
 
@@ -88,6 +92,7 @@ class Planning:
             "technique": self.technique.value,
             "joins": self.joins.value,
             "negation": self.negation,
+            "lazy": self.lazy,
         }
 
 
