@@ -19,11 +19,12 @@ from laws.aggregations import SAMPLE, aggregations, assert_same_groups, meaning,
 from laws.test_join_operator import CONDITIONS, LEFT_PAIR, NAMES, RIGHT_PAIR, equality, pairs
 from laws.test_sweep_operators import MEANINGS, NUMBER, OTHER, PAIR
 from laws.test_window_operators import INSTANTS, TIMES, last_rows, row_windows
-from physical.run import Schedule, run, schedules
+from physical.run import Arrive, Schedule, batch, normal, run, schedules
 from streams import call
 from tidemill.algebra.evaluate import evaluate
 from tidemill.algebra.expr import Column, conjunction
 from tidemill.model.batch import Form
+from tidemill.model.time import Time
 from tidemill.model.types import BIGINT, DOUBLE, VARCHAR
 from tidemill.physical import interval, signed
 from tidemill.physical.interval import Change, Changes, Multiplicity
@@ -186,3 +187,43 @@ def as_signed(
 ) -> AnyOperator:
     """The same description of an operator in another form."""
     return kind(**{f.name: getattr(given_, f.name) for f in fields(given_) if f.init})
+
+
+# What is remembered
+
+
+@given(schedule=schedules(PAIR, OTHER, forms=(Form.SIGNED, Form.SIGNED)))
+def test_a_join_remembers_the_rows_that_are_there_and_no_others(schedule: Schedule) -> None:
+    names = ("a", "b", "c", "d")
+    operator = signed.Join(PAIR, OTHER, names, call("=", Column("a", BIGINT), Column("c", BIGINT)))
+    state = operator.new_state()
+    for event in schedule.events:
+        if isinstance(event, Arrive):
+            frame = batch(schedule.schemas[event.port], event.elements, Form.SIGNED)
+            list(operator.on_batch(state, event.port, frame))
+            continue
+        list(operator.on_watermark(state, Time(event.time)))
+        for port, name in enumerate(("left", "right")):
+            rows = Counter({row[:2]: row[2] for row in state.tables[name].all().iter_rows()})
+            there = schedule.snapshot(port, event.time - 1)
+            assert rows == Counter({row: n for row, n in there.items() if row[0] is not None})
+
+
+@given(
+    schedule=FORMS.flatmap(lambda form: schedules(PAIR, OTHER, forms=(form, form))),
+    function=st.sampled_from(list(MEANINGS)),
+)
+def test_a_set_operation_remembers_each_row_that_is_there_once(
+    schedule: Schedule, function: Multiplicity
+) -> None:
+    operator = signed.Counting(function, (PAIR, OTHER), PAIR)
+    state = operator.new_state()
+    for event in schedule.events:
+        if isinstance(event, Arrive):
+            frame = batch(schedule.schemas[event.port], event.elements, schedule.form(event.port))
+            list(operator.on_batch(state, event.port, frame))
+            continue
+        list(operator.on_watermark(state, Time(event.time)))
+        there = {row for port in (0, 1) for row in schedule.snapshot(port, event.time - 1)}
+        known = [normal(row[:2]) for row in state.tables["totals"].all().iter_rows()]
+        assert sorted(map(str, known)) == sorted(map(str, there))
