@@ -104,7 +104,6 @@ def test_answers_go_on_as_rows_come(tmp_path: Path) -> None:
         # What the watermark has passed is known, although most of it has not ended yet.
         whole = expected(source, TOTAL)
         assert 0 < before < total.results().height
-        assert total.changes()["time"].max() == 38
         for time in range(39):
             known = total.snapshot(time).rows()
             wanted = whole.filter((pl.col("start") <= time) & (pl.col("end") > time))
