@@ -101,13 +101,14 @@ class Join:
         changes = [net(state.tables[f"{name}.pending"].extract(TIME, time)) for name in _SIDES]
         left, right = (_from(frame, TIME) for frame in changes)
         keys = [side.keys for side in self._sides]
-        found = [
-            _from(tables[i].find(_keys(changes[1 - i], keys[1 - i], keys[i])), None) for i in (0, 1)
-        ]
-        # New rows meet old and new ones, and old rows new ones.
-        partners = pl.concat([found[1], pick(right, found[1].columns)])
-        yield from self._pairs(left, partners, keys[0], keys[1])
-        yield from self._pairs(right, found[0], keys[1], keys[0])
+        if not left.is_empty():
+            # New rows meet old and new ones, and old rows new ones.
+            known = _from(tables[1].find(_keys(left, keys[0], keys[1])), None)
+            partners = pl.concat([known, pick(right, known.columns)])
+            yield from self._pairs(left, partners, keys[0], keys[1])
+        if not right.is_empty():
+            known = _from(tables[0].find(_keys(right, keys[1], keys[0])), None)
+            yield from self._pairs(right, known, keys[1], keys[0])
         for table, frame in zip(tables, changes, strict=True):
             if time == END_OF_TIME:
                 table.clear()
