@@ -1,12 +1,7 @@
 """How the local engine compares with DuckDB computing the same final answer in batch.
 
-Both read the same Parquet files, on one core, in this run. What counts is the ratio. Each question
-is asked five times, in turns, and the best time kept; outputs are compared before any time counts.
-
-    python benchmarks/local_engine.py [rows]
+Both read the same Parquet files, on one core, in this run. What counts is the ratio.
 """
-
-# ruff: noqa: T201 — a benchmark prints
 
 from __future__ import annotations
 
@@ -14,15 +9,14 @@ import os
 
 os.environ.setdefault("POLARS_MAX_THREADS", "1")
 
-import sys
-import tempfile
 from dataclasses import dataclass
-from pathlib import Path
-from time import perf_counter
 from typing import TYPE_CHECKING
 
 import duckdb
 import polars as pl
+from harness.measure import measured
+from harness.question import Question
+from harness.table import Table
 
 import tidemill
 from tidemill.engine.engine import Flow
@@ -33,7 +27,11 @@ from tidemill.optimizer.rewrite import optimize
 from tidemill.runtime.local.runner import LocalRunner
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from harness.question import Context
+    from harness.table import Cell
 
 SECOND = 1_000_000
 KEYS = 10_000
@@ -42,7 +40,7 @@ BATCHES = 20
 
 
 @dataclass(frozen=True)
-class Question:
+class Asked:
     """A query for Tidemill, the same for DuckDB, and how many times slower Tidemill may be.
 
     ``check`` reduces Tidemill's results to what DuckDB's query gives, for comparison.
@@ -56,14 +54,14 @@ class Question:
 
 
 QUESTIONS = (
-    Question(
+    Asked(
         "filter and project",
         "SELECT key, value * 2 AS v FROM s WHERE value > 50",
         "SELECT key, value * 2 AS v FROM data WHERE value > 50",
         3,
         lambda out: out.select("key", "v"),
     ),
-    Question(
+    Asked(
         "grouped SUM and COUNT, RANGE 60 s SLIDE 1 s",
         "SELECT key, SUM(value) AS v, COUNT(*) AS n "
         "FROM s [RANGE 60 SECONDS SLIDE 1 SECOND] GROUP BY key",
@@ -83,7 +81,7 @@ QUESTIONS = (
         5,
         lambda out: out.select("key", "v", "n", "start", "end"),
     ),
-    Question(
+    Asked(
         "grouped SUM at every event, RANGE 60 s",
         "SELECT key, SUM(value) AS v FROM s [RANGE 60 SECONDS] GROUP BY key",
         """
@@ -98,7 +96,7 @@ QUESTIONS = (
         8,
         lambda out: out.select("key", "v", "start", "end"),
     ),
-    Question(
+    Asked(
         "sliding equi-join, RANGE 10 s",
         "SELECT a.value AS x, b.value AS y "
         "FROM s a [RANGE 10 SECONDS] JOIN s b [RANGE 10 SECONDS] ON a.key = b.key",
@@ -128,8 +126,8 @@ def write_data(path: Path, rows: int) -> None:
         frame[part : part + size].write_parquet(path / f"{part:09d}.parquet")
 
 
-def run_tidemill(path: Path, text: str) -> tuple[float, pl.DataFrame]:
-    """The time, and the results."""
+def run_tidemill(path: Path, text: str) -> pl.DataFrame:
+    """The results."""
     session = tidemill.connect()
     session.sql(
         "CREATE STREAM s (key BIGINT NOT NULL, value DOUBLE NOT NULL, at BIGINT) "
@@ -137,22 +135,18 @@ def run_tidemill(path: Path, text: str) -> tuple[float, pl.DataFrame]:
     )
     query = session.sql(text)
     assert isinstance(query, tidemill.Query), "the questions are queries"
-    began = perf_counter()
     session.run()
-    return perf_counter() - began, query.results()
+    return query.results()
 
 
-def run_duckdb(path: Path, text: str) -> tuple[float, pl.DataFrame]:
-    """The time, and the results."""
+def run_duckdb(path: Path, text: str) -> pl.DataFrame:
+    """The results."""
     connection = duckdb.connect()
     connection.execute("SET threads = 1")
     connection.execute(f"CREATE VIEW data AS SELECT * FROM '{path}/*.parquet'")
-    began = perf_counter()
-    connection.execute(f"CREATE TABLE result AS {text}")
-    time = perf_counter() - began
-    out = path.parent / "duckdb.parquet"
-    connection.execute(f"COPY result TO '{out}' (FORMAT parquet)")
-    return time, pl.read_parquet(out)
+    found = pl.from_arrow(connection.sql(text).to_arrow_table())
+    assert isinstance(found, pl.DataFrame), "a table is a frame"
+    return found
 
 
 def coalesced(frame: pl.DataFrame) -> pl.DataFrame:
@@ -175,6 +169,7 @@ def coalesced(frame: pl.DataFrame) -> pl.DataFrame:
 def same(one: pl.DataFrame, other: pl.DataFrame) -> bool:
     """Whether two frames hold the same bag of rows."""
     other = coalesced(other.select(one.columns).cast(dict(one.schema)))  # type: ignore[arg-type]
+    one = coalesced(one)
     return one.sort(one.columns).equals(other.sort(one.columns))
 
 
@@ -215,38 +210,62 @@ def join_window(rows: int) -> tuple[int, int, int]:
     return sum(m.state_rows for m in found), sum(m.state_bytes for m in found), columns
 
 
-def main() -> None:
-    """Print the tables."""
-    rows = int(sys.argv[1]) if len(sys.argv) > 1 else 500_000
-    print(f"{rows:,} events, {KEYS:,} keys, one core, best of {REPEATS}\n")
-    print("| question | rows out | DuckDB | Tidemill | ratio | limit | same |")
-    print("|---|---:|---:|---:|---:|---:|---|")
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "events"
-        path.mkdir()
-        write_data(path, rows)
-        for question in QUESTIONS:
-            floor, time, agree = float("inf"), float("inf"), True
-            for _ in range(REPEATS):
-                peer, expected = run_duckdb(path, question.duckdb)
-                own, results = run_tidemill(path, question.query)
-                floor, time = min(floor, peer), min(time, own)
-                agree = agree and same(question.check(results), expected)
-            print(
-                f"| {question.name} | {results.height:,} | {floor:.3f} s | {time:.3f} s "
-                f"| {time / floor:.1f} | {question.limit:g} | {'yes' if agree else 'NO'} |"
-            )
-        sliding = QUESTIONS[1].query
-        short = min(run_tidemill(path, sliding)[0] for _ in range(REPEATS))
-        wide = sliding.replace("RANGE 60", "RANGE 600")
-        long = min(run_tidemill(path, wide)[0] for _ in range(REPEATS))
-        print(f"\nRANGE 600 s against RANGE 60 s at SLIDE 1 s: {long / short:.2f} (limit 1.5)")
+def answers(context: Context) -> Iterator[Table]:
+    """What the local engine takes, what a longer window costs, and what a window remembers."""
+    rows = 2_000_000 if context.full else 500_000
+    path = context.folder / "events"
+    path.mkdir()
+    write_data(path, rows)
+    found: list[tuple[Cell, ...]] = []
+    for asked in QUESTIONS:
+        timings = measured(
+            {
+                "DuckDB": lambda q=asked: run_duckdb(path, q.duckdb),  # type: ignore[misc]
+                "Tidemill": lambda q=asked: q.check(run_tidemill(path, q.query)),  # type: ignore[misc]
+            },
+            same=same,
+            repeat=REPEATS,
+            progress=lambda text, q=asked: context.progress(f"{q.name}: {text}"),  # type: ignore[misc]
+        )
+        floor, own = timings["DuckDB"], timings["Tidemill"]
+        ratio = own.best / floor.best
+        found.append((asked.name, str(floor), str(own), ratio, asked.limit, ratio <= asked.limit))
+    yield Table(
+        f"The local engine and DuckDB's batch answer: {rows:,} events, {KEYS:,} keys, one core",
+        ("question", "DuckDB", "Tidemill", "ratio of the best", "at most", "ok"),
+        tuple(found),
+        ("Reading the files is part of both times.",),
+    )
+    yield _window(context, path)
     kept, bytes_, columns = join_window(600_000)
-    print(
-        f"\nState of a join window of {kept:,} rows: {bytes_ / columns:.2f} times the bytes of its "
-        "columns (limit 3)"
+    times = bytes_ / columns
+    yield Table(
+        "What a window of a join remembers",
+        ("rows", "bytes by the bytes of its columns", "at most", "ok"),
+        ((kept, times, 3, times <= 3),),  # noqa: PLR2004 — the limit
     )
 
 
-if __name__ == "__main__":
-    main()
+def _window(context: Context, path: Path) -> Table:
+    """What a window of ten times the length costs."""
+    sliding = QUESTIONS[1].query
+    wide = sliding.replace("RANGE 60", "RANGE 600")
+    timings = measured(
+        {
+            "RANGE 60 SECONDS": lambda: run_tidemill(path, sliding).height * 0,
+            "RANGE 600 SECONDS": lambda: run_tidemill(path, wide).height * 0,
+        },
+        same=lambda *_: True,  # two questions, each of which has been compared before
+        repeat=REPEATS,
+        progress=context.progress,
+    )
+    short, long = timings.values()
+    ratio = long.best / short.best
+    return Table(
+        "A window of ten times the length, SLIDE 1 SECOND",
+        ("60 s", "600 s", "ratio of the best", "at most", "ok"),
+        ((str(short), str(long), ratio, 1.5, ratio <= 1.5),),  # noqa: PLR2004 — the limit
+    )
+
+
+QUESTION = Question("local_engine", "How far the local engine is from a batch answer", answers)

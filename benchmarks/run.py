@@ -1,0 +1,117 @@
+"""Ask the questions of the benchmarks, and write down what they give.
+
+    python benchmarks/run.py [--full] [--seed N] [--out DIRECTORY] [question …]
+    python benchmarks/run.py --list
+
+A question is a file in ``questions/``. Its tables are printed, and written as Markdown and JSON
+with the machine, the versions and the seed. A question whose sides do not agree fails, and so does
+the command.
+"""
+
+# ruff: noqa: T201 — it prints
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+from datetime import UTC, datetime
+from importlib import import_module
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+from harness.machine import machine
+from harness.measure import WrongAnswerError
+from harness.question import Context, Question
+from harness.table import Table
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+HERE = Path(__file__).parent
+
+
+def questions() -> dict[str, Question]:
+    """All questions, by name, in the order of their files."""
+    files = sorted((HERE / "questions").glob("[a-z]*.py"))
+    found = [import_module(f"questions.{file.stem}").QUESTION for file in files]
+    return {question.name: question for question in found}
+
+
+def ask(question: Question, *, full: bool, seed: int, out: Path) -> bool:
+    """Print and write down the tables of a question; whether all went well."""
+    print(f"\n## {question.title}\n", flush=True)
+    began, tables, failure = perf_counter(), list[Table](), ""
+    with tempfile.TemporaryDirectory() as folder:
+        context = Context(Path(folder), out, seed, full, _progress)
+        try:
+            for table in question.answers(context):
+                _progress("")
+                print(f"{table.markdown()}\n", flush=True)
+                tables.append(table)
+        except WrongAnswerError as error:
+            failure = f"NOT THE SAME: {error}"
+            print(failure, flush=True)
+    took = perf_counter() - began
+    _progress("")
+    print(f"{took:.0f} s", flush=True)
+    _write(question, tables, failure, {"full": full, "seed": seed, "seconds": round(took)}, out)
+    return not failure
+
+
+def _write(
+    question: Question, tables: Sequence[Table], failure: str, run: dict[str, object], out: Path
+) -> None:
+    out.mkdir(parents=True, exist_ok=True)
+    facts = {"run": {**run, "at": datetime.now(UTC).isoformat("T", "seconds")}, **_machine()}
+    told = {"question": question.title, **facts, "tables": [table.json() for table in tables]}
+    if failure:
+        told["failure"] = failure
+    (out / f"{question.name}.json").write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
+    parts = [f"## {question.title}", *(table.markdown() for table in tables), failure]
+    text = "\n\n".join(part for part in parts if part)
+    (out / f"{question.name}.md").write_text(f"{text}\n", encoding="utf-8")
+
+
+def _machine() -> dict[str, object]:
+    return {"machine": machine()}
+
+
+def _progress(text: str) -> None:
+    """Say on a terminal what is being done, in place."""
+    if sys.stderr.isatty():
+        sys.stderr.write(f"\r\033[K{text}")
+        sys.stderr.flush()
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run what is asked for; 0 if all sides agree."""
+    parser = argparse.ArgumentParser(description="The benchmarks of Tidemill.")
+    parser.add_argument("question", nargs="*", help="which; all if none is named")
+    parser.add_argument("--list", action="store_true", help="say which there are")
+    parser.add_argument("--full", action="store_true", help="take the time it needs")
+    parser.add_argument("--seed", type=int, default=1, help="what random numbers begin with")
+    parser.add_argument("--out", type=Path, default=HERE / "results", help="where tables go")
+    given = parser.parse_args(arguments)
+    known = questions()
+    if given.list:
+        for question in known.values():
+            print(f"{question.name:20} {question.title}")
+        return 0
+    unknown = [name for name in given.question if name not in known]
+    if unknown:
+        parser.error(f"there is no question {unknown[0]}; there are {', '.join(known)}")
+    chosen = given.question or [n for n, q in known.items() if given.full or not q.full_only]
+    for name, fact in machine().items():
+        print(f"{name:10} {fact}")
+    went_well = [
+        ask(known[name], full=given.full, seed=given.seed, out=given.out) for name in chosen
+    ]
+    return 0 if all(went_well) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
