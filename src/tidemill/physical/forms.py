@@ -11,7 +11,14 @@ from tidemill.physical.plan import Apply, Exchange, Input, PhysicalPlan
 __all__ = ["form_of"]
 
 _AS_THEY_COME = interval.Filter | interval.Project | interval.Union
-_SIGNED = signed.Aggregate | signed.Counting | signed.Join | signed.RowWindow | signed.ToSigned
+_SIGNED = (
+    signed.Aggregate
+    | signed.Counting
+    | signed.Hold
+    | signed.Join
+    | signed.RowWindow
+    | signed.ToSigned
+)
 
 
 def form_of(part: PhysicalPlan) -> Form:

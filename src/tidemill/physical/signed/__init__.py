@@ -11,7 +11,8 @@ decided, as ``ToIntervals`` does, the one that appeared first goes first.
 from tidemill.physical.signed.aggregate import Aggregate
 from tidemill.physical.signed.converters import ToIntervals, ToSigned
 from tidemill.physical.signed.counting import Counting
+from tidemill.physical.signed.hold import Hold
 from tidemill.physical.signed.join import Join
 from tidemill.physical.signed.row_window import RowWindow
 
-__all__ = ["Aggregate", "Counting", "Join", "RowWindow", "ToIntervals", "ToSigned"]
+__all__ = ["Aggregate", "Counting", "Hold", "Join", "RowWindow", "ToIntervals", "ToSigned"]
