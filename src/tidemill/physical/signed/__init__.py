@@ -6,6 +6,9 @@ both forms; a time window is ``ToSigned`` above ``interval.TimeWindow``.
 
 Which of several equal rows is withdrawn cannot be seen, since rows are values. Where it must be
 decided, as ``ToIntervals`` does, the one that appeared first goes first.
+
+Operators that work on watermarks emit a change when the watermark has passed it. Others hand on
+what is still in the future; where nobody is to see that, ``Hold`` stands above.
 """
 
 from tidemill.physical.signed.aggregate import Aggregate
