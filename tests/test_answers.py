@@ -9,7 +9,7 @@ import polars as pl
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidemill.model.batch import END, START, empty_batch
+from tidemill.model.batch import END, SIGN, START, TIME, empty_batch
 from tidemill.model.schema import Field, Schema
 from tidemill.model.time import END_OF_TIME
 from tidemill.model.types import BIGINT, DOUBLE
@@ -70,3 +70,28 @@ def test_what_goes_on_is_one_element() -> None:
     assert answer(rows).results().rows() == [(1, 0.5, 0, 5), (1, 0.5, 2, END_OF_TIME)]
     assert START in answer(rows).elements().columns
     assert END in answer(rows).elements().columns
+
+
+@given(rows=elements())
+def test_the_signed_form_gives_the_same_answer(rows: list[Timed]) -> None:
+    whole, signed = answer(rows), Answer(SCHEMA)
+    changes = whole.changes().rename({"time": TIME, "sign": SIGN})
+    signed.add([changes.cast({SIGN: pl.Int64})])
+    assert str(signed.changes().rows()) == str(whole.changes().rows())
+    for time in range(10):
+        assert bag(signed.snapshot(time)) == bag(whole.snapshot(time))
+    ended = whole.results().filter(pl.col("end") < END_OF_TIME)
+    assert bag(signed.results()) == bag(ended), "what has no end yet is no result"
+    signed.has_ended = True
+    assert str(signed.results().rows()) == str(whole.results().rows())
+
+
+@given(rows=elements(), since=st.sampled_from(TIMES))
+def test_what_appeared_before_the_session_is_no_result(rows: list[Timed], since: int) -> None:
+    """First in first out: of equal rows, the one that appeared first is withdrawn first."""
+    whole, later = answer(rows), Answer(SCHEMA)
+    changes = whole.changes().filter(pl.col("time") >= since)
+    later.add([changes.rename({"time": TIME, "sign": SIGN}).cast({SIGN: pl.Int64})])
+    later.has_ended = True
+    assert str(later.changes().rows()) == str(changes.rows())
+    assert bag(later.results()) == bag(whole.results().filter(pl.col("start") >= since))

@@ -168,6 +168,51 @@ def test_a_relation_is_joined_at_every_instant() -> None:
     assert named.results().rows() == [("lamp", 1, 2, 4), ("lamp", 3, 3, 4)]
 
 
+def companies(frame: pl.DataFrame, clauses: str) -> tidemill.Query:
+    session = memory()
+    session.put("companies", frame)
+    session.sql(f"""
+        CREATE RELATION company (id BIGINT, name VARCHAR, since BIGINT, until BIGINT)
+          SOURCE memory('companies') VALID FROM since TO until {clauses}
+    """)
+    text = "SELECT price, name FROM bid [RANGE 3] b, company c WHERE b.auction = c.id"
+    registered = query(session, text)
+    session.run()
+    return registered
+
+
+NAMES = pl.DataFrame(
+    [(7, "old", None, 3), (7, "new", 3, None), (8, "x", 0, 1), (8, "x", 2, None)],
+    schema={"id": pl.Int64, "name": pl.String, "since": pl.Int64, "until": pl.Int64},
+    orient="row",
+)
+
+
+def test_a_non_retroactive_relation_is_looked_up_at_the_time_of_the_row() -> None:
+    found = companies(NAMES, "NON RETROACTIVE").results()
+    assert sorted(found.select("start", "end", "name").rows()) == [
+        (1, 4, "old"),
+        (2, 5, "x"),
+        (3, 6, "new"),
+        (5, 8, "new"),
+    ]
+
+
+def test_a_key_may_come_again_with_the_same_content() -> None:
+    same = NAMES.filter(pl.col("id") == 8)
+    assert companies(same, "KEY (id) NON RETROACTIVE").results().height == 1
+
+
+def test_a_key_is_not_used_again_for_something_else() -> None:
+    with pytest.raises(tidemill.RunError) as caught:
+        companies(NAMES, "KEY (ID) NON RETROACTIVE")
+    assert str(caught.value) == (
+        "a key may not be used again in a non-retroactive relation: "
+        '"company" has different rows for id = 7\n'
+        "hint: give the new row a key of its own, or leave KEY out of the declaration"
+    )
+
+
 def test_a_parquet_sink_holds_the_answer_and_nothing_of_an_earlier_run(tmp_path: Path) -> None:
     session = memory()
     out = tmp_path / "out"

@@ -55,6 +55,33 @@ def test_describe_shows_columns_and_which_one_is_time() -> None:
     assert frame.rows() == [("x", "BIGINT", "yes", ""), ("at", "BIGINT", "no", "time")]
 
 
+def test_show_and_describe_tell_of_a_non_retroactive_relation() -> None:
+    session = tidemill.connect()
+    session.sql("""
+        CREATE RELATION company (sym VARCHAR, name VARCHAR, since BIGINT)
+          SOURCE csv('c.csv') VALID FROM since KEY (sym) NON RETROACTIVE;
+        CREATE RELATION tax (percent BIGINT, since BIGINT) SOURCE csv('t.csv') VALID FROM since;
+        CREATE RELATION unit (name VARCHAR) SOURCE csv('u.csv');
+    """)
+    shown, described = session.sql("SHOW RELATIONS"), session.sql("DESCRIBE company")
+    assert isinstance(shown, pl.DataFrame)
+    assert shown.rows() == [
+        ("company", "csv('c.csv')", "from since", "no"),
+        ("tax", "csv('t.csv')", "from since", "yes"),
+        ("unit", "csv('u.csv')", "always", ""),
+    ]
+    assert isinstance(described, pl.DataFrame)
+    assert described["role"].to_list() == ["key", "", ""]
+
+
+def test_show_queries_tells_that_an_internal_answer_only_grows() -> None:
+    session = session_with_stream()
+    session.sql("CREATE QUERY q AS SELECT MAX(x) FROM s [RANGE 5 INTERNAL]")
+    shown = session.sql("SHOW QUERIES")
+    assert isinstance(shown, pl.DataFrame)
+    assert shown["update_pattern"].to_list() == ["MONOTONIC"]
+
+
 def test_describe_of_a_function_shows_parameters_and_result() -> None:
     session = tidemill.connect()
     session.sql("CREATE FUNCTION half(x BIGINT) AS x / 2")

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from tidemill.errors import PlanError, suggestion
+from tidemill.optimizer.planning import Joins, Planning
+from tidemill.optimizer.rules import PATTERN_RULES
 from tidemill.optimizer.techniques import Technique
 from tidemill.runtime.local.job import Job, Settings
 from tidemill.session import Session
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from tidemill.optimizer.rules import Negation
 
 __all__ = ["connect"]
 
@@ -29,6 +33,9 @@ def connect(  # noqa: PLR0913 — every setting has a name and a default
     optimize: bool = True,
     max_delay: float | None = 60,
     technique: str = "pattern",
+    joins: str = "binary",
+    negation: str = "written",
+    lazy: float = 0,
     trigger: float = 0,
     unbounded_state: bool = False,
 ) -> Session:
@@ -51,14 +58,21 @@ def connect(  # noqa: PLR0913 — every setting has a name and a default
             ``"negative"``, a row that goes is withdrawn by a message; ``"hybrid"``, messages above
             joins; ``"pattern"``, messages where the end is not known in advance. The answers are
             the same.
+        joins: Whether joins of joins remember intermediate results: ``"binary"`` ones do,
+            ``"multiway"`` ones make them again. The answers are the same.
+        lazy: With ``joins="multiway"``, every how many seconds of the streams' time what has come
+            is joined; 0 for at once. The answers are the same, but later.
+        negation: Where NOT EXISTS and NOT IN are computed: ``"written"``, where the query has
+            them; ``"pulled"`` above joins, so that these know the ends of their rows; ``"pushed"``
+            below joins, so that these have fewer rows. The answers are the same.
         trigger: On Spark, how often a batch begins while the session is running, in seconds; 0
             for as soon as the last one is done.
         unbounded_state: Accept queries whose state can grow without bound, such as a join of two
             streams for ever.
 
     Raises:
-        PlanError: There is no such engine or technique, not at least one partition or stage, or a
-            time is negative.
+        PlanError: There is no such engine, technique, kind of joins or place of negation, not at
+            least one partition or stage, or a time is negative.
     """
     if engine not in _ENGINES:
         raise PlanError(f'there is no engine "{engine}"', hint=suggestion(engine, _ENGINES))
@@ -68,25 +82,30 @@ def connect(  # noqa: PLR0913 — every setting has a name and a default
         raise PlanError("there must be at least one stage", hint="write stages=1")
     if max_delay is not None and max_delay < 0:
         raise PlanError("max_delay must not be negative", hint="write max_delay=60")
-    techniques = [known.value for known in Technique]
-    if technique not in techniques:
-        raise PlanError(
-            f'there is no technique "{technique}"', hint=suggestion(technique, techniques)
-        )
+    for what, given, known in (
+        ("technique", technique, [t.value for t in Technique]),
+        ("kind of joins", joins, [j.value for j in Joins]),
+        ("place of negation", negation, list(PATTERN_RULES)),
+    ):
+        if given not in known:
+            raise PlanError(f'there is no {what} "{given}"', hint=suggestion(given, known))
+    if not (0 <= lazy < math.inf):
+        raise PlanError("lazy must be a number of seconds, not negative", hint="write lazy=0")
     if not (0 <= trigger < math.inf):
         raise PlanError("trigger must be a number of seconds, not negative", hint="write trigger=0")
-    delay = None if max_delay is None else round(max_delay * 1_000_000)
+    planning = Planning(
+        optimized=optimize,
+        max_delay=None if max_delay is None else round(max_delay * 1_000_000),
+        technique=Technique(technique),
+        joins=Joins(joins),
+        negation=cast("Negation", negation),
+        lazy=round(lazy * 1_000_000),
+    )
     if engine == "local":
-        settings = Settings(
-            partitions=partitions or 1,
-            optimized=optimize,
-            max_delay=delay,
-            technique=Technique(technique),
-        )
+        settings = Settings(partitions=partitions or 1, planning=planning)
         return Session(
             lambda catalog, frames, callbacks: Job(catalog, frames, settings, callbacks),
-            optimized=optimize,
-            technique=Technique(technique),
+            planning=planning,
             unbounded_state=unbounded_state,
         )
     # Spark takes a second to import, so only those who use it wait for it.
@@ -96,9 +115,7 @@ def connect(  # noqa: PLR0913 — every setting has a name and a default
     on_spark = SparkSettings(
         master=master,
         partitions=partitions,
-        optimized=optimize,
-        max_delay=delay,
-        technique=Technique(technique),
+        planning=planning,
         checkpoint=None if checkpoint is None else str(checkpoint),
         stages=stages,
         trigger=trigger,
@@ -106,7 +123,6 @@ def connect(  # noqa: PLR0913 — every setting has a name and a default
     )
     return Session(
         lambda catalog, frames, callbacks: SparkJob(catalog, frames, on_spark, callbacks),
-        optimized=optimize,
-        technique=Technique(technique),
+        planning=planning,
         unbounded_state=unbounded_state,
     )

@@ -45,7 +45,7 @@ from tidemill.lang.statements import (
     Show,
     Statement,
 )
-from tidemill.optimizer.techniques import Technique
+from tidemill.optimizer.planning import PLANNING, Planning
 from tidemill.runtime.query import Query
 
 if TYPE_CHECKING:
@@ -73,13 +73,11 @@ class Session:
         self,
         job: Callable[[Catalog, Mapping[str, pl.DataFrame], Mapping[str, Callback]], Runs],
         *,
-        optimized: bool = True,
-        technique: Technique = Technique.PATTERN,
+        planning: Planning = PLANNING,
         unbounded_state: bool = False,
     ) -> None:
         self._new_job = job
-        self._optimized = optimized
-        self._technique = technique
+        self._planning = planning
         self._unbounded_state = unbounded_state
         self._catalog = Catalog()
         self._memory: dict[str, pl.DataFrame] = {}
@@ -277,9 +275,7 @@ class Session:
                 return _frame(describe_entry(self._catalog.get(name)))
             case Explain(mode, query):
                 plan, _ = plan_query(query, self._catalog, allow_unbounded=True)
-                return explain_query(
-                    mode, plan, optimized=self._optimized, technique=self._technique
-                )
+                return explain_query(mode, plan, self._planning)
             case _:
                 assert_never(statement)
 

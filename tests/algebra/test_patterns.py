@@ -69,6 +69,11 @@ MONOTONIC = {
     "join of an unbounded window and a relation": cross(ALL, R),
     "semi-join of unbounded windows": semi(ALL, ALL),
     "max-union of unbounded windows": MaxUnion(ALL, ALL),
+    # What INTERNAL windows make of any query (G-17).
+    "insertions of a join, kept for ever": Window(Istream(cross(FIVE, SIX)), Unbounded()),
+    "insertions of an aggregate, kept for ever": Window(Istream(count(LAST)), Unbounded()),
+    # A non-retroactive relation stands below the window (G-16).
+    "unbounded window over a join with a temporal relation": Window(cross(S, P), Unbounded()),
 }
 
 WEAKEST = {
@@ -84,6 +89,10 @@ WEAKEST = {
     "right join with a constant relation": join(R, FIVE, JoinKind.RIGHT),
     "semi-join with a constant relation": semi(FIVE, R),
     "anti-join with a constant relation": anti(FIVE, R),
+    # A non-retroactive relation stands below the window (G-16).
+    "time window over a join with a temporal relation": Window(cross(S, P), TimeWindow(5)),
+    "time window over a left join with one": Window(join(S, P, JoinKind.LEFT), TimeWindow(5)),
+    "filter of a time window over such a join": Filter(Window(cross(S, P), TimeWindow(5)), TRUE),
     # What lives for one instant is WEAKEST whatever made it.
     "stream": S,
     "aggregate of a stream": count(S),

@@ -20,7 +20,11 @@ def case_files(folder: str) -> list[golden.Case]:
 @pytest.mark.parametrize("case", case_files("plans"), ids=str)
 def test_query_means_this_plan(case: golden.Case) -> None:
     assert case.directive == "plan"
-    golden.check(case, str(auction_session().sql(f"EXPLAIN LOGICAL {case.input}")))
+    *before, query = case.input.split(";\n")
+    session = auction_session()
+    for statement in before:
+        session.sql(statement)
+    golden.check(case, str(session.sql(f"EXPLAIN LOGICAL {query}")))
 
 
 @pytest.mark.parametrize("case", case_files("errors"), ids=str)

@@ -123,10 +123,35 @@ RANGE with MIN and MAX is not supported yet
                                 ^^^
 hint: write one size: RANGE 10
 ===
-INTERNAL windows are not supported yet
+INTERNAL or EXTERNAL stands last in a window
    1 | SELECT a FROM bid [INTERNAL RANGE 5]
                           ^^^^^^^^
-hint: write RANGE or ROWS
+hint: [RANGE 10 MINUTES INTERNAL]
+===
+INTERNAL or EXTERNAL stands last in a window
+   1 | SELECT a FROM bid [ROWS 5 INTERNAL SLIDE 2]
+                                          ^^^^^
+hint: [RANGE 10 MINUTES INTERNAL]
+===
+NOW cannot be INTERNAL
+   1 | SELECT a FROM bid [NOW INTERNAL]
+                              ^^^^^^^^
+hint: to keep every row for ever, write RANGE UNBOUNDED INTERNAL
+===
+WSTREAM needs a window
+   1 | WSTREAM(SELECT a FROM bid)
+              ^
+hint: write WSTREAM[ROWS 100](SELECT …)
+===
+an output window cannot be INTERNAL
+   1 | WSTREAM[ROWS 5 INTERNAL](SELECT a FROM bid)
+                      ^^^^^^^^
+hint: it is there to let results go; to keep them all, write RANGE UNBOUNDED
+===
+SELECT WSTREAM is not supported yet
+   1 | SELECT WSTREAM[ROWS 5] a FROM bid
+              ^^^^^^^
+hint: write the operator around the query: WSTREAM[ROWS 100](SELECT …)
 ===
 SELECT ISTREAM is not supported yet
    1 | SELECT ISTREAM a FROM bid

@@ -88,6 +88,19 @@ def test_a_relation_may_be_temporal() -> None:
     assert closed.validity == Validity(Name("since"), Name("till"))
 
 
+def test_a_relation_may_be_non_retroactive() -> None:
+    text = "CREATE RELATION rate (id INT, since BIGINT) SOURCE csv('r.csv')"
+    clauses = ("VALID FROM since", "KEY (id, since)", "NON RETROACTIVE")
+    relation = parse_one(" ".join((text, *clauses)))
+    assert isinstance(relation, CreateRelation)
+    assert relation.key == (Name("id"), Name("since"))
+    assert not relation.retroactive
+    assert parse_one(" ".join((text, *reversed(clauses)))) == relation
+    plain = parse_one(text)
+    assert isinstance(plain, CreateRelation)
+    assert (plain.key, plain.retroactive) == ((), True)
+
+
 def test_a_derived_stream_a_query_and_a_function_hold_sql() -> None:
     query = parse_query("SELECT a FROM bid")
     assert parse_one("CREATE STREAM s AS SELECT a FROM bid") == CreateDerivedStream(

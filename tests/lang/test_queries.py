@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from sqlglot import exp
 
-from tidemill.lang import StreamOperator, Tidemill, Windowed, parse_one, parse_query
+from tidemill.lang import StreamOperator, Tidemill, WindowClause, Windowed, parse_one, parse_query
 from tidemill.lang.statements import CreateFunction
 
 
@@ -194,6 +194,16 @@ def test_stream_operators_stand_for_queries_and_for_names_in_from() -> None:
     assert isinstance(item, StreamOperator)
     assert (item.kind, item.name, item.alias) == ("RSTREAM", "customer", "c")
     assert isinstance(item.this, exp.Table)
+
+
+def test_wstream_has_a_window() -> None:
+    query = parse_query("wstream [ROWS 5] (SELECT 1)")
+    assert isinstance(query, StreamOperator)
+    assert (query.kind, query.window) == ("WSTREAM", WindowClause(frame="ROWS", size=5))
+    items = parse_query("SELECT * FROM WSTREAM[NOW](wstream) a, wstream [ROWS 5] b")
+    first, second = items.args["from_"].this, items.args["joins"][0].this
+    assert isinstance(first, StreamOperator)
+    assert isinstance(second, Windowed)
 
 
 def test_with_is_kept_on_the_query() -> None:

@@ -18,12 +18,16 @@ CANONICAL = (
     "SELECT * FROM bid [RANGE 10 MINUTES SLIDE 1 MINUTE] AS b",
     "SELECT * FROM ISTREAM(customer) [NOW] AS c, (SELECT 1) [ROWS 5], d [RANGE UNBOUNDED]",
     "SELECT * FROM a [PARTITION BY b, c.d ROWS 10 SLIDE 2]",
+    "SELECT * FROM a [RANGE 2 MINUTES INTERNAL], b [ROWS 5 SLIDE 5 INTERNAL] AS c",
+    "WSTREAM[ROWS 100](SELECT a FROM b) UNION ALL WSTREAM[RANGE 2 MINUTES](SELECT a FROM b)",
+    "SELECT * FROM WSTREAM[ROWS 5](customer) [NOW] AS c, WSTREAM [ROWS 5] AS d",
     "SELECT DISTINCT a FROM b JOIN c USING (d, e) LEFT JOIN f ON g CROSS JOIN h, i",
     "WITH a AS (SELECT 1) RSTREAM(SELECT * FROM a)",
     "SELECT a FROM b GROUP BY a, c HAVING d ORDER BY e DESC LIMIT 1 OFFSET 2",
     "CREATE STREAM s (a BIGINT NOT NULL, b TEXT) SOURCE csv('x', n => -1, t => TRUE, f => 1.5)",
     "CREATE STREAM s (a INT) SOURCE c() ORDERED BY a WITHIN 2 SECONDS LATE QUARANTINE IDLE AFTER 5",
     "CREATE RELATION r (a INT, b DATE) SOURCE c() VALID FROM a TO b",
+    "CREATE RELATION r (a INT, b DATE) SOURCE c() VALID FROM b KEY (a, b) NON RETROACTIVE",
     "CREATE STREAM s AS SELECT 1",
     "CREATE FUNCTION f(a INT, b DOUBLE) AS a * b",
     "CREATE QUERY q INTO console(n => 5) AS ISTREAM(SELECT 1)",
@@ -66,7 +70,7 @@ def test_an_expression_is_unparsed_too() -> None:
     assert unparse(parse_query("SELECT a DIV 2").expressions[0]) == "a // 2"
 
 
-@pytest.mark.parametrize("name", ["cast", "ISTREAM", "position", "select", "a b"])
+@pytest.mark.parametrize("name", ["cast", "ISTREAM", "WSTREAM", "position", "select", "a b"])
 def test_a_function_of_a_special_name_is_quoted(name: str) -> None:
     statement = parse_one(f'SELECT "{name}"(a IN (1), b)')
     assert unparse(statement) == f'SELECT "{name}"(a IN (1), b)'

@@ -76,6 +76,19 @@ def test_frames(text: str, frame: str, size: int | None, slide: int | None) -> N
     assert found.partition_by == []
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["RANGE 5", "RANGE 5 MINUTES SLIDE 1 MINUTE", "ROWS 5", "RANGE UNBOUNDED", "ROWS 5 SLIDE 5"],
+)
+def test_a_window_may_be_internal(text: str) -> None:
+    assert not window(text).internal
+    assert window(f"{text} EXTERNAL") == window(text)
+    internal = window(f"{text} INTERNAL")
+    assert internal.internal
+    assert internal != window(text)
+    assert (internal.size, internal.slide) == (window(text).size, window(text).slide)
+
+
 def test_a_partitioned_window_has_columns() -> None:
     found = window("PARTITION BY seller, b.item ROWS 10 SLIDE 2")
     assert [column.sql() for column in found.partition_by] == ["seller", "b.item"]

@@ -82,11 +82,15 @@ GRAMMAR: Final[dict[str, tuple[str, ...]]] = {
         *("NOW", "RANGE UNBOUNDED<slide>", "RANGE <duration><slide>", "ROWS 5<slide>", "ROWS -1"),
         *("PARTITION BY <column>, b ROWS 10<slide>", "RANGE <duration> SLIDE <duration>"),
     ),
-    "window": ("[<frame>]", "WINDOW(<frame>)"),
+    "window": (
+        *("[<frame>]", "WINDOW(<frame>)", "[RANGE <duration><slide> INTERNAL]"),
+        *("WINDOW(PARTITION BY <column> ROWS 5<slide> INTERNAL)", "[RANGE UNBOUNDED EXTERNAL]"),
+    ),
     "alias": ("AS <name>", "x"),
     "source": (
         *("<name>", "<name>", "rstream(customer)", LEAVES),
         *("(<query>)", "ISTREAM(<query>)", "(ISTREAM(<query>))"),
+        *("WSTREAM[ROWS 5](<query>)", "wstream [RANGE <duration>] (customer)"),
     ),
     "item": (
         *("<source>", "<source> <alias>", "<source> <window>"),
@@ -109,7 +113,7 @@ GRAMMAR: Final[dict[str, tuple[str, ...]]] = {
     ),
     "setsign": ("UNION", "UNION ALL", "EXCEPT", "EXCEPT ALL", "INTERSECT DISTINCT", "INTERSECT"),
     "query": (
-        *("<select>", "<select>", "ISTREAM(<select>)", LEAVES),
+        *("<select>", "<select>", "ISTREAM(<select>)", "WSTREAM[<frame>](<select>)", LEAVES),
         *("<select> <setsign> (<query>)", "<select> <setsign> <select> <setsign> <select>"),
         *("(<query>) <setsign> (<query>)", "(<query>)", "DSTREAM(<query>) <setsign> <select>"),
         *("<select> ORDER BY <scalar> LIMIT 5 OFFSET 1", "(<query>) ORDER BY a DESC"),
@@ -129,6 +133,7 @@ GRAMMAR: Final[dict[str, tuple[str, ...]]] = {
             " ORDERED BY <name> WITHIN <duration>"
         ),
         "CREATE RELATION <name> <fields> SOURCE <connector> VALID FROM <name> TO <name>",
+        "CREATE RELATION <name> <fields> SOURCE <connector> NON RETROACTIVE KEY (<name>, a)",
         *(
             "DROP STREAM IF EXISTS <name>",
             "DROP FUNCTION <name>",

@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
+import polars as pl
 from hypothesis import strategies as st
 
 from local import element_batch
 from tidemill.engine.engine import Flow
 from tidemill.engine.fragments import build_graph
+from tidemill.model.batch import END, TIME
 from tidemill.model.time import END_OF_TIME, Time
 from tidemill.runtime.local.runner import LocalRunner
 
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from hypothesis.strategies import DrawFn
 
     from tidemill.algebra.snapshot import Element
+    from tidemill.engine.engine import Engine
     from tidemill.model.batch import Batch
     from tidemill.model.schema import Schema
     from tidemill.physical.plan import PhysicalPlan
@@ -84,6 +87,8 @@ def emitted(  # noqa: PLR0913 — a law draws everything
         for name, flow in relations.items():
             flows[name] = flow if number == 0 else Flow([], END_OF_TIME)
         out += runner.step({name: flows[name] for name in wanted})["q"]
+        for engine in (engine for engines in runner.engines for engine in engines):
+            assert_nothing_is_kept_past_its_end(engine)
         if reload:
             runner = _reloaded(runner)
     for engines in runner.engines:
@@ -91,6 +96,21 @@ def emitted(  # noqa: PLR0913 — a law draws everything
             for name, state in engine.states.items():
                 assert state.rows() == 0, f"{name} remembers {state.rows()} rows after the end"
     return out
+
+
+def assert_nothing_is_kept_past_its_end(engine: Engine) -> None:
+    """What has ended before the watermark is forgotten, but by those who forget from time to time.
+
+    What ends at the watermark may be there still, since more can happen at that instant.
+    """
+    operators = {node.name: node.apply.operator for node in engine.fragment.nodes}
+    for name, state in engine.states.items():
+        operator = operators.get(name)
+        lazy = getattr(operator, "evaluation", 0) + getattr(operator, "expiration", 0)
+        for kind, table in state.tables.items():
+            for column in {END, TIME} & set(table.schema):
+                kept = table.all().filter(pl.col(column) < engine.watermarks[name] - lazy)
+                assert kept.is_empty(), f"{operator} keeps in {kind} what is over: {kept}"
 
 
 def _reloaded(runner: LocalRunner) -> LocalRunner:

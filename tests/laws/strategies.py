@@ -50,9 +50,11 @@ if TYPE_CHECKING:
 
 
 __all__ = [
+    "aggregate",
     "aggregate_calls",
     "conformed",
     "expressions",
+    "join",
     "pairs",
     "plans",
     "predicates",
@@ -154,6 +156,7 @@ def aggregate_calls(draw: DrawFn, schema: Schema) -> AggregateCall:
 _UNARY = st.sampled_from(
     [Window, Window, Filter, Project, Distinct, Aggregate, Istream, Dstream, Rstream]
 )
+_KINDS = st.sampled_from(JoinKind)
 _BINARY = st.sampled_from(
     [Join, SemiJoin, AntiJoin, Union, MaxUnion, Difference, StrictDifference, Intersect]
 )
@@ -213,7 +216,7 @@ def _unary(draw: DrawFn, plan: Plan) -> Plan:
     if operator is Project:
         return _project(draw, plan)
     if operator is Aggregate:
-        return _aggregate(draw, plan)
+        return aggregate(draw, plan)
     simple: Callable[[Plan], Plan] = operator
     return simple(plan)
 
@@ -224,7 +227,8 @@ def _project(draw: DrawFn, plan: Plan) -> Plan:
     return Project(plan, tuple(Named(f"p{i}", expr) for i, expr in enumerate(exprs)))
 
 
-def _aggregate(draw: DrawFn, plan: Plan) -> Plan:
+def aggregate(draw: DrawFn, plan: Plan) -> Plan:
+    """An aggregation of a plan."""
     by = draw(st.lists(st.sampled_from(plan.schema.fields), max_size=2, unique=True))
     calls = draw(st.lists(aggregate_calls(plan.schema), min_size=0 if by else 1, max_size=2))
     return Aggregate(
@@ -237,12 +241,19 @@ def _aggregate(draw: DrawFn, plan: Plan) -> Plan:
 def _binary(draw: DrawFn, left: Plan, right: Plan) -> Plan:
     operator = draw(_BINARY)
     if operator in (Join, SemiJoin, AntiJoin):
-        return _join(draw, operator, left, right)
+        return join(draw, operator, left, right)
     either: Callable[[Plan, Plan], Plan] = operator
     return either(left, conformed(right, left.schema))
 
 
-def _join(draw: DrawFn, operator: type[Plan], left: Plan, right: Plan) -> Plan:
+def join(
+    draw: DrawFn,
+    operator: type[Plan],
+    left: Plan,
+    right: Plan,
+    kinds: SearchStrategy[JoinKind] = _KINDS,
+) -> Plan:
+    """A join of two plans, with any condition."""
     names = names_of_both(left, right)
     fields = (*left.schema, *right.schema)
     schema = Schema(tuple(Field(n, f.type) for n, f in zip(names, fields, strict=True)))
@@ -251,8 +262,7 @@ def _join(draw: DrawFn, operator: type[Plan], left: Plan, right: Plan) -> Plan:
         return SemiJoin(left, right, condition, names)
     if operator is AntiJoin:
         return AntiJoin(left, right, condition, names)
-    join = Join(left, right, draw(st.sampled_from(JoinKind)), condition, names)
-    return _shortened(draw, join)
+    return _shortened(draw, Join(left, right, draw(kinds), condition, names))
 
 
 @cache

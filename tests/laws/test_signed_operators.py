@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import fields, replace
+from itertools import product
 from typing import TYPE_CHECKING, TypeVar
 
 import pytest
@@ -18,11 +19,13 @@ from laws.aggregations import SAMPLE, aggregations, assert_same_groups, meaning,
 from laws.test_join_operator import CONDITIONS, LEFT_PAIR, NAMES, RIGHT_PAIR, equality, pairs
 from laws.test_sweep_operators import MEANINGS, NUMBER, OTHER, PAIR
 from laws.test_window_operators import INSTANTS, TIMES, last_rows, row_windows
-from physical.run import Element, Schedule, batch, run, schedules
-from tidemill.algebra.expr import Column
+from physical.run import Arrive, Element, Schedule, batch, normal, run, schedules
+from streams import call
+from tidemill.algebra.evaluate import evaluate
+from tidemill.algebra.expr import Column, conjunction
 from tidemill.model.batch import TIME, Form
 from tidemill.model.time import END_OF_TIME, Time
-from tidemill.model.types import DOUBLE
+from tidemill.model.types import BIGINT, DOUBLE, VARCHAR
 from tidemill.physical import interval, signed
 from tidemill.physical.interval import Change, Changes, Multiplicity
 from tidemill.physical.operator import State
@@ -171,6 +174,33 @@ def test_a_join_finds_numbers_with_a_point_whatever_columns_are_called(
         assert output.snapshot(t) == pairs(schedule, names, condition, t), t
 
 
+@given(
+    schedule=schedules(PAIR, OTHER, PAIR, forms=(Form.SIGNED,) * 3),
+    order=st.permutations([0, 1, 2]),
+    links=st.lists(st.sampled_from([(0, 1), (1, 2), (0, 2)]), max_size=3, unique=True),
+    reload=st.booleans(),
+)
+def test_a_join_of_many_combines_the_rows_of_every_instant(
+    schedule: Schedule, order: list[int], links: list[tuple[int, int]], *, reload: bool
+) -> None:
+    names = tuple(f"{port}{column}" for port in range(3) for column in "ab")
+    condition = conjunction(
+        *(call("=", Column(f"{p}a", BIGINT), Column(f"{q}a", BIGINT)) for p, q in links),
+        call("<>", Column("0b", VARCHAR), Column("2b", VARCHAR)),
+    )
+    orders = tuple(tuple(p for p in order if p != own) for own in range(3))
+    operator = signed.MultiJoin(schedule.schemas, names, condition, orders)
+    output = run(operator, schedule, reload=reload, tight=False)
+    for t in schedule.times():
+        rows = [schedule.snapshot(port, t).elements() for port in range(3)]
+        wanted = Counter(
+            a + b + c
+            for a, b, c in product(*rows)
+            if evaluate(condition, dict(zip(names, a + b + c, strict=True))) is True
+        )
+        assert output.snapshot(t) == wanted, t
+
+
 @given(schedule=INSTANTS, data=st.data(), reload=st.booleans())
 def test_a_row_window_shows_the_last_rows(
     schedule: Schedule, data: st.DataObject, *, reload: bool
@@ -187,3 +217,43 @@ def as_signed(
 ) -> AnyOperator:
     """The same description of an operator in another form."""
     return kind(**{f.name: getattr(given_, f.name) for f in fields(given_) if f.init})
+
+
+# What is remembered
+
+
+@given(schedule=schedules(PAIR, OTHER, forms=(Form.SIGNED, Form.SIGNED)))
+def test_a_join_remembers_the_rows_that_are_there_and_no_others(schedule: Schedule) -> None:
+    names = ("a", "b", "c", "d")
+    operator = signed.Join(PAIR, OTHER, names, call("=", Column("a", BIGINT), Column("c", BIGINT)))
+    state = operator.new_state()
+    for event in schedule.events:
+        if isinstance(event, Arrive):
+            frame = batch(schedule.schemas[event.port], event.elements, Form.SIGNED)
+            list(operator.on_batch(state, event.port, frame))
+            continue
+        list(operator.on_watermark(state, Time(event.time)))
+        for port, name in enumerate(("left", "right")):
+            rows = Counter({row[:2]: row[2] for row in state.tables[name].all().iter_rows()})
+            there = schedule.snapshot(port, event.time - 1)
+            assert rows == Counter({row: n for row, n in there.items() if row[0] is not None})
+
+
+@given(
+    schedule=FORMS.flatmap(lambda form: schedules(PAIR, OTHER, forms=(form, form))),
+    function=st.sampled_from(list(MEANINGS)),
+)
+def test_a_set_operation_remembers_each_row_that_is_there_once(
+    schedule: Schedule, function: Multiplicity
+) -> None:
+    operator = signed.Counting(function, (PAIR, OTHER), PAIR)
+    state = operator.new_state()
+    for event in schedule.events:
+        if isinstance(event, Arrive):
+            frame = batch(schedule.schemas[event.port], event.elements, schedule.form(event.port))
+            list(operator.on_batch(state, event.port, frame))
+            continue
+        list(operator.on_watermark(state, Time(event.time)))
+        there = {row for port in (0, 1) for row in schedule.snapshot(port, event.time - 1)}
+        known = [normal(row[:2]) for row in state.tables["totals"].all().iter_rows()]
+        assert sorted(map(str, known)) == sorted(map(str, there))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from physical.letters import LETTERS, P1, P2, assert_stream, one_by_one, stream, together
-from physical.run import Advance, Arrive, Element, Schedule, batch, run
+from physical.run import Advance, Arrive, Element, Schedule, at_once, batch, run
 from streams import both, call, equal
 from tidemill.algebra.expr import TRUE, Column, Expr
 from tidemill.algebra.values import NAN
@@ -62,7 +62,7 @@ def test_state_is_what_the_other_input_can_still_meet() -> None:
     state = EQUI.new_state()
     list(EQUI.on_batch(state, LEFT, batch(LETTERS, stream("a[0,5) b[0,6) c[9,10)"))))
     list(EQUI.on_watermark(state, Time(5)))
-    assert state.tables["left"].all()["l"].to_list() == ["b", "c"]
+    assert state.tables["left"].all()["@0"].to_list() == ["b", "c"]
 
 
 def test_equal_joins_are_equal_and_have_one_text() -> None:
@@ -162,3 +162,10 @@ def test_after_the_end_of_time_nothing_is_left() -> None:
     list(CROSS.on_batch(state, LEFT, batch(LETTERS, stream("a[0,inf)"))))
     list(CROSS.on_watermark(state, END_OF_TIME))
     assert state.rows() == 0
+
+
+def test_columns_may_be_called_like_patterns() -> None:
+    left, right = Schema((Field("x", BIGINT),)), Schema((Field("^x$", BIGINT),))
+    join = Join(left, right, ("x", "^x$"), call("=", Column("x", BIGINT), Column("^x$", BIGINT)))
+    output = run(join, at_once((left, [Element((1,), 0, 5)]), (right, [Element((1,), 2, 9)])))
+    assert output.elements == [Element((1, 1), 2, 5)]

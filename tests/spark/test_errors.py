@@ -12,6 +12,9 @@ import pytest
 
 import tidemill
 from spark.on_spark import MASTER
+from tidemill.optimizer.planning import PLANNING, Planning
+from tidemill.optimizer.techniques import Technique
+from tidemill.runtime.spark.checkpoint import FORMAT
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -67,6 +70,21 @@ def test_a_broken_file_stops_the_run_and_loses_nothing(tmp_path: Path) -> None:
     ]
 
 
+def test_a_key_that_is_used_again_is_named(tmp_path: Path) -> None:
+    source = tmp_path / "in"
+    source.mkdir()
+    ROWS.write_parquet(source / "1.parquet")
+    session, _ = session_on(source, tmp_path / "state", tmp_path / "out")
+    session.put("r", pl.DataFrame({"k": [7, 7], "name": ["old", "new"], "since": [0, 3]}))
+    session.sql("""
+        CREATE RELATION r (k BIGINT, name VARCHAR, since BIGINT)
+          SOURCE memory('r') VALID FROM since KEY (k) NON RETROACTIVE;
+        SELECT name FROM s [RANGE 5], r WHERE s.k = r.k;
+    """)
+    with pytest.raises(tidemill.RunError, match='"r" has different rows for k = 7'):
+        session.run()
+
+
 def test_a_directory_that_is_not_there_is_named(tmp_path: Path) -> None:
     session, _ = session_on(tmp_path / "nothing", tmp_path / "state", tmp_path / "out")
     with pytest.raises(tidemill.RunError, match="there is no directory"):
@@ -77,8 +95,7 @@ def test_a_checkpoint_that_does_not_fit_is_refused(tmp_path: Path) -> None:
     source, state = tmp_path / "in", tmp_path / "state"
     source.mkdir()
     state.mkdir()
-    planning = {"optimized": 1, "max_delay": 60_000_000}
-    facts = {"format": 99, "pids": [2, 3], "stages": 1, "planning": planning}
+    facts = {"format": 99, "pids": [2, 3], "stages": 1, "planning": PLANNING.facts()}
     (state / "tidemill.json").write_text(json.dumps(facts))
     session, _ = session_on(source, state, tmp_path / "out")
     with pytest.raises(tidemill.RunError, match="has format 99"):
@@ -86,8 +103,13 @@ def test_a_checkpoint_that_does_not_fit_is_refused(tmp_path: Path) -> None:
     (state / "tidemill.json").write_text("{")
     with pytest.raises(tidemill.RunError, match="is damaged"):
         session.run()
-    (state / "tidemill.json").write_text(json.dumps({**facts, "format": 3, "pids": [1, 2, 3]}))
+    (state / "tidemill.json").write_text(json.dumps({**facts, "format": FORMAT, "pids": [1, 2, 3]}))
     with pytest.raises(tidemill.RunError, match="has 3 partitions, not 2"):
+        session.run()
+    other = Planning(technique=Technique.DIRECT).facts()
+    facts = {**facts, "format": FORMAT, "planning": other}
+    (state / "tidemill.json").write_text(json.dumps(facts))
+    with pytest.raises(tidemill.RunError, match="other settings of optimize, max_delay, technique"):
         session.run()
     (state / "tidemill.json").rename(state / "other.json")
     with pytest.raises(tidemill.RunError, match="is not a checkpoint"):

@@ -143,7 +143,7 @@ def test_all_sinks_of_a_pipeline_get_the_same_rows(
     assert whole(memory, [lines]).equals(rows)
 
     counts = {query.name: query.rows for query in session.progress().queries}
-    assert counts.pop("kept") == memory.changes().height, "what is for memory comes as changes"
+    assert counts.pop(memory.name) == memory.changes().height, "it is computed in signed form"
     assert set(counts.values()) == {sum(frame.height for _, frame in calls.batches)}
     assert refused == {"a callback cannot stop the session that calls it"}
     printed = capsys.readouterr().out

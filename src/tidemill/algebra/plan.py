@@ -120,11 +120,18 @@ class Validity:
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """A registered relation; a row is always valid, or in the period its columns say."""
+    """A registered relation; a row is always valid, or in the period its columns say.
+
+    Attributes:
+        retroactive: Whether a change reaches results made before it. Where it does not, the binder
+            puts the relation below the windows it is joined to.
+    """
 
     name: str
     schema: Schema
     validity: Validity | None = None
+    retroactive: bool = True
+    span: Span | None = field(default=None, compare=False, repr=False)
 
 
 # One input
@@ -132,11 +139,17 @@ class Relation:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """The input's elements, valid for as long as they stay in the window."""
+    """The input's elements, valid for as long as they stay in the window.
+
+    Attributes:
+        internal: Whether it keeps the insertions of a query with INTERNAL windows. A further window
+            of the text then stands on these insertions, in its place.
+    """
 
     input: Plan
     spec: WindowSpec
     span: Span | None = field(default=None, compare=False, repr=False)
+    internal: bool = False
     schema: Schema = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:

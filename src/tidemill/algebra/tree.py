@@ -64,8 +64,8 @@ def with_children(plan: Plan, new: tuple[Plan, ...]) -> Plan:
     match plan:
         case Source() | Relation():
             return plan
-        case Window(_, spec, span):
-            return Window(new[0], spec, span)
+        case Window(_, spec, span, internal):
+            return Window(new[0], spec, span, internal)
         case Filter(_, predicate):
             return Filter(new[0], predicate)
         case Project(_, columns):

@@ -132,10 +132,11 @@ def check_bounded(plan: Plan) -> None:
     """
     found = unbounded_state(plan)
     if found is not None:
+        way = "leave INTERNAL out" if found.window.internal else "give the window a size"
         raise PlanError(
             f"{_WORDS[type(found.operator)]} above this window would keep every row for ever",
             span=found.window.span,
-            hint="give the window a size, or allow it with connect(unbounded_state=True)",
+            hint=f"{way}, or allow it with connect(unbounded_state=True)",
         )
     endless = endless_input(plan)
     if endless is not None:
@@ -188,7 +189,22 @@ def _relation(statement: CreateRelation) -> RelationEntry:
             _time_column(schema, start, "VALID FROM"),
             None if end is None else _time_column(schema, end, "TO"),
         )
-    return RelationEntry(statement.name.text, schema, statement.source, validity)
+    if not statement.retroactive and validity is None:
+        raise BindError(
+            "NON RETROACTIVE needs VALID FROM",
+            span=statement.name.span,
+            hint="rows that are always valid never change",
+        )
+    if statement.key and statement.retroactive:
+        raise BindError(
+            "KEY needs NON RETROACTIVE",
+            span=statement.key[0].span,
+            hint="leave KEY out: it keeps results of old rows from being taken for those of new "
+            "ones",
+        )
+    key = tuple(_declared(schema, name, "KEY").name for name in statement.key)
+    name, source = statement.name.text, statement.source
+    return RelationEntry(name, schema, source, validity, key, statement.retroactive)
 
 
 def _function(statement: CreateFunction, catalog: Catalog) -> FunctionEntry:
@@ -231,16 +247,19 @@ def _schema(columns: tuple[ColumnDefinition, ...], *, what: str = "column") -> S
     return Schema(tuple(fields))
 
 
-def _time_column(schema: Schema, name: Name, clause: str) -> str:
+def _declared(schema: Schema, name: Name, clause: str) -> Field:
     for field in schema:
         if field.name.lower() == name.text.lower():
-            break
-    else:
-        raise BindError(
-            f'column "{name.text}" of {clause} is not declared',
-            span=name.span,
-            hint=suggestion(name.text, schema.names),
-        )
+            return field
+    raise BindError(
+        f'column "{name.text}" of {clause} is not declared',
+        span=name.span,
+        hint=suggestion(name.text, schema.names),
+    )
+
+
+def _time_column(schema: Schema, name: Name, clause: str) -> str:
+    field = _declared(schema, name, clause)
     if field.type not in (TIMESTAMP, BIGINT):
         raise BindError(
             f'column "{field.name}" of {clause} is {field.type}',

@@ -20,6 +20,8 @@ from tidemill.algebra.plan import (
     Union,
 )
 from tidemill.algebra.tree import children, share, with_children
+from tidemill.binder.insertions import internal_window, keep_insertions, refuse_internal
+from tidemill.binder.non_retroactive import check_non_retroactive
 from tidemill.binder.rows import Inner
 from tidemill.binder.scope import has_outer
 from tidemill.binder.select import Selected, bind_select
@@ -43,7 +45,9 @@ def bind_query(node: exp.Expr, context: Context) -> Plan:
     Raises:
         BindError: A name, a type or a clause does not fit.
     """
-    return share(_bind_typed(node, context))
+    plan = share(_bind_typed(node, context))
+    check_non_retroactive(plan)
+    return plan
 
 
 def _bind_typed(node: exp.Expr, context: Context) -> Plan:
@@ -59,7 +63,7 @@ def _bind(node: exp.Expr, context: Context) -> Plan:
     context = _with_tables(node, context)
     match node:
         case exp.Select():
-            return _finished(_select(node, context))
+            return _kept(node, _finished(_select(node, context)))
         case exp.SetOperation():
             return _set_operation(node, context)
         case exp.Subquery() | exp.Paren():
@@ -80,6 +84,11 @@ def _finished(selected: Selected) -> Plan:
     return Distinct(plan) if selected.distinct else plan
 
 
+def _kept(node: exp.Select, plan: Plan) -> Plan:
+    window = internal_window(node)
+    return plan if window is None else keep_insertions(plan, window)
+
+
 def _bind_inner(node: exp.Expr, context: Context) -> Inner:
     """A subquery in an expression, which may refer to the enclosing query."""
     context = _with_tables(node, context)
@@ -88,6 +97,7 @@ def _bind_inner(node: exp.Expr, context: Context) -> Inner:
         node = node.this
         context = _with_tables(node, context)
     if isinstance(node, exp.Select):
+        refuse_internal(node)
         selected = _select(node, context)
         columns = tuple(column.expr for column in selected.columns)
         if selected.correlated or any(map(has_outer, columns)):

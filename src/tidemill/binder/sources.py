@@ -1,23 +1,21 @@
 """FROM: from stream references, subqueries and joins to one plan and the names of its columns.
 
 Columns whose name occurs in one item only keep it; others are called ``alias.name`` above the join.
-A join written with JOIN binds tighter than a comma. Conditions of WHERE that compare several items
-become join conditions where only inner joins are in between (σ_θ(×) = ⋈_θ, K30).
+A join written with JOIN binds tighter than a comma.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from sqlglot import exp
 
-from tidemill.algebra.expr import TRUE, Column, Expr, conjunction, conjuncts, used_columns
+from tidemill.algebra.expr import TRUE, Expr, conjunction, conjuncts
 from tidemill.algebra.plan import (
     Dstream,
     Istream,
-    Join,
     JoinKind,
     Plan,
     Relation,
@@ -27,6 +25,9 @@ from tidemill.algebra.plan import (
 )
 from tidemill.algebra.tree import transform_up, walk
 from tidemill.binder.expressions import ExpressionBinder
+from tidemill.binder.insertions import insertions, output_of
+from tidemill.binder.joins import Item, Joined, Tree, build
+from tidemill.binder.non_retroactive import attach
 from tidemill.binder.scope import Scope, ScopeColumn, fresh_name
 from tidemill.binder.windows import bind_window
 from tidemill.catalog.entries import (
@@ -40,7 +41,7 @@ from tidemill.catalog.entries import (
 )
 from tidemill.catalog.functions import scalar_call
 from tidemill.errors import BindError, closest
-from tidemill.lang.spans import span_of
+from tidemill.lang.spans import span_of, value_span
 from tidemill.lang.windows import StreamOperator, Windowed
 
 if TYPE_CHECKING:
@@ -66,51 +67,17 @@ _SIDES = {
 
 
 @dataclass(frozen=True, slots=True)
-class _Item:
-    """One FROM item: its plan, what it is called, and what its columns are called in the query."""
-
-    plan: Plan
-    alias: str | None
-    table: str | None
-    node: exp.Expr
-    names: tuple[str, ...] = ()
-
-    def columns(self) -> tuple[ScopeColumn, ...]:
-        return tuple(
-            ScopeColumn(self.alias, self.table, field_.name, Column(name, field_.type))
-            for field_, name in zip(self.plan.schema, self.names, strict=True)
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class _Joined:
-    """Two parts of FROM and how they are joined."""
-
-    left: _Tree
-    right: _Tree
-    kind: JoinKind
-    condition: Expr
-    names: tuple[str, ...] = field(init=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "names", self.left.names + self.right.names)
-
-
-_Tree: TypeAlias = _Item | _Joined
-
-
-@dataclass(frozen=True, slots=True)
 class From:
     """A bound FROM clause: the columns in sight, and a plan once the conditions are known."""
 
-    tree: _Tree
+    tree: Tree
     scope: Scope
 
     def plan(self, conditions: Sequence[Expr]) -> tuple[Plan, list[Expr]]:
         """The joins with the conditions that belong to them, and the conditions that are left."""
         pool = [part for condition in conditions for part in conjuncts(condition)]
-        plan = _build(self.tree, pool)
-        return plan, pool
+        tree = attach(self.tree, pool)
+        return build(tree, pool), pool
 
 
 def bind_from(select: exp.Select, context: Context, bind_query: BindQuery) -> From:
@@ -129,8 +96,8 @@ def bind_from(select: exp.Select, context: Context, bind_query: BindQuery) -> Fr
     joins: list[exp.Join] = select.args.get("joins") or []
     nodes = [clause.this, *(join.this for join in joins)]
     items = _named([_bind_item(node, context, bind_query) for node in nodes])
-    whole: tuple[_Tree, tuple[ScopeColumn, ...]] | None = None
-    group: tuple[_Tree, tuple[ScopeColumn, ...]] = (items[0], items[0].columns())
+    whole: tuple[Tree, tuple[ScopeColumn, ...]] | None = None
+    group: tuple[Tree, tuple[ScopeColumn, ...]] = (items[0], items[0].columns())
     for join, item in zip(joins, items[1:], strict=True):
         if _is_comma(join):
             whole = group if whole is None else _comma(whole, group)
@@ -141,12 +108,12 @@ def bind_from(select: exp.Select, context: Context, bind_query: BindQuery) -> Fr
     return From(tree, Scope(columns, context.outer, context.unseen))
 
 
-def _bind_item(node: exp.Expr, context: Context, bind_query: BindQuery) -> _Item:
+def _bind_item(node: exp.Expr, context: Context, bind_query: BindQuery) -> Item:
     plan = _item_plan(node, context, bind_query)
     table = node.name or None
     alias_node = node.args.get("alias")
     alias = (alias_node.name if alias_node else None) or table
-    return _Item(plan, alias, table, node)
+    return Item(plan, alias, table, node)
 
 
 def _item_plan(node: exp.Expr, context: Context, bind_query: BindQuery) -> Plan:
@@ -161,7 +128,7 @@ def _item_plan(node: exp.Expr, context: Context, bind_query: BindQuery) -> Plan:
                     "valid; ISTREAM(…) makes a stream of it",
                 )
             names = tuple(name for name in (node.alias, node.name) if name)
-            return bind_window(plan, node.window, names)
+            return bind_window(insertions(plan) or plan, node.window, names)
         case StreamOperator():
             return apply_stream_operator(node, _item_plan(node.this, context, bind_query))
         case exp.Table():
@@ -172,8 +139,10 @@ def _item_plan(node: exp.Expr, context: Context, bind_query: BindQuery) -> Plan:
 
 
 def apply_stream_operator(node: StreamOperator, plan: Plan) -> Plan:
-    """ISTREAM, DSTREAM or RSTREAM of a plan."""
-    return _OPERATORS[node.kind](plan)
+    """ISTREAM, DSTREAM, RSTREAM or WSTREAM of a plan."""
+    if node.window is None:
+        return _OPERATORS[node.kind](plan)
+    return bind_window(output_of(plan, value_span(node, "kind")), node.window, ())
 
 
 def _table(node: exp.Table, context: Context) -> Plan:
@@ -198,12 +167,13 @@ def _entry_plan(entry: Entry, node: exp.Table) -> Plan:
         case StreamEntry(name, schema):
             return Source(name, schema)
         case RelationEntry(name, schema, _, validity):
-            return Relation(name, schema, validity)
+            span = span_of(node)
+            return Relation(name, schema, validity, retroactive=entry.retroactive, span=span)
         case DerivedStreamEntry(_, plan):
             # Errors about the windows of a view point to the place where the view is used.
             span = span_of(node)
             return transform_up(
-                plan, lambda n: replace(n, span=span) if isinstance(n, Window) else None
+                plan, lambda n: replace(n, span=span) if isinstance(n, Window | Relation) else None
             )
         case QueryEntry(name):
             raise BindError(
@@ -215,9 +185,9 @@ def _entry_plan(entry: Entry, node: exp.Table) -> Plan:
             raise AssertionError("functions have names of their own")
 
 
-def _named(items: list[_Item]) -> list[_Item]:
+def _named(items: list[Item]) -> list[Item]:
     """The items with unique aliases checked and unique column names chosen."""
-    seen: dict[str, _Item] = {}
+    seen: dict[str, Item] = {}
     for item in items:
         if item.alias is None:
             continue
@@ -247,28 +217,28 @@ def _is_comma(join: exp.Join) -> bool:
 
 
 def _comma(
-    left: tuple[_Tree, tuple[ScopeColumn, ...]], right: tuple[_Tree, tuple[ScopeColumn, ...]]
-) -> tuple[_Tree, tuple[ScopeColumn, ...]]:
-    return _Joined(left[0], right[0], JoinKind.INNER, TRUE), left[1] + right[1]
+    left: tuple[Tree, tuple[ScopeColumn, ...]], right: tuple[Tree, tuple[ScopeColumn, ...]]
+) -> tuple[Tree, tuple[ScopeColumn, ...]]:
+    return Joined(left[0], right[0], JoinKind.INNER, TRUE), left[1] + right[1]
 
 
 def _join(
-    left: tuple[_Tree, tuple[ScopeColumn, ...]], item: _Item, join: exp.Join, context: Context
-) -> tuple[_Tree, tuple[ScopeColumn, ...]]:
+    left: tuple[Tree, tuple[ScopeColumn, ...]], item: Item, join: exp.Join, context: Context
+) -> tuple[Tree, tuple[ScopeColumn, ...]]:
     kind = _SIDES[join.side]
     columns = left[1] + item.columns()
     if join.args.get("using"):
         condition, columns = _using(left[1], item, join, kind)
-        return _Joined(left[0], item, kind, condition), columns
+        return Joined(left[0], item, kind, condition), columns
     on = join.args.get("on")
     here = context.without_outer()
     binder = ExpressionBinder(Scope(columns, unseen=here.unseen), here)
     condition = TRUE if on is None else binder.predicate(on, "ON")
-    return _Joined(left[0], item, kind, condition), columns
+    return Joined(left[0], item, kind, condition), columns
 
 
 def _using(
-    left: tuple[ScopeColumn, ...], item: _Item, join: exp.Join, kind: JoinKind
+    left: tuple[ScopeColumn, ...], item: Item, join: exp.Join, kind: JoinKind
 ) -> tuple[Expr, tuple[ScopeColumn, ...]]:
     """The condition of USING, and the columns with each pair merged into one."""
     right = item.columns()
@@ -305,27 +275,3 @@ def _merged(
         # What an earlier USING merged under the same name has been merged once more.
         if column.qualifier is not None:
             yield replace(column, merged=True)
-
-
-def _build(tree: _Tree, pool: list[Expr]) -> Plan:
-    """The plan of a part of FROM; takes from the pool the conditions it can apply."""
-    if isinstance(tree, _Item):
-        return tree.plan
-    inner = tree.kind is JoinKind.INNER
-    left = _build(tree.left, pool if inner else [])
-    right = _build(tree.right, pool if inner else [])
-    condition = tree.condition
-    if inner:
-        here = [part for part in pool if _joins(part, tree)]
-        pool[:] = [part for part in pool if not any(part is other for other in here)]
-        condition = conjunction(condition, *here)
-    return Join(left, right, tree.kind, condition, tree.names)
-
-
-def _joins(part: Expr, tree: _Joined) -> bool:
-    used = used_columns(part)
-    return (
-        used <= set(tree.names)
-        and not used.isdisjoint(tree.left.names)
-        and not used.isdisjoint(tree.right.names)
-    )

@@ -52,12 +52,19 @@ class StreamEntry:
 
 @dataclass(frozen=True, slots=True)
 class RelationEntry:
-    """A constant relation, or a temporal one if its rows have periods."""
+    """A constant relation, or a temporal one if its rows have periods.
+
+    Attributes:
+        key: The columns whose values belong to one content for ever, if it is not retroactive.
+        retroactive: Whether a change reaches results made before it.
+    """
 
     name: str
     schema: Schema
     source: ConnectorCall
     validity: Validity | None = None
+    key: tuple[str, ...] = ()
+    retroactive: bool = True
 
 
 @dataclass(frozen=True, slots=True)

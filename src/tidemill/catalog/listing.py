@@ -41,7 +41,7 @@ def show(catalog: Catalog, kind: ObjectKind) -> Listing:
         case ObjectKind.STREAM:
             titles = ["name", "source", "time", "late", "idle_after"]
         case ObjectKind.RELATION:
-            titles = ["name", "source", "valid"]
+            titles = ["name", "source", "valid", "retroactive"]
         case ObjectKind.QUERY:
             titles = ["name", "sink", "guarantee", "update_pattern", "text"]
         case ObjectKind.FUNCTION:
@@ -54,19 +54,29 @@ def show(catalog: Catalog, kind: ObjectKind) -> Listing:
 
 def describe_entry(entry: Entry) -> Listing:
     """One row for each column of what an entry has to offer."""
-    time_column = entry.time_column if isinstance(entry, StreamEntry) else None
+    roles = _roles(entry)
     fields = list(entry_schema(entry))
     listing = {
         "column": [field.name for field in fields],
         "type": [str(field.type) for field in fields],
         "nullable": ["yes" if field.nullable else "no" for field in fields],
-        "role": ["time" if field.name == time_column else "" for field in fields],
+        "role": [roles.get(field.name, "") for field in fields],
     }
     if isinstance(entry, FunctionEntry):
         listing["role"] = ["parameter" for _ in fields]
         for title, cell in zip(listing, ("", str(entry.result.type), "yes", "result"), strict=True):
             listing[title].append(cell)
     return listing
+
+
+def _roles(entry: Entry) -> dict[str, str]:
+    match entry:
+        case StreamEntry(time_column=str(column)):
+            return {column: "time"}
+        case RelationEntry():
+            return dict.fromkeys(entry.key, "key")
+        case _:
+            return {}
 
 
 def _details(entry: Entry) -> tuple[str, ...]:
@@ -81,11 +91,12 @@ def _details(entry: Entry) -> tuple[str, ...]:
         case DerivedStreamEntry():
             return entry.text, "", "", ""
         case RelationEntry(validity=None):
-            return _connector(entry.source), "always"
+            return _connector(entry.source), "always", ""
         case RelationEntry():
             assert entry.validity is not None, "the other case has been taken"
             end = f" to {entry.validity.end}" if entry.validity.end else ""
-            return _connector(entry.source), f"from {entry.validity.start}{end}"
+            retroactive = "yes" if entry.retroactive else "no"
+            return _connector(entry.source), f"from {entry.validity.start}{end}", retroactive
         case QueryEntry():
             sink = "memory" if entry.sink is None else _connector(entry.sink)
             pattern = update_pattern(entry.plan).name

@@ -9,14 +9,15 @@ import typer
 
 from tidemill.algebra.explain import explain as logical_text
 from tidemill.cli.answers import queries_of
-from tidemill.cli.options import Script  # noqa: TC001 — typer reads it
+from tidemill.cli.options import Script, TechniqueName  # noqa: TC001 — typer reads them
 from tidemill.cli.terminal import console, read_script, reporting_errors
 from tidemill.connecting import connect
 from tidemill.errors import PlanError
 from tidemill.optimizer.explain_physical import explain_physical
-from tidemill.optimizer.implement import implement_annotated
-from tidemill.optimizer.rewrite import optimize, rewrite
+from tidemill.optimizer.planning import Planning
+from tidemill.optimizer.rewrite import rewrite
 from tidemill.optimizer.rules import RULES
+from tidemill.optimizer.techniques import Technique
 from tidemill.optimizer.trace import trace_text
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ def explain(
     trace: Annotated[
         bool, typer.Option("--trace", help="What the optimizer does, step by step.")
     ] = False,
+    technique: TechniqueName = Technique.PATTERN,
 ) -> None:
     """Print the plan of every query of a file. Nothing is read or run."""
     form = _form(logical=logical, physical=physical, trace=trace)
@@ -55,7 +57,8 @@ def explain(
         queries = list(queries_of(session))
         if not queries:
             raise PlanError("the file has no query", hint="add a SELECT or a CREATE QUERY")
-        texts = (f"-- {query.name}\n{_text(query.plan, form)}" for query in queries)
+        planning = Planning(technique=technique)
+        texts = (f"-- {query.name}\n{_text(query.plan, form, planning)}" for query in queries)
         out.print("\n\n".join(texts), soft_wrap=True)
 
 
@@ -67,12 +70,12 @@ def _form(*, logical: bool, physical: bool, trace: bool) -> _Form:
     return _Form.TRACE if trace else _Form.LOGICAL
 
 
-def _text(plan: Plan, form: _Form) -> str:
+def _text(plan: Plan, form: _Form, planning: Planning) -> str:
     match form:
         case _Form.LOGICAL:
             return logical_text(plan)
         case _Form.PHYSICAL:
-            return explain_physical(implement_annotated(optimize(plan)))
+            return explain_physical(planning.annotated(plan))
         case _Form.TRACE:
             return trace_text(rewrite(plan, RULES).steps)
         case _:

@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from tidemill.optimizer.techniques import Technique
+
 __all__ = [
     "Checkpoint",
     "Engine",
@@ -17,6 +19,7 @@ __all__ = [
     "Partitions",
     "Rows",
     "Script",
+    "TechniqueName",
     "Trigger",
     "UnboundedState",
 ]
@@ -50,6 +53,11 @@ Checkpoint = Annotated[
 
 Partitions = Annotated[
     int | None, typer.Option(min=1, help="How many partitions state is kept in.")
+]
+
+TechniqueName = Annotated[
+    Technique,
+    typer.Option("--technique", help="How plans tell that rows go; the answers are the same."),
 ]
 
 Forever = Annotated[

@@ -17,6 +17,7 @@ from tidemill.cli.options import (
     Partitions,
     Rows,
     Script,
+    TechniqueName,
     Trigger,
     UnboundedState,
 )
@@ -26,6 +27,7 @@ from tidemill.cli.watch import watch
 from tidemill.connecting import connect
 from tidemill.errors import PlanError, RunError
 from tidemill.model.time import time_text
+from tidemill.optimizer.techniques import Technique
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -48,6 +50,7 @@ def run(  # noqa: PLR0913 — every option of the command
     master: Master = "local[*]",
     checkpoint: Checkpoint = None,
     partitions: Partitions = None,
+    technique: TechniqueName = Technique.PATTERN,
     forever: Forever = False,
     trigger: Trigger = None,
     unbounded_state: UnboundedState = False,
@@ -65,6 +68,7 @@ def run(  # noqa: PLR0913 — every option of the command
             master=master or None,
             checkpoint=checkpoint,
             partitions=partitions,
+            technique=technique.value,
             trigger=trigger or 0,
             unbounded_state=unbounded_state,
         )

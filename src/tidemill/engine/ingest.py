@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from tidemill.engine.engine import Flow
+from tidemill.errors import RunError
 from tidemill.lang.statements import LatePolicy
 from tidemill.model.batch import END, ID, START, TIME_TYPE, polars_schema
 from tidemill.model.time import END_OF_TIME, Time
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from tidemill.catalog.entries import RelationEntry, StreamEntry
     from tidemill.model.batch import Batch
 
-__all__ = ["LATE", "REASON", "Gate", "Refused", "relation_flow", "timed"]
+__all__ = ["LATE", "REASON", "Gate", "Refused", "check_keys", "relation_flow", "timed"]
 
 REASON = "@reason"
 LATE = "late"
@@ -192,3 +193,29 @@ def relation_flow(relation: RelationEntry, frame: pl.DataFrame) -> Flow:
             end = pl.col(validity.end).cast(TIME_TYPE).fill_null(END_OF_TIME)
     elements = frame.select(relation.schema.names).with_columns(start.alias(START), end.alias(END))
     return Flow([elements.filter(pl.col(START) < pl.col(END))], END_OF_TIME)
+
+
+def check_keys(relation: RelationEntry, frame: pl.DataFrame) -> None:
+    """Refuse rows that use a key again for something else (G-16).
+
+    A result of the old row could be taken for one of the new row. The same content may come again.
+
+    Raises:
+        RunError: There are such rows.
+    """
+    if not relation.key or relation.validity is None:
+        return
+    periods = (relation.validity.start, relation.validity.end)
+    contents = frame.select(
+        n for n in relation.schema.names if n not in periods or n in relation.key
+    )
+    again = contents.unique().group_by(relation.key).len().filter(pl.col.len > 1)
+    if again.is_empty():
+        return
+    least = again.sort(relation.key).row(0, named=True)
+    key = ", ".join(f"{name} = {least[name]!r}" for name in relation.key)
+    raise RunError(
+        "a key may not be used again in a non-retroactive relation: "
+        f'"{relation.name}" has different rows for {key}',
+        hint="give the new row a key of its own, or leave KEY out of the declaration",
+    )

@@ -117,12 +117,45 @@ def _read_relation(cursor: Cursor) -> CreateRelation:
     columns = _read_columns(cursor, "columns in parentheses")
     cursor.expect("SOURCE", hint="a relation reads from a source: SOURCE csv(path => 'data.csv')")
     source = read_connector(cursor)
-    if not cursor.accept("VALID"):
-        return CreateRelation(name, columns, source)
+    clauses = _read_relation_clauses(cursor)
+    return CreateRelation(
+        name, columns, source, clauses.validity, clauses.key or (), not clauses.non_retroactive
+    )
+
+
+@dataclass(slots=True)
+class _RelationClauses:
+    validity: Validity | None = None
+    key: tuple[Name, ...] | None = None
+    non_retroactive: bool | None = None
+
+
+def _read_relation_clauses(cursor: Cursor) -> _RelationClauses:
+    clauses = _RelationClauses()
+    while cursor.current is not None:
+        start = cursor.index
+        if cursor.accept("VALID"):
+            _once(cursor, start, clauses.validity, "VALID FROM")
+            clauses.validity = _read_validity(cursor)
+        elif cursor.accept("KEY"):
+            _once(cursor, start, clauses.key, "KEY")
+            cursor.expect("(", hint="write KEY (column, …)")
+            clauses.key = cursor.separated(lambda inner: inner.name("a column"))
+            cursor.expect(")")
+        elif cursor.accept("NON"):
+            cursor.expect("RETROACTIVE")
+            _once(cursor, start, clauses.non_retroactive, "NON RETROACTIVE")
+            clauses.non_retroactive = True
+        else:
+            cursor.fail_expected("VALID FROM, KEY, NON RETROACTIVE or the end of the statement")
+    return clauses
+
+
+def _read_validity(cursor: Cursor) -> Validity:
     cursor.expect("FROM")
     start = cursor.name("a column")
     end = cursor.name("a column") if cursor.accept("TO") else None
-    return CreateRelation(name, columns, source, Validity(start, end))
+    return Validity(start, end)
 
 
 def _read_function(cursor: Cursor) -> CreateFunction:

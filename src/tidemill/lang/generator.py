@@ -85,6 +85,8 @@ def _window_clause(self: sqlglot_generator.Generator, node: WindowClause) -> str
         parts.append("UNBOUNDED" if node.size is None else value(node.size))
     if node.slide is not None:
         parts.append(f"SLIDE {value(node.slide)}")
+    if node.internal:
+        parts.append("INTERNAL")
     return f"[{' '.join(parts)}]"
 
 
@@ -93,7 +95,8 @@ def _windowed(self: sqlglot_generator.Generator, node: Windowed) -> str:
 
 
 def _stream_operator(self: sqlglot_generator.Generator, node: StreamOperator) -> str:
-    text = f"{node.kind}({self.sql(node.this)}){_alias(self, node)}"
+    window = self.sql(node, "window")
+    text = f"{node.kind}{window}({self.sql(node.this)}){_alias(self, node)}"
     return self.prepend_ctes(node, text)
 
 

@@ -47,6 +47,7 @@ _QUERY_STARTS: Final = (
     ("WITH",),
     ("(",),
     *((operator, "(") for operator in sorted(STREAM_OPERATORS)),
+    ("WSTREAM", "["),
 )
 
 _LATER: Final = {

@@ -112,7 +112,7 @@ def _read_operand(parser: Parser) -> exp.Expr:
     start = parser.current
     if parser.at(TokenType.SELECT):
         return _read_select(parser)
-    if at_stream_operator(parser):
+    if at_stream_operator(parser) or parser.cursor.at("WSTREAM", "["):
         return read_stream_operator(parser)
     if parser.accept(TokenType.L_PAREN):
         query = parser.query()
@@ -198,8 +198,10 @@ def _refuse_stream_operator(parser: Parser) -> None:
         parser.following.token_type in names
         or star.at(operator, "*", "FROM")
         or star.at(operator, "*", ",")
+        or star.at("WSTREAM", "[")
     ):
+        whole = "WSTREAM[ROWS 100]" if operator == "WSTREAM" else operator
         parser.fail(
             f"SELECT {operator} is not supported yet",
-            hint=f"write the operator around the query: {operator}(SELECT …)",
+            hint=f"write the operator around the query: {whole}(SELECT …)",
         )

@@ -14,7 +14,14 @@ from tidemill.errors import closest
 from tidemill.lang.cursor import reads_as
 from tidemill.lang.spans import record_value
 from tidemill.lang.tokens import token_span
-from tidemill.lang.windows import StreamOperator, WindowClause, Windowed, at_window, read_window
+from tidemill.lang.windows import (
+    StreamOperator,
+    WindowClause,
+    Windowed,
+    at_window,
+    read_output_window,
+    read_window,
+)
 from tidemill.lang.words import STREAM_OPERATORS
 
 if TYPE_CHECKING:
@@ -37,19 +44,26 @@ def read_from(parser: Parser) -> tuple[exp.From, list[exp.Join]]:
 
 
 def at_stream_operator(parser: Parser) -> bool:
-    """Whether ``ISTREAM(``, ``DSTREAM(`` or ``RSTREAM(`` comes next."""
+    """Whether ``ISTREAM(``, ``DSTREAM(``, ``RSTREAM(`` or ``WSTREAM[…](`` comes next."""
     cursor = parser.cursor
-    return any(cursor.at(operator, "(") for operator in STREAM_OPERATORS)
+    if not cursor.at("WSTREAM", "["):
+        return any(cursor.at(operator, "(") for operator in STREAM_OPERATORS)
+    # A stream of that name has a window too, but nothing in parentheses behind it.
+    while cursor.current and not cursor.at("]"):
+        cursor.index += 1
+    return cursor.at("]", "(")
 
 
 def read_stream_operator(parser: Parser, *, in_from: bool = False) -> StreamOperator:
-    """Read ``ISTREAM(query)``, in FROM also ``ISTREAM(name)``."""
+    """Read ``ISTREAM(query)`` or ``WSTREAM[…](query)``, in FROM also ``ISTREAM(name)``."""
     start = parser.expect(TokenType.VAR, "a stream operator")
+    kind = start.text.upper()
+    window = parser.read(read_output_window) if kind == "WSTREAM" else None
     parser.expect(TokenType.L_PAREN, '"("')
     is_table = in_from and parser.at_name() and not at_stream_operator(parser)
     operand = _read_table(parser) if is_table else parser.query()
     parser.expect(TokenType.R_PAREN, '")"')
-    node = parser.mark(StreamOperator(kind=start.text.upper(), this=operand), start)
+    node = parser.mark(StreamOperator(kind=kind, this=operand, window=window), start)
     return record_value(node, "kind", token_span(start))
 
 

@@ -34,8 +34,8 @@ def span_of(node: exp.Expr) -> Span | None:
 def value_span(node: exp.Expr, key: str) -> Span | None:
     """The text of one part of a node that is no node itself.
 
-    Parts are ``size`` and ``slide`` of a WindowClause, ``name`` of a function call and ``kind`` of
-    a StreamOperator.
+    Parts are ``size``, ``slide`` and ``internal`` of a WindowClause, ``name`` of a function call
+    and ``kind`` of a StreamOperator.
     """
     return _recorded(node, f"{key}_")
 

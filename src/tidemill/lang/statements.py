@@ -120,12 +120,14 @@ class Validity:
 
 @dataclass(frozen=True, slots=True)
 class CreateRelation:
-    """CREATE RELATION name (columns) SOURCE … [VALID FROM start [TO end]]."""
+    """CREATE RELATION name (columns) SOURCE … [VALID …] [KEY (…)] [NON RETROACTIVE]."""
 
     name: Name
     columns: tuple[ColumnDefinition, ...]
     source: ConnectorCall
     validity: Validity | None = None
+    key: tuple[Name, ...] = ()
+    retroactive: bool = True
 
 
 @dataclass(frozen=True, slots=True)

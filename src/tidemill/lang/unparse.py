@@ -107,6 +107,10 @@ def _create_relation(statement: CreateRelation) -> str:
         parts.append(f"VALID FROM {quote_name(statement.validity.start.text)}")
         if statement.validity.end:
             parts.append(f"TO {quote_name(statement.validity.end.text)}")
+    if statement.key:
+        parts.append(f"KEY ({', '.join(quote_name(name.text) for name in statement.key)})")
+    if not statement.retroactive:
+        parts.append("NON RETROACTIVE")
     return " ".join(parts)
 
 

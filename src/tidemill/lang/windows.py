@@ -2,16 +2,17 @@
 
 bid [RANGE 10 MINUTES SLIDE 1 MINUTE] AS b      Windowed(Table bid, WindowClause, alias b)
 ISTREAM(SELECT …)                               StreamOperator(ISTREAM, Select)
+WSTREAM[ROWS 100](SELECT …)                     StreamOperator(WSTREAM, Select, WindowClause)
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from sqlglot import TokenType, exp
 
 from tidemill.lang.durations import read_duration
-from tidemill.lang.spans import record, record_value
+from tidemill.lang.spans import record, record_value, value_span
 from tidemill.lang.tokens import token_span
 
 if TYPE_CHECKING:
@@ -20,7 +21,17 @@ if TYPE_CHECKING:
     from tidemill.lang.cursor import Cursor
     from tidemill.lang.statements import Duration
 
-__all__ = ["StreamOperator", "WindowClause", "Windowed", "at_window", "read_window"]
+__all__ = [
+    "StreamOperator",
+    "WindowClause",
+    "Windowed",
+    "at_window",
+    "read_output_window",
+    "read_window",
+]
+
+# Whether results leave with the rows of the window; EXTERNAL says nothing new and is not kept.
+_KINDS: Final = ("INTERNAL", "EXTERNAL")
 
 
 class WindowClause(exp.Expression):
@@ -31,6 +42,7 @@ class WindowClause(exp.Expression):
         size: Microseconds or rows; None for UNBOUNDED and for NOW.
         slide: Microseconds or rows between two moves, or None if the window moves all the time.
         partition_by: The columns, each value of which has a window of its own.
+        internal: Whether results stay when the rows that made them leave the window.
     """
 
     arg_types: ClassVar[dict[str, bool]] = {
@@ -38,6 +50,7 @@ class WindowClause(exp.Expression):
         "size": False,
         "slide": False,
         "partition_by": False,
+        "internal": False,
     }
 
     @property
@@ -63,6 +76,11 @@ class WindowClause(exp.Expression):
         """The columns of PARTITION BY."""
         columns: list[exp.Column] | None = self.args.get("partition_by")
         return columns or []
+
+    @property
+    def internal(self) -> bool:
+        """Whether results stay when the rows that made them leave the window."""
+        return bool(self.args.get("internal"))
 
 
 class Windowed(exp.Expression, exp.DerivedTable):
@@ -90,11 +108,12 @@ class Windowed(exp.Expression, exp.DerivedTable):
 
 
 class StreamOperator(exp.Expression, exp.DerivedTable):
-    """ISTREAM, DSTREAM or RSTREAM of a query, or of a name in FROM.
+    """ISTREAM, DSTREAM, RSTREAM or WSTREAM of a query, or of a name in FROM.
 
     Args:
-        kind: ``"ISTREAM"``, ``"DSTREAM"`` or ``"RSTREAM"``.
+        kind: ``"ISTREAM"``, ``"DSTREAM"``, ``"RSTREAM"`` or ``"WSTREAM"``.
         this: The query, or a Table.
+        window: The WindowClause of WSTREAM.
         alias: The TableAlias, if it stands in FROM and has one.
         with_: The WITH before it, if it is a whole query.
     """
@@ -102,15 +121,22 @@ class StreamOperator(exp.Expression, exp.DerivedTable):
     arg_types: ClassVar[dict[str, bool]] = {
         "kind": True,
         "this": True,
+        "window": False,
         "alias": False,
         "with_": False,
     }
 
     @property
     def kind(self) -> str:
-        """``"ISTREAM"``, ``"DSTREAM"`` or ``"RSTREAM"``."""
+        """``"ISTREAM"``, ``"DSTREAM"``, ``"RSTREAM"`` or ``"WSTREAM"``."""
         kind: str = self.args["kind"]
         return kind
+
+    @property
+    def window(self) -> WindowClause | None:
+        """The window of WSTREAM."""
+        window: WindowClause | None = self.args.get("window")
+        return window
 
     @property
     def name(self) -> str:
@@ -133,16 +159,27 @@ def read_window(cursor: Cursor) -> WindowClause:
     node = _read_frame(cursor, closing)
     node.set("partition_by", list(partition_by) or None)
     if not cursor.accept(closing):
-        _refuse_rest(cursor, closing)
+        _refuse_rest(cursor, node, closing)
     return record(node, cursor.span_from(start))
 
 
-def _read_frame(cursor: Cursor, closing: str) -> WindowClause:
-    if cursor.at("INTERNAL") or cursor.at("EXTERNAL"):
+def read_output_window(cursor: Cursor) -> WindowClause:
+    """Read the ``[…]`` of WSTREAM."""
+    if not cursor.at("["):
+        cursor.fail("WSTREAM needs a window", hint="write WSTREAM[ROWS 100](SELECT …)")
+    window = read_window(cursor)
+    if window.internal:
         cursor.fail(
-            f"{cursor.tokens[cursor.index].text.upper()} windows are not supported yet",
-            hint="write RANGE or ROWS",
+            "an output window cannot be INTERNAL",
+            span=value_span(window, "internal"),
+            hint="it is there to let results go; to keep them all, write RANGE UNBOUNDED",
         )
+    return window
+
+
+def _read_frame(cursor: Cursor, closing: str) -> WindowClause:
+    if cursor.at_any(_KINDS):
+        _refuse_order(cursor)
     frame = cursor.choice(("RANGE", "ROWS", "NOW"))
     node = WindowClause(frame=frame)
     if frame == "NOW":
@@ -155,6 +192,12 @@ def _read_frame(cursor: Cursor, closing: str) -> WindowClause:
         _read_value(cursor, node, "size", closing)
     if cursor.accept("SLIDE"):
         _read_value(cursor, node, "slide", closing)
+    start = cursor.index
+    if cursor.accept("INTERNAL"):
+        node.set("internal", True)
+        record_value(node, "internal", cursor.span_from(start))
+    else:
+        cursor.accept("EXTERNAL")
     return node
 
 
@@ -164,7 +207,7 @@ def _read_value(cursor: Cursor, node: WindowClause, key: str, closing: str) -> N
         node.set(key, _read_rows(cursor, closing))
         record_value(node, key, cursor.span_from(start))
         return
-    duration: Duration = read_duration(cursor, stop=("SLIDE",))
+    duration: Duration = read_duration(cursor, stop=("SLIDE", *_KINDS))
     node.set(key, duration.microseconds)
     assert duration.span is not None, "a duration that was read has a span"
     record_value(node, key, duration.span)
@@ -178,7 +221,7 @@ def _read_rows(cursor: Cursor, closing: str) -> int:
     if len(token.text) > len(str(2**63)):
         cursor.fail("the number of rows is too large", span=token_span(token))
     cursor.index += 1
-    if not (cursor.at("SLIDE") or cursor.at(closing)):
+    if not cursor.at_any(("SLIDE", *_KINDS, closing)):
         cursor.fail(
             f"ROWS takes no unit, found {cursor.found()}",
             hint="a window of so much time is written RANGE",
@@ -201,9 +244,20 @@ def _read_column(cursor: Cursor) -> exp.Column:
     return record(column, cursor.span_from(start))
 
 
-def _refuse_rest(cursor: Cursor, closing: str) -> None:
+def _refuse_rest(cursor: Cursor, node: WindowClause, closing: str) -> None:
     if cursor.at("PARTITION BY"):
         cursor.fail("PARTITION BY stands first in a window", hint="[PARTITION BY column ROWS 10]")
+    if cursor.at("SLIDE") and node.frame != "NOW":
+        _refuse_order(cursor)
     if cursor.at("SLIDE"):
         cursor.fail("NOW takes no SLIDE", hint="the present instant moves with time")
-    cursor.fail_expected(f'SLIDE or "{closing}"')
+    if cursor.at("INTERNAL") and node.frame == "NOW":
+        cursor.fail(
+            "NOW cannot be INTERNAL",
+            hint="to keep every row for ever, write RANGE UNBOUNDED INTERNAL",
+        )
+    cursor.fail_expected(f'SLIDE, INTERNAL or "{closing}"')
+
+
+def _refuse_order(cursor: Cursor) -> None:
+    cursor.fail("INTERNAL or EXTERNAL stands last in a window", hint="[RANGE 10 MINUTES INTERNAL]")

@@ -23,7 +23,7 @@ __all__ = [
     "quote_string",
 ]
 
-STREAM_OPERATORS: Final = frozenset({"ISTREAM", "DSTREAM", "RSTREAM"})
+STREAM_OPERATORS: Final = frozenset({"ISTREAM", "DSTREAM", "RSTREAM", "WSTREAM"})
 
 # The token types are those that sqlglot's productions ask for.
 _KEYWORDS: Final = {

@@ -51,6 +51,7 @@ from tidemill.optimizer.implement_joins import (
     implement_semi_join,
 )
 from tidemill.optimizer.limit_delay import DEFAULT_DELAY, limit_delay
+from tidemill.optimizer.merge_joins import merge_joins
 from tidemill.optimizer.order import carries_ids
 from tidemill.optimizer.placement import (
     ANYWHERE,
@@ -104,12 +105,14 @@ class Implemented:
     reasons: Mapping[str, str]
 
 
-def implement(
+def implement(  # noqa: PLR0913 — every setting has a name and a default
     plan: Plan,
     *,
     max_delay: int | None = DEFAULT_DELAY,
     split: bool = True,
     technique: Technique = Technique.PATTERN,
+    multiway: bool = False,
+    lazy: int = 0,
     answer: Form | None = None,
 ) -> PhysicalPlan:
     """The physical plan of a logical one, with exchanges.
@@ -120,19 +123,29 @@ def implement(
         split: Whether scalar aggregates are computed in two parts, which may cost a stage more
             and is of no use where there is one partition.
         technique: What decides on the form of each edge.
+        multiway: Whether joins of joins become one operator.
+        lazy: At multiples of how many microseconds that is evaluated; 0 for at once.
         answer: The form that the answer must have; ``None`` for either.
     """
     return implement_annotated(
-        plan, max_delay=max_delay, split=split, technique=technique, answer=answer
+        plan,
+        max_delay=max_delay,
+        split=split,
+        technique=technique,
+        multiway=multiway,
+        lazy=lazy,
+        answer=answer,
     ).plan
 
 
-def implement_annotated(
+def implement_annotated(  # noqa: PLR0913 — every setting has a name and a default
     plan: Plan,
     *,
     max_delay: int | None = DEFAULT_DELAY,
     split: bool = True,
     technique: Technique = Technique.PATTERN,
+    multiway: bool = False,
+    lazy: int = 0,
     answer: Form | None = None,
 ) -> Implemented:
     """The physical plan of a logical one, with what is known about its parts."""
@@ -167,8 +180,10 @@ def implement_annotated(
             patterns[part.fingerprint] = patterns[part.input.fingerprint]
             reasons[part.fingerprint] = reasons[part.input.fingerprint]
     # Split first: exchanges do not go below what combines rows where they are.
-    passes = (split_aggregates,) if split else ()
-    for change in (*passes, push_exchanges, partial(limit_delay, max_delay=max_delay)):
+    splitting = (split_aggregates,) if split else ()
+    merging = (partial(merge_joins, lazy=lazy),) if multiway else ()
+    limiting = partial(limit_delay, max_delay=max_delay)
+    for change in (*splitting, *merging, push_exchanges, limiting):
         top, names = change(top)
         patterns = {names[old]: pattern for old, pattern in patterns.items() if old in names}
         reasons = {names[old]: reason for old, reason in reasons.items() if old in names}

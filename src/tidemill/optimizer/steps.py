@@ -63,7 +63,7 @@ def held_until_due(changes: Placed) -> Placed:
     return apply_to(signed.Hold(changes.plan.schema), by_row(changes))
 
 
-_IN_TIME = signed.Aggregate | signed.Counting | signed.Join | signed.RowWindow
+_IN_TIME = signed.Aggregate | signed.Counting | signed.Join | signed.MultiJoin | signed.RowWindow
 """Operators that emit a change when the watermark has passed it."""
 
 

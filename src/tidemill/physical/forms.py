@@ -16,6 +16,7 @@ _SIGNED = (
     | signed.Counting
     | signed.Hold
     | signed.Join
+    | signed.MultiJoin
     | signed.RowWindow
     | signed.ToSigned
 )

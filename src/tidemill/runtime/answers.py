@@ -3,7 +3,9 @@
 ``results``, ``changes`` and ``snapshot`` describe the same answer: elements valid in
 ``[start, end)``, the changes from instant to instant, and the bag of rows at one instant. What a
 query gives comes in one form or the other: in signed form, a row that has appeared and has not been
-withdrawn has no end yet, and is no result until its end is known or the streams have ended.
+withdrawn has no end yet, and is no result until its end is known or the streams have ended. Where a
+session goes on with what another one has begun, rows may be withdrawn that appeared before: that
+they go is a change, but they are no results, since their starts are not known here.
 """
 
 from __future__ import annotations
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
 __all__ = ["NAMES", "Answer", "time_names"]
 
 _NET = "@net"
+_BEFORE = -1
 NAMES = {Form.INTERVAL: ("start", "end"), Form.SIGNED: ("time", "sign")}
 """What people call the time columns of a form."""
 
@@ -75,18 +78,16 @@ class Answer:
         of equal rows the one that came first goes first.
         """
         net = self._net()
-        left = net.group_by(GROUP).agg(pl.col(_NET).sum()).filter(pl.col(_NET) > 0)
-        never = pl.lit(END_OF_TIME, TIME_TYPE).alias(TIME)
-        ending = pl.concat(
-            [
-                net.filter(pl.col(_NET) < 0).select(GROUP, TIME, pl.col(_NET) * -1),
-                left.select(GROUP, never, _NET),
-            ]
-        )
-        starts = repeat(net.filter(pl.col(_NET) > 0).sort(GROUP, TIME), _NET)
-        ends = repeat(ending.sort(GROUP, TIME), _NET)
+        starts = net.filter(pl.col(_NET) > 0)
+        ends = net.filter(pl.col(_NET) < 0).with_columns(pl.col(_NET) * -1)
+        if self._is_signed():
+            before, after = _unseen(net)
+            starts, ends = pl.concat([starts, before]), pl.concat([ends, after])
+        starts = repeat(starts.sort(GROUP, TIME), _NET)
+        ends = repeat(ends.sort(GROUP, TIME), _NET)
         # A row begins as often as it ends, so that the lines of both belong together.
         whole = starts.rename({TIME: START}).hstack([ends[TIME].alias(END)]).drop(GROUP)
+        whole = whole.filter(pl.col(START) > _BEFORE)
         if not self.has_ended and self._is_signed():
             whole = whole.filter(pl.col(END) < END_OF_TIME)
         ordered = whole.select(interval_columns(self._schema))
@@ -147,6 +148,21 @@ class Answer:
 
     def _time_names(self, *names: str) -> list[str]:
         return time_names(self._schema, *names)
+
+
+def _unseen(net: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The starts of rows that went without having come, and the ends of those that are there."""
+    rows = net.sort(GROUP, TIME).group_by(GROUP, maintain_order=True)
+    names = [name for name in net.columns if name not in (GROUP, TIME, _NET)]
+    least = rows.agg(
+        *(pl.col(name).first() for name in names),
+        (-pl.col(_NET).cum_sum().min()).clip(0).alias("@before"),
+        pl.col(_NET).sum().alias("@sum"),
+    )
+    before, after = pl.lit(_BEFORE, TIME_TYPE), pl.lit(END_OF_TIME, TIME_TYPE)
+    missing = least.with_columns(before.alias(TIME), pl.col("@before").alias(_NET))
+    left = least.with_columns(after.alias(TIME), (pl.col("@before") + pl.col("@sum")).alias(_NET))
+    return missing.select(net.columns), left.select(net.columns)
 
 
 def _form(batch: Batch) -> Form:

@@ -9,6 +9,7 @@ from tidemill.physical.interval.distinct import Distinct
 from tidemill.physical.interval.filter import Filter
 from tidemill.physical.interval.granularity import Granularity
 from tidemill.physical.interval.join import Join
+from tidemill.physical.interval.multi_join import EAGER, MultiJoin, ShortLived
 from tidemill.physical.interval.number import NUMBER, Number
 from tidemill.physical.interval.project import Project
 from tidemill.physical.interval.row_window import RowWindow
@@ -17,6 +18,7 @@ from tidemill.physical.interval.time_window import TimeWindow
 from tidemill.physical.interval.union import Union
 
 __all__ = [
+    "EAGER",
     "NUMBER",
     "Aggregate",
     "Change",
@@ -28,10 +30,12 @@ __all__ = [
     "Filter",
     "Granularity",
     "Join",
+    "MultiJoin",
     "Multiplicity",
     "Number",
     "Project",
     "RowWindow",
+    "ShortLived",
     "Split",
     "TimeWindow",
     "Union",

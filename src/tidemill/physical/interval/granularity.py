@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tidemill.model.schema import Schema
     from tidemill.model.time import Time
 
-__all__ = ["Granularity"]
+__all__ = ["Granularity", "round_up"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +50,8 @@ class Granularity:
         """Emit the elements that are valid at an instant of the grid."""
         rounded = batch.select(
             *self.schema.names,
-            _round_up(pl.col(START), self.granule).alias(START),
-            _round_up(pl.col(END), self.granule).alias(END),
+            round_up(pl.col(START), self.granule).alias(START),
+            round_up(pl.col(END), self.granule).alias(END),
         )
         seen = rounded.filter(pl.col(START) < pl.col(END))
         if not seen.is_empty():
@@ -66,7 +66,7 @@ class Granularity:
         return END_OF_TIME
 
 
-def _round_up(time: pl.Expr, granule: int) -> pl.Expr:
+def round_up(time: pl.Expr, granule: int) -> pl.Expr:
     """The first multiple at or after ``time``, at most the end of time."""
     wait = (granule - time % granule) % granule
     return pl.min_horizontal(time, END_OF_TIME - wait) + wait

@@ -21,25 +21,24 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from tidemill.algebra.expr import TRUE, Column, Expr
-from tidemill.model.batch import END, START, TIME_TYPE, interval_columns, polars_type
+from tidemill.algebra.expr import TRUE, Expr
+from tidemill.model.batch import END, START, interval_columns
 from tidemill.model.schema import Field, Schema
 from tidemill.model.time import END_OF_TIME, Time
-from tidemill.model.types import DOUBLE
 from tidemill.physical.conditions import split_condition
-from tidemill.physical.eval import compile_expr, compile_predicate
+from tidemill.physical.eval import compile_predicate
 from tidemill.physical.interval.pairs import OTHER, make_pairs
+from tidemill.physical.interval.side import Side, numbered_inside
 from tidemill.physical.kernels.sweep import pick
 from tidemill.physical.operator import LEFT, State
 from tidemill.physical.state.table import Table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from tidemill.model.batch import Batch
-    from tidemill.model.types import DataType
 
-__all__ = ["Join", "Side"]
+__all__ = ["Join"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,12 +68,12 @@ class Join:
     def __post_init__(self) -> None:
         both = zip(self.names, (*self.left, *self.right), strict=True)
         fields = tuple(Field(name, f.type, f.nullable) for name, f in both)
-        width = len(self.left)
-        names = self.names[:width], self.names[width:]
-        equalities, rest = split_condition(self.condition, *names)
+        inside, condition = numbered_inside(self.names, fields, self.condition)
+        numbers, width = [f.name for f in inside], len(self.left)
+        equalities, rest = split_condition(condition, numbers[:width], numbers[width:])
         required = [not equality.null_safe for equality in equalities]
-        left = Side(self.left, fields[:width], [e.left for e in equalities], required)
-        right = Side(self.right, fields[width:], [e.right for e in equalities], required)
+        left = Side(self.left, inside[:width], [e.left for e in equalities], required)
+        right = Side(self.right, inside[width:], [e.right for e in equalities], required)
         object.__setattr__(self, "schema", Schema(fields))
         object.__setattr__(self, "_sides", (left, right))
         object.__setattr__(self, "_nulls_equal", not all(required))
@@ -109,7 +108,10 @@ class Join:
             ).filter(pl.col(START) < pl.col(END))
             matched = valid if self._residual is None else valid.filter(self._residual)
             if not matched.is_empty():
-                yield matched.select(interval_columns(self.schema))
+                columns = (f"@{i}" for i in range(len(self.schema)))
+                out = pick(matched, (*columns, START, END))
+                out.columns = interval_columns(self.schema)
+                yield out
 
     def on_watermark(self, state: State, time: Time) -> Iterator[Batch]:
         """Forget what no later element can meet."""
@@ -121,65 +123,3 @@ class Join:
     def held(self, state: State) -> Time:  # noqa: ARG002
         """A pair starts no earlier than its later element, which has not come."""
         return END_OF_TIME
-
-
-class Side:
-    """One input of a join: its columns under their new names, and what its rows are found by.
-
-    Attributes:
-        columns: What is remembered of an element.
-        keys: The columns that must equal those of the other side.
-    """
-
-    __slots__ = ("_computed", "_inputs", "_names", "_required", "columns", "keys")
-
-    def __init__(
-        self,
-        schema: Schema,
-        fields: tuple[Field, ...],
-        keys: Sequence[Expr],
-        required: Sequence[bool],
-    ) -> None:
-        self._inputs = schema.names
-        self._names = [f.name for f in fields]
-        self.keys: list[str] = []
-        computed: dict[str, Expr] = {}
-        for i, key in enumerate(keys):
-            # Polars wants each key once; a column that occurs twice gets a second name.
-            if isinstance(key, Column) and key.type != DOUBLE and key.name not in self.keys:
-                self.keys.append(key.name)
-            else:
-                self.keys.append(f"@key{i}")
-                computed[f"@key{i}"] = key
-        self._computed = [_key(key).alias(name) for name, key in computed.items()]
-        self._required = [name for name, needed in zip(self.keys, required, strict=True) if needed]
-        self.columns = {
-            **{f.name: polars_type(f.type) for f in fields},
-            START: TIME_TYPE,
-            END: TIME_TYPE,
-            **{name: _key_type(key.type) for name, key in computed.items()},
-        }
-
-    def entry(self, batch: Batch, times: tuple[str, str] = (START, END)) -> pl.DataFrame:
-        """The elements of a batch that can have a partner, with their time columns."""
-        elements = pick(batch, (*self._inputs, *times))
-        elements.columns = [*self._names, *times]
-        elements = elements.with_columns(self._computed)
-        return elements.drop_nulls(self._required) if self._required else elements
-
-
-def _key(expr: Expr) -> pl.Expr:
-    """What an expression is looked up by; a number with a point by its bits.
-
-    Polars merges two sorted columns of floats (a column of one row is sorted) without finding NaN.
-    """
-    value = compile_expr(expr)
-    if expr.type != DOUBLE:
-        return value
-    nan, zero = pl.lit(float("nan"), pl.Float64), pl.lit(0.0, pl.Float64)
-    one_of_each = pl.when(value.is_nan()).then(nan).when(value == 0.0).then(zero).otherwise(value)
-    return one_of_each.reinterpret(dtype=pl.Int64)
-
-
-def _key_type(type_: DataType) -> pl.DataType:
-    return pl.Int64() if type_ == DOUBLE else polars_type(type_)

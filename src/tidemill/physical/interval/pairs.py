@@ -70,7 +70,7 @@ def make_pairs(
             near, here = matching(some, _near(some, candidates))
         for part in _parts(near, here):
             yield some.join(
-                part,
+                part.drop(_PAIRS, strict=False),
                 left_on=keys,
                 right_on=other_keys,
                 nulls_equal=nulls_equal,

@@ -16,6 +16,16 @@ from tidemill.physical.signed.converters import ToIntervals, ToSigned
 from tidemill.physical.signed.counting import Counting
 from tidemill.physical.signed.hold import Hold
 from tidemill.physical.signed.join import Join
+from tidemill.physical.signed.multi_join import MultiJoin
 from tidemill.physical.signed.row_window import RowWindow
 
-__all__ = ["Aggregate", "Counting", "Hold", "Join", "RowWindow", "ToIntervals", "ToSigned"]
+__all__ = [
+    "Aggregate",
+    "Counting",
+    "Hold",
+    "Join",
+    "MultiJoin",
+    "RowWindow",
+    "ToIntervals",
+    "ToSigned",
+]

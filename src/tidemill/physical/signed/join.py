@@ -18,17 +18,17 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from tidemill.algebra.expr import TRUE, Column, Expr, replace_columns
+from tidemill.algebra.expr import TRUE, Expr
 from tidemill.model.batch import END, SIGN, START, TIME, TIME_TYPE, signed_columns
 from tidemill.model.schema import Field, Schema
 from tidemill.model.time import END_OF_TIME, Time
 from tidemill.physical.conditions import split_condition
 from tidemill.physical.eval import compile_predicate
-from tidemill.physical.interval.join import Side
 from tidemill.physical.interval.pairs import OTHER, make_pairs
+from tidemill.physical.interval.side import Side, numbered_inside
 from tidemill.physical.kernels.sweep import pick
 from tidemill.physical.operator import LEFT, State
-from tidemill.physical.signed.net import net
+from tidemill.physical.signed.net import net, update
 from tidemill.physical.state.keyed import KeyedTable, keyed
 from tidemill.physical.state.table import Table
 
@@ -64,20 +64,15 @@ class Join:
     _residual: pl.Expr | None = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        both = list(zip(self.names, (*self.left, *self.right), strict=True))
-        object.__setattr__(
-            self, "schema", Schema(tuple(Field(name, f.type, f.nullable) for name, f in both))
-        )
-        # To Polars some names are patterns, so inside columns have numbers.
-        numbers = {name: f"@{i}" for i, name in enumerate(self.names)}
-        fields = tuple(Field(numbers[name], f.type, f.nullable) for name, f in both)
-        condition = replace_columns(self.condition, lambda c: Column(numbers[c.name], c.type))
-        width = len(self.left)
-        inside = tuple(numbers.values())
-        equalities, rest = split_condition(condition, inside[:width], inside[width:])
+        both = zip(self.names, (*self.left, *self.right), strict=True)
+        fields = tuple(Field(name, f.type, f.nullable) for name, f in both)
+        inside, condition = numbered_inside(self.names, fields, self.condition)
+        numbers, width = [f.name for f in inside], len(self.left)
+        equalities, rest = split_condition(condition, numbers[:width], numbers[width:])
         required = [not equality.null_safe for equality in equalities]
-        left = Side(self.left, fields[:width], [e.left for e in equalities], required)
-        right = Side(self.right, fields[width:], [e.right for e in equalities], required)
+        left = Side(self.left, inside[:width], [e.left for e in equalities], required)
+        right = Side(self.right, inside[width:], [e.right for e in equalities], required)
+        object.__setattr__(self, "schema", Schema(fields))
         object.__setattr__(self, "_sides", (left, right))
         object.__setattr__(self, "_nulls_equal", not all(required))
         residual = None if rest == TRUE else compile_predicate(rest)
@@ -106,18 +101,19 @@ class Join:
         changes = [net(state.tables[f"{name}.pending"].extract(TIME, time)) for name in _SIDES]
         left, right = (_from(frame, TIME) for frame in changes)
         keys = [side.keys for side in self._sides]
-        found = [
-            _from(tables[i].find(_keys(changes[1 - i], keys[1 - i], keys[i])), None) for i in (0, 1)
-        ]
-        # New rows meet old and new ones, and old rows new ones.
-        partners = pl.concat([found[1], pick(right, found[1].columns)])
-        yield from self._pairs(left, partners, keys[0], keys[1])
-        yield from self._pairs(right, found[0], keys[1], keys[0])
+        if not left.is_empty():
+            # New rows meet old and new ones, and old rows new ones.
+            known = _from(tables[1].find(_keys(left, keys[0], keys[1])), None)
+            partners = pl.concat([known, pick(right, known.columns)])
+            yield from self._pairs(left, partners, keys[0], keys[1])
+        if not right.is_empty():
+            known = _from(tables[0].find(_keys(right, keys[1], keys[0])), None)
+            yield from self._pairs(right, known, keys[1], keys[0])
         for table, frame in zip(tables, changes, strict=True):
             if time == END_OF_TIME:
                 table.clear()
             else:
-                _update(table, frame)
+                update(table, frame)
 
     def held(self, state: State) -> Time:  # noqa: ARG002
         """Nothing is held back."""
@@ -151,14 +147,3 @@ def _keys(changes: pl.DataFrame, keys: list[str], names: list[str]) -> pl.DataFr
     wanted = pick(changes, keys)
     wanted.columns = names
     return wanted
-
-
-def _update(table: KeyedTable, changes: pl.DataFrame) -> None:
-    """Bring the rows that are there up to date."""
-    if changes.is_empty():
-        return
-    row = [name for name in table.schema if name != SIGN]
-    known = table.take(pick(changes, row))
-    now = net(pl.concat([known, pick(changes, known.columns)]))
-    assert now.is_empty() or int(now[SIGN].min()) > 0, "only what is there is withdrawn"  # type: ignore[arg-type]
-    table.insert(now)

@@ -16,14 +16,11 @@ from tidemill.engine.ingest import Gate, relation_flow
 from tidemill.errors import RunError, closest
 from tidemill.lang.statements import ObjectKind
 from tidemill.model.time import END_OF_TIME, Time
-from tidemill.optimizer.implement import implement
-from tidemill.optimizer.limit_delay import DEFAULT_DELAY
-from tidemill.optimizer.rewrite import optimize
-from tidemill.optimizer.techniques import Technique
+from tidemill.optimizer.planning import PLANNING, Planning
 from tidemill.runtime.answers import Answer
 from tidemill.runtime.file_sink import FileSink
 from tidemill.runtime.local.runner import LocalRunner
-from tidemill.runtime.local.sources import read_source
+from tidemill.runtime.local.sources import read_relation, read_source
 from tidemill.runtime.progress import Progress, QueryProgress, stream_progress
 from tidemill.runtime.shapes import answer_form, new_rows
 from tidemill.runtime.sinks import KINDS, FormatSink, sinks_of
@@ -53,15 +50,11 @@ class Settings:
 
     Attributes:
         partitions: How many partitions state is kept in.
-        optimized: Whether plans are rewritten first; the answers are the same.
-        max_delay: How far what does not change may lie behind the watermark, in microseconds.
-        technique: What decides on the form of each edge of a plan; the answers are the same.
+        planning: How queries are planned; the answers are the same.
     """
 
     partitions: int = 1
-    optimized: bool = True
-    max_delay: int | None = DEFAULT_DELAY
-    technique: Technique = Technique.PATTERN
+    planning: Planning = PLANNING
 
 
 @dataclass(slots=True)
@@ -97,14 +90,8 @@ class Job:
         """
         queries = [e for e in self.catalog.entries(ObjectKind.QUERY) if isinstance(e, QueryEntry)]
         sinks = _local_sinks(sinks_of(queries, self.callbacks))
-        settings = self.settings
         plans = {
-            query.name: implement(
-                optimize(query.plan) if settings.optimized else query.plan,
-                max_delay=settings.max_delay,
-                technique=settings.technique,
-                answer=answer_form(query),
-            )
+            query.name: self.settings.planning.physical(query.plan, answer=answer_form(query))
             for query in queries
         }
         runner = LocalRunner(build_graph(plans), partitions=self.settings.partitions)
@@ -174,10 +161,10 @@ class Job:
         for name in sorted(input_.name for input_ in graph.inputs):
             entry = self.catalog.find(name)
             assert isinstance(entry, StreamEntry | RelationEntry), "plans read what is registered"
-            frames = read_source(name, entry.source, entry.schema, self.memory)
             if isinstance(entry, RelationEntry):
-                relations[name] = relation_flow(entry, pl.concat(list(frames)))
+                relations[name] = relation_flow(entry, read_relation(entry, self.memory))
             else:
+                frames = read_source(name, entry.source, entry.schema, self.memory)
                 self.gates[name] = Gate(entry, has_ids=graph.needs_ids)
                 readers[name] = enumerate(frames)
         yield {**relations, **self._arrivals(readers)}

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from tidemill.engine.ingest import check_keys
 from tidemill.errors import RunError, closest
 from tidemill.runtime.connectors import source_place
 from tidemill.runtime.files import READERS, list_files, read_file, shaped
@@ -17,10 +18,11 @@ from tidemill.runtime.files import READERS, list_files, read_file, shaped
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from tidemill.catalog.entries import RelationEntry
     from tidemill.lang.statements import ConnectorCall
     from tidemill.model.schema import Schema
 
-__all__ = ["memory_frame", "read_source"]
+__all__ = ["memory_frame", "read_relation", "read_source"]
 
 
 def read_source(
@@ -51,6 +53,17 @@ def read_source(
     for first in range(0, len(files), place.files_per_batch):
         chosen = files[first : first + place.files_per_batch]
         yield pl.concat([read_file(path, place.kind, schema) for path in chosen])
+
+
+def read_relation(entry: RelationEntry, memory: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
+    """All rows of a relation.
+
+    Raises:
+        RunError: They cannot be read, or use a key twice.
+    """
+    frame = pl.concat(list(read_source(entry.name, entry.source, entry.schema, memory)))
+    check_keys(entry, frame)
+    return frame
 
 
 def memory_frame(

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import hashlib
+from functools import partial
 from typing import TYPE_CHECKING
 
-import polars as pl
-
 from tidemill.catalog.entries import RelationEntry, StreamEntry
-from tidemill.runtime.local.sources import read_source
+from tidemill.runtime.local.sources import read_relation
 from tidemill.runtime.spark.deployment import Deployment
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
+
+    import polars as pl
 
     from tidemill.catalog.catalog import Catalog
     from tidemill.engine.fragments import Graph
@@ -40,7 +41,7 @@ def deployment_of(
     for input_ in sorted(graph.inputs, key=lambda input_: input_.rows):
         entry = catalog.find(input_.name)
         if isinstance(entry, RelationEntry):
-            rows = checkpoint.relation(input_.rows, _reading(entry, memory))
+            rows = checkpoint.relation(input_.rows, partial(read_relation, entry, memory))
             relations[input_.rows] = entry, rows
         else:
             assert isinstance(entry, StreamEntry), "plans read streams and relations"
@@ -50,9 +51,3 @@ def deployment_of(
     everything = graph, streams, sorted(contents.items()), facts
     version = hashlib.sha256(repr(everything).encode()).hexdigest()[:16]
     return Deployment(graph, streams, relations, facts.pids, facts.stages, version)
-
-
-def _reading(
-    entry: RelationEntry, memory: Mapping[str, pl.DataFrame]
-) -> Callable[[], pl.DataFrame]:
-    return lambda: pl.concat(list(read_source(entry.name, entry.source, entry.schema, memory)))

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from tidemill.physical.plan import PhysicalPlan
     from tidemill.runtime.spark.settings import SparkSettings
 
-__all__ = ["Checkpoint", "Facts", "open_checkpoint"]
+__all__ = ["FORMAT", "Checkpoint", "Facts", "open_checkpoint"]
 
 FORMAT = 4
 
@@ -231,10 +231,10 @@ def _require_fit(directory: Path, facts: Facts, settings: SparkSettings) -> None
             f'the checkpoint "{directory}" has {facts.stages} stages, not {settings.stages}',
             hint=f"write stages={facts.stages}, or choose a new directory",
         )
-    if settings.planning() != facts.planning:
+    if settings.planning.facts() != facts.planning:
         raise RunError(
-            f'the checkpoint "{directory}" was made with other settings of optimize, max_delay or'
-            " technique",
+            f'the checkpoint "{directory}" was made with other settings of optimize,'
+            " max_delay, technique, joins or negation",
             hint="choose them as they were, or a new directory",
         )
 

@@ -278,7 +278,7 @@ class SparkJob:
             count, stages = settings.partitions or cluster.tasks, settings.stages
             plans = physical_plans(queries, settings, partitions=count, stages=stages)
             stages = stages or stages_needed(*plans.values())
-            facts = Facts(partition_ids(count, cluster.tasks), stages, settings.planning())
+            facts = Facts(partition_ids(count, cluster.tasks), stages, settings.planning.facts())
             self._checkpoint = open_checkpoint(settings, facts)
         return self._checkpoint
 

@@ -13,8 +13,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from tidemill.engine.folding import folded, stages_needed
-from tidemill.optimizer.implement import implement
-from tidemill.optimizer.rewrite import optimize
 from tidemill.runtime.shapes import answer_form
 
 if TYPE_CHECKING:
@@ -44,14 +42,7 @@ def physical_plans(
     """
     plans: dict[str, PhysicalPlan] = {}
     for query in queries:
-        logical = optimize(query.plan) if settings.optimized else query.plan
-        made = partial(
-            implement,
-            logical,
-            max_delay=settings.max_delay,
-            technique=settings.technique,
-            answer=answer_form(query),
-        )
+        made = partial(settings.planning.physical, query.plan, answer=answer_form(query))
         plan = made()
         if partitions == 1 or (stages is not None and stages_needed(plan) > stages):
             plan = made(split=False)

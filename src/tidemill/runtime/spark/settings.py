@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tidemill.optimizer.limit_delay import DEFAULT_DELAY
-from tidemill.optimizer.techniques import Technique
+from tidemill.optimizer.planning import PLANNING, Planning
 
 __all__ = ["SparkSettings"]
 
@@ -17,9 +16,7 @@ class SparkSettings:
     Attributes:
         master: Where, as Spark writes it; ``None`` takes what ``spark-submit`` says.
         partitions: How many partitions state is kept in; ``None`` for one a task.
-        optimized: Whether plans are rewritten first; the answers are the same.
-        max_delay: How far what does not change may lie behind the watermark, in microseconds.
-        technique: What decides on the form of each edge of a plan; the answers are the same.
+        planning: How queries are planned; the answers are the same.
         checkpoint: Where state is kept for a later run; ``None`` forgets it after the session.
         stages: How many stateful stages there are; ``None`` for as many as the first plan needs.
         trigger: How often a batch begins while running continuously, in seconds; 0 for as soon
@@ -30,19 +27,9 @@ class SparkSettings:
 
     master: str | None = "local[*]"
     partitions: int | None = None
-    optimized: bool = True
-    max_delay: int | None = DEFAULT_DELAY
-    technique: Technique = Technique.PATTERN
+    planning: Planning = PLANNING
     checkpoint: str | None = None
     stages: int | None = None
     trigger: float = 0
     memory: str = "2g"
     cache_bytes: int = 4 << 30
-
-    def planning(self) -> dict[str, int | str | None]:
-        """What plans depend on, besides the queries."""
-        return {
-            "optimized": int(self.optimized),
-            "max_delay": self.max_delay,
-            "technique": self.technique.value,
-        }

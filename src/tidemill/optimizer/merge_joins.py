@@ -1,0 +1,193 @@
+"""Joins of joins as one operator, which remembers no intermediate result (Z06).
+
+    Join on a = c              MultiJoin on a = b AND a = c
+      Join on a = b              1
+        1               ->       2
+        2                        3
+      3
+
+Condition: the joins are inner ones of the same form, and nothing stands between them but projects
+that choose columns; so all rows that can match are in one partition already. Equal because a join
+of intersected intervals does not depend on the order.
+
+Each input first probes those it is linked to by an equality, and so on; without statistics, of
+several the first one. What is saved is the memory of intermediate results, and what it costs is
+that they are made again and again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tidemill.algebra.expr import (
+    Column,
+    Expr,
+    Named,
+    conjunction,
+    conjuncts,
+    replace_columns,
+    used_columns,
+)
+from tidemill.physical import interval, signed
+from tidemill.physical.plan import Apply, PhysicalPlan, rebuilt
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["merge_joins"]
+
+_FEWEST = 3
+"""A join of two is a join."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Flat:
+    """Joins of joins.
+
+    Attributes:
+        is_signed: Their form.
+        inputs: What is joined, and whether it is in the order of ends.
+        condition: What must be true, in unique names.
+        columns: The unique name of each column that is left.
+    """
+
+    is_signed: bool
+    inputs: tuple[tuple[PhysicalPlan, bool], ...]
+    condition: Expr
+    columns: Mapping[str, Column]
+
+
+def merge_joins(plan: PhysicalPlan, lazy: int = 0) -> tuple[PhysicalPlan, Mapping[str, str]]:
+    """The plan with joins of three and more inputs.
+
+    Args:
+        plan: The plan.
+        lazy: Where ends are known, at multiples of how many microseconds what has come is joined,
+            and what is over forgotten (G-32); 0 for at once.
+
+    Returns:
+        The plan, and for each part of the given one the part of the new one that has the same
+        rows, by fingerprint.
+    """
+    # Inputs come first: a join of joins has seen its inputs merged, so what they were is kept.
+    flats: dict[str, _Flat] = {}
+
+    def merged(part: PhysicalPlan) -> PhysicalPlan:
+        flat = _flat(part, flats)
+        if flat is None:
+            return part
+        result = part
+        if len(flat.inputs) >= _FEWEST and not _is_project(part):
+            result = _joined(flat, part, lazy)
+        flats[result.fingerprint] = flat
+        return result
+
+    return rebuilt(plan, merged)
+
+
+def _flat(part: PhysicalPlan, flats: Mapping[str, _Flat]) -> _Flat | None:
+    match part:
+        case Apply(interval.Join() | signed.Join() as join, (left, right)):
+            is_signed = isinstance(join, signed.Join)
+            orderly = (True, True) if isinstance(join, signed.Join) else join.orderly
+            sides = [
+                _side(below, flats, orderly=is_ordered, is_signed=is_signed)
+                for below, is_ordered in zip((left, right), orderly, strict=True)
+            ]
+            first, second = sides[0], _moved(sides[1], len(sides[0].inputs))
+            old = (*left.schema.names, *right.schema.names)
+            width = len(left.schema)
+            columns = {
+                name: (first if i < width else second).columns[old[i]]
+                for i, name in enumerate(join.names)
+            }
+            own = replace_columns(join.condition, lambda c: columns[c.name])
+            condition = conjunction(first.condition, second.condition, own)
+            return _Flat(is_signed, (*first.inputs, *second.inputs), condition, columns)
+        case Apply(interval.Project(columns=chosen), (below,)) if below.fingerprint in flats:
+            flat = flats[below.fingerprint]
+            kept: dict[str, Column] = {}
+            for named in chosen:
+                if not isinstance(named.expr, Column):
+                    return None
+                kept[named.name] = flat.columns[named.expr.name]
+            return _Flat(flat.is_signed, flat.inputs, flat.condition, kept)
+        case _:
+            return None
+
+
+def _side(
+    part: PhysicalPlan,
+    flats: Mapping[str, _Flat],
+    *,
+    orderly: bool,
+    is_signed: bool,
+) -> _Flat:
+    known = flats.get(part.fingerprint)
+    if known is not None and known.is_signed is is_signed:
+        return known
+    columns = {f.name: Column(_unique(0, f.name), f.type) for f in part.schema}
+    return _Flat(is_signed, ((part, orderly),), conjunction(), columns)
+
+
+def _unique(number: int, name: str) -> str:
+    return f"{number}:{name}"
+
+
+def _moved(flat: _Flat, by: int) -> _Flat:
+    """The same with its inputs numbered from another one on."""
+
+    def moved(column: Column) -> Column:
+        number, _, name = column.name.partition(":")
+        return Column(_unique(int(number) + by, name), column.type)
+
+    return _Flat(
+        flat.is_signed,
+        flat.inputs,
+        replace_columns(flat.condition, moved),
+        {name: moved(column) for name, column in flat.columns.items()},
+    )
+
+
+def _joined(flat: _Flat, part: PhysicalPlan, lazy: int) -> PhysicalPlan:
+    """One operator for all, and the columns that are wanted."""
+    inputs = tuple(below for below, _ in flat.inputs)
+    schemas = tuple(below.schema for below in inputs)
+    names = tuple(
+        _unique(number, name) for number, schema in enumerate(schemas) for name in schema.names
+    )
+    orders = _orders(len(inputs), flat.condition)
+    if flat.is_signed:
+        whole = Apply(signed.MultiJoin(schemas, names, flat.condition, orders), inputs)
+    else:
+        orderly = tuple(is_ordered for _, is_ordered in flat.inputs)
+        join = interval.MultiJoin(
+            schemas, names, flat.condition, orders, orderly, evaluation=lazy, expiration=lazy
+        )
+        whole = Apply(join, inputs)
+    columns = tuple(Named(f.name, flat.columns[f.name]) for f in part.schema)
+    return Apply(interval.Project(part.schema, columns), (whole,))
+
+
+def _orders(count: int, condition: Expr) -> tuple[tuple[int, ...], ...]:
+    """For each input, the others: first those that a condition links to what is there."""
+    links = [
+        {int(name.partition(":")[0]) for name in used_columns(part)}
+        for part in conjuncts(condition)
+    ]
+
+    def order(first: int) -> tuple[int, ...]:
+        there, found = {first}, []
+        while len(there) < count:
+            left = [n for n in range(count) if n not in there]
+            linked = [n for n in left if any(n in link and link & there for link in links)]
+            found.append((linked or left)[0])
+            there.add(found[-1])
+        return tuple(found)
+
+    return tuple(order(number) for number in range(count))
+
+
+def _is_project(part: PhysicalPlan) -> bool:
+    return isinstance(part, Apply) and isinstance(part.operator, interval.Project)

@@ -1,0 +1,74 @@
+"""All techniques give the answer of the reference, in either form, however the input is cut."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from laws.arrivals import arrivals, emitted
+from laws.catalogue import HORIZON, SOURCES, Inputs, inputs
+from laws.strict_plans import SHAPES, strict_plans
+from laws.test_engine import relation_inputs, snapshot
+from tidemill.algebra.explain import explain
+from tidemill.algebra.tree import share
+from tidemill.model.batch import Form
+from tidemill.optimizer.planning import Joins, Planning
+from tidemill.optimizer.techniques import Technique
+
+if TYPE_CHECKING:
+    from tidemill.algebra.plan import Plan
+    from tidemill.optimizer.rules import Negation
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@given(
+    data=st.data(),
+    content=inputs(),
+    partitions=st.integers(1, 3),
+    max_delay=st.sampled_from([None, 0, 3]),
+    technique=st.sampled_from(Technique),
+    answer=st.none() | st.sampled_from(Form),
+    multiway=st.booleans(),
+    lazy=st.sampled_from([0, 1, 3]),
+    negation=st.none() | st.sampled_from(["written", "pulled", "pushed"]),
+    reload=st.booleans(),
+)
+def test_all_techniques_give_the_answer_of_the_reference(  # noqa: PLR0913 — it draws everything
+    shape: str,
+    data: st.DataObject,
+    content: Inputs,
+    *,
+    partitions: int,
+    max_delay: int | None,
+    technique: Technique,
+    answer: Form | None,
+    multiway: bool,
+    lazy: int,
+    negation: Negation | None,
+    reload: bool,
+) -> None:
+    plan: Plan = share(data.draw(strict_plans(shape)))
+    arrival = data.draw(arrivals(content.streams, max(HORIZON)))
+    planning = Planning(
+        optimized=negation is not None,
+        max_delay=max_delay,
+        technique=technique,
+        joins=Joins.MULTIWAY if multiway else Joins.BINARY,
+        negation=negation or "written",
+        lazy=lazy,
+    )
+    out = emitted(
+        planning.physical(plan, answer=answer),
+        {source.name: source.schema for source in SOURCES},
+        relation_inputs(content),
+        arrival,
+        partitions,
+        reload=reload,
+    )
+    reference = content.reference()
+    for time in HORIZON:
+        expected = reference.snapshot(plan, time)
+        assert snapshot(out, plan.schema, time) == expected, f"at {time}:\n{explain(plan)}"
