@@ -19,15 +19,16 @@ from laws.aggregations import SAMPLE, aggregations, assert_same_groups, meaning,
 from laws.test_join_operator import CONDITIONS, LEFT_PAIR, NAMES, RIGHT_PAIR, equality, pairs
 from laws.test_sweep_operators import MEANINGS, NUMBER, OTHER, PAIR
 from laws.test_window_operators import INSTANTS, TIMES, last_rows, row_windows
-from physical.run import Arrive, Schedule, batch, normal, run, schedules
+from physical.run import Arrive, Element, Schedule, batch, normal, run, schedules
 from streams import call
 from tidemill.algebra.evaluate import evaluate
 from tidemill.algebra.expr import Column, conjunction
-from tidemill.model.batch import Form
-from tidemill.model.time import Time
+from tidemill.model.batch import TIME, Form
+from tidemill.model.time import END_OF_TIME, Time
 from tidemill.model.types import BIGINT, DOUBLE, VARCHAR
 from tidemill.physical import interval, signed
 from tidemill.physical.interval import Change, Changes, Multiplicity
+from tidemill.physical.operator import State
 
 if TYPE_CHECKING:
     from tidemill.algebra.expr import Expr
@@ -62,6 +63,35 @@ def test_to_intervals_keeps_every_snapshot(
     assert not output.changes
     for t in schedule.times():
         assert output.snapshot(t) == schedule.snapshot(0, t), t
+
+
+@given(
+    schedule=schedules(PAIR, forms=SIGNED) | schedules(NUMBER, forms=SIGNED), reload=st.booleans()
+)
+def test_hold_keeps_every_snapshot(schedule: Schedule, *, reload: bool) -> None:
+    output = run(signed.Hold(schedule.schemas[0]), schedule, reload=reload, tight=False)
+    assert not output.elements
+    for t in schedule.times():
+        assert output.snapshot(t) == schedule.snapshot(0, t), t
+
+
+@given(elements=st.lists(st.tuples(st.integers(0, 6), st.integers(1, 6)), max_size=6))
+def test_hold_lets_go_what_the_watermark_has_passed_and_nothing_ahead_of_it(
+    elements: list[tuple[int, int]],
+) -> None:
+    operator = signed.Hold(NUMBER)
+    state = operator.new_state()
+    for start, length in elements:
+        batch_ = batch(NUMBER, [Element((1.0,), start, start + length)])
+        for part in signed.ToSigned(NUMBER).on_batch(State(), 0, batch_):
+            assert not list(operator.on_batch(state, 0, part))
+    seen = 0
+    for watermark in (3, 4, 9, END_OF_TIME):
+        for part in operator.on_watermark(state, Time(watermark)):
+            times = part[TIME].to_list()
+            assert all(seen <= time < watermark for time in times)
+            assert len(times) == len(set(times)), "the changes of a row at one time are one"
+        seen = watermark
 
 
 @pytest.mark.parametrize("function", MEANINGS, ids=lambda f: f.name.lower())

@@ -14,8 +14,9 @@ import tidemill
 from spark.on_spark import MASTER, write_files
 from tidemill.catalog.entries import QueryEntry
 from tidemill.lang.statements import ObjectKind
-from tidemill.model.batch import END, START
+from tidemill.model.batch import END, START, Form
 from tidemill.model.schema import Field, Schema
+from tidemill.model.time import END_OF_TIME
 from tidemill.model.types import BIGINT
 from tidemill.runtime.answers import Answer
 from tidemill.runtime.callback import CallbackSink
@@ -83,10 +84,12 @@ def expected(source: Path) -> pl.DataFrame:
         return total.results()
 
 
-def whole(query: tidemill.Query, frames: Iterable[pl.DataFrame]) -> pl.DataFrame:
+def whole(
+    query: tidemill.Query, frames: Iterable[pl.DataFrame], form: Form = Form.INTERVAL
+) -> pl.DataFrame:
     """An answer that came in parts."""
     answer = Answer(query.schema)
-    answer.read(frames)
+    answer.read(frames, form)
     return answer.results()
 
 
@@ -149,6 +152,41 @@ def test_all_sinks_of_a_pipeline_get_the_same_rows(
         assert frame.height <= 3 or f"… and {frame.height - 3} more row" in printed
     with pytest.raises(tidemill.RunError, match="goes to its sink and is not kept"):
         shown.results()
+
+
+def test_sinks_of_a_pipeline_get_changes(source: Path, tmp_path: Path) -> None:
+    session, calls = on_spark(source), Calls()
+    session.callback("calls", calls)
+    changes = "form => 'changes'"
+    files = registered(session, "files", f"INTO parquet('{tmp_path / 'files'}', {changes})")
+    registered(session, "columns", f"INTO orc('{tmp_path / 'orc'}', {changes})")
+    # These know their ends, and are not withdrawn ahead of time.
+    session.sql(
+        f"CREATE QUERY called INTO callback('calls', {changes}) AS SELECT k, v FROM s [RANGE 12]"
+    )
+    last = session.sql(
+        f"CREATE QUERY last INTO parquet('{tmp_path / 'last'}', {changes}) AS"
+        " SELECT v FROM s [ROWS 2]"
+    )
+    assert isinstance(last, tidemill.Query)
+    session.run()
+
+    rows = expected(source)
+    assert files.results().equals(rows)
+    assert whole(files, [orc_rows(tmp_path / "orc")], Form.SIGNED).equals(rows)
+    assert orc_rows(tmp_path / "orc").schema["sign"] == pl.Int32
+    came = [row for _, frame in calls.batches for row in frame.rows()]
+    begun = [(t % 3, t * 7 % 10, t, 1) for t in TIMES]
+    ended = [(k, v, t + 12, -1) for k, v, t, _ in begun]
+    assert sorted(came) == sorted(begun + ended)
+    assert came == sorted(came, key=lambda row: (row[2], row[3])), "from batch to batch"
+    assert [batch for batch, _ in calls.batches] == sorted({batch for batch, _ in calls.batches})
+    assert len(calls.batches) > 1, "there is more than one batch"
+    # What has not been withdrawn stays for ever, now that the stream has ended.
+    assert last.results().filter(pl.col("end") == END_OF_TIME)["v"].to_list() == [
+        28 * 7 % 10,
+        29 * 7 % 10,
+    ]
 
 
 def test_what_fails_in_a_batch_is_delivered_again_and_nothing_is_doubled(

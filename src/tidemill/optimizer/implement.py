@@ -69,6 +69,7 @@ from tidemill.optimizer.steps import (
     columns_of,
     counted,
     distinct_rows,
+    held_until_due,
     in_form,
     project_rows,
     union_rows,
@@ -167,8 +168,12 @@ def implement_annotated(  # noqa: PLR0913 — every setting has a name and a def
         return done[id(node)]
 
     made = visit(plan)
-    top = made.plan if answer is None else in_form(made, answer).plan
+    if answer is not None:
+        made = in_form(made, answer)
+        made = held_until_due(made) if answer is Form.SIGNED else made
+    top = made.plan
     patterns[top.fingerprint] = update_pattern(plan)
+    reasons[top.fingerprint] = forms.why(plan)
     for part in walk_physical([top]):
         # What an exchange hands on is what came in; a window may take its place.
         if isinstance(part, Exchange) and part.input.fingerprint in patterns:

@@ -23,6 +23,7 @@ __all__ = [
     "counted",
     "distinct_rows",
     "distinct_where_they_are",
+    "held_until_due",
     "in_form",
     "only",
     "project_rows",
@@ -50,6 +51,20 @@ def in_form(placed: Placed, form: Form) -> Placed:
     to_signed = form is Form.SIGNED
     converter: Operator = signed.ToSigned(schema) if to_signed else signed.ToIntervals(schema)
     return apply_to(converter, placed, gives=form)
+
+
+def held_until_due(changes: Placed) -> Placed:
+    """The changes, none ahead of its time, for readers that apply them as they come."""
+    part = changes.plan
+    while isinstance(part, Apply) and isinstance(part.operator, interval.Filter | interval.Project):
+        (part,) = part.inputs
+    if isinstance(part, Apply) and isinstance(part.operator, _IN_TIME):
+        return changes
+    return apply_to(signed.Hold(changes.plan.schema), by_row(changes))
+
+
+_IN_TIME = signed.Aggregate | signed.Counting | signed.Join | signed.MultiJoin | signed.RowWindow
+"""Operators that emit a change when the watermark has passed it."""
 
 
 def project_rows(schema: Schema, columns: tuple[Named, ...], below: Placed) -> Placed:

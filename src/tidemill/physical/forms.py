@@ -14,6 +14,7 @@ _AS_THEY_COME = interval.Filter | interval.Project | interval.Union
 _SIGNED = (
     signed.Aggregate
     | signed.Counting
+    | signed.Hold
     | signed.Join
     | signed.MultiJoin
     | signed.RowWindow

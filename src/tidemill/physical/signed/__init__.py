@@ -6,13 +6,26 @@ both forms; a time window is ``ToSigned`` above ``interval.TimeWindow``.
 
 Which of several equal rows is withdrawn cannot be seen, since rows are values. Where it must be
 decided, as ``ToIntervals`` does, the one that appeared first goes first.
+
+Operators that work on watermarks emit a change when the watermark has passed it. Others hand on
+what is still in the future; where nobody is to see that, ``Hold`` stands above.
 """
 
 from tidemill.physical.signed.aggregate import Aggregate
 from tidemill.physical.signed.converters import ToIntervals, ToSigned
 from tidemill.physical.signed.counting import Counting
+from tidemill.physical.signed.hold import Hold
 from tidemill.physical.signed.join import Join
 from tidemill.physical.signed.multi_join import MultiJoin
 from tidemill.physical.signed.row_window import RowWindow
 
-__all__ = ["Aggregate", "Counting", "Join", "MultiJoin", "RowWindow", "ToIntervals", "ToSigned"]
+__all__ = [
+    "Aggregate",
+    "Counting",
+    "Hold",
+    "Join",
+    "MultiJoin",
+    "RowWindow",
+    "ToIntervals",
+    "ToSigned",
+]

@@ -239,8 +239,10 @@ def _deliver(
     """Give the new rows of a step to a sink."""
     if isinstance(sink, FileSink):
         sink.write(number, 0, batches)
-    else:
-        sink.take(new_rows(sink.schema, batches, sink.shape), number)
+        return
+    rows = new_rows(sink.schema, batches, sink.shape)
+    if rows.height:  # changes of one instant may come to nothing
+        sink.take(rows, number)
 
 
 def _failing(error: RunError) -> Iterator[tuple[int, pl.DataFrame]]:

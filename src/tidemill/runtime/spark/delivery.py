@@ -139,8 +139,9 @@ class Delivery:
             messages = list(from_arrow(self._for_the_driver(results).toArrow()))
             answers = _answers(messages)
             for channel, sink in routes.called():
-                if frames := answers.get(channel):
-                    sink.take(new_rows(sink.schema, frames, sink.shape), batch)
+                rows = new_rows(sink.schema, answers.get(channel, ()), sink.shape)
+                if rows.height:  # changes of one instant may come to nothing
+                    sink.take(rows, batch)
             written = {m.channel for m in messages if m.kind is Kind.REPORT}
             for channel, target in routes.formats:
                 if channel in answers or f"written {channel}" in written:

@@ -204,7 +204,10 @@ class SparkJob:
         if sink is None:
             return self._tally.answer(query)
         if isinstance(sink, FileSink):
-            return sink.answer()
+            answer, checkpoint = sink.answer(), self._checkpoint
+            known = checkpoint is not None and checkpoint.facts.ended
+            answer.has_ended = known or self._tally.has_ended
+            return answer
         raise RunError(
             f'the answer of "{query}" goes to its sink and is not kept',
             hint="leave out INTO, or write INTO parquet(…)",

@@ -73,6 +73,11 @@ class Tally:
         for name, stream in streams.items():
             self.gates.setdefault(name, Gate(stream))
 
+    @property
+    def has_ended(self) -> bool:
+        """Whether all streams have ended."""
+        return all(self._watermarks.get(name) == END_OF_TIME for name in self.gates)
+
     def answer(self, query: str) -> Answer | None:
         """What a query has given, if its answer is in memory."""
         return self._answers.get(query)
@@ -108,9 +113,8 @@ class Tally:
                 self._rows[query] += rows.get(channel, 0)
                 if query in self._answers:
                     self._answers[query].add(answers.get(channel, ()))
-        ended = all(self._watermarks.get(name) == END_OF_TIME for name in self.gates)
         for answer in self._answers.values():
-            answer.has_ended = ended
+            answer.has_ended = self.has_ended
         if is_new:
             self._batch = batch
             self._batches += 1
