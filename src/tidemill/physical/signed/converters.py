@@ -19,8 +19,9 @@ import polars as pl
 from tidemill.model.batch import END, SIGN, START, TIME, TIME_TYPE, signed_columns
 from tidemill.model.time import END_OF_TIME, Time
 from tidemill.physical.kernels.rows import number_columns, restored
-from tidemill.physical.kernels.sweep import GROUP, encode, named, overdue, pick, repeat
+from tidemill.physical.kernels.sweep import encode, named, overdue, pick
 from tidemill.physical.operator import State
+from tidemill.physical.signed.pieces import matched
 from tidemill.physical.state.keyed import KeyedTable, keyed
 from tidemill.physical.state.table import Table
 
@@ -31,8 +32,6 @@ if TYPE_CHECKING:
     from tidemill.model.schema import Schema
 
 __all__ = ["ToIntervals", "ToSigned"]
-
-_PLACE = "@place"
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +112,7 @@ class ToIntervals:
         if not changes.is_empty():
             known = opened.take(pick(changes, row))
         names, (known, changes) = encode(row, [known, changes])
-        closed, still = _matched(known, changes)
+        closed, still = matched(known, changes)
         opened.insert(named(still, names))
         parts = [named(closed, names)]
         late = overdue(time, self.max_delay)
@@ -130,33 +129,3 @@ class ToIntervals:
         """The instant at which the oldest open row appeared, or the next one will."""
         times = state.tables["open"].least(START), state.tables["pending"].least(TIME)
         return Time(min((t for t in times if t is not None), default=END_OF_TIME))
-
-
-def _matched(known: pl.DataFrame, changes: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """What has ended, and what is still open, if what appeared first is withdrawn first.
-
-    Args:
-        known: ``GROUP`` and ``START`` of open rows.
-        changes: ``GROUP``, ``TIME`` and ``SIGN``, one row for each group and time.
-    """
-    came = changes.filter(pl.col(SIGN) > 0).select(GROUP, pl.col(TIME).alias(START), SIGN)
-    begun = pl.concat([pick(known, (GROUP, START)), repeat(came, SIGN)])
-    went = changes.filter(pl.col(SIGN) < 0)
-    ended = repeat(went.select(GROUP, pl.col(TIME).alias(END), -pl.col(SIGN)), SIGN)
-    begun, ended = _placed(begun, START), _placed(ended, END)
-    both = begun.join(ended, on=[GROUP, _PLACE], how="left")
-    assert both.height == begun.height, "places are unique"
-    closed = both.filter(pl.col(END).is_not_null())
-    assert closed.height == ended.height, "only what is there is withdrawn"
-    assert (closed[START] <= closed[END]).all(), "nothing is withdrawn before it appears"
-    # What was cut at the watermark may be withdrawn at that instant: nothing is left of it.
-    closed = closed.filter(pl.col(START) < pl.col(END))
-    return closed.drop(_PLACE), pick(both.filter(pl.col(END).is_null()), (GROUP, START))
-
-
-def _placed(rows: pl.DataFrame, time: str) -> pl.DataFrame:
-    """The rows of each group numbered in the order of a time."""
-    ordered = rows.sort(time).sort(GROUP, maintain_order=True)
-    first = ordered.with_row_index(_PLACE)
-    start = pl.col(_PLACE).min().over(GROUP)
-    return first.with_columns(pl.col(_PLACE) - start)

@@ -1,14 +1,14 @@
 """Join of two signed streams: each change of one side meets the rows of the other.
 
-Law:    snapshot(out, t) == snapshot(left, t) ⋈ snapshot(right, t), for every t. A pair of changes
-        is a change, from the later of the two times on, as often as the product of their signs: a
-        withdrawn row withdraws its pairs. So the join of sums is the sum of joins.
+Law:    snapshot(out, t) == snapshot(left, t) ⋈ snapshot(right, t), for every t. A row that appears
+        brings its pairs, and one that is withdrawn withdraws them, each once.
 State:  for each side ``pending`` changes at or after the watermark, and the rows that are there,
         each once with how often. A row with a NULL that an equality forbids is never remembered.
 Order:  none promised. What changes before the watermark leaves when the watermark comes, so nothing
         is held back.
 
-Pairs of changes of one step may cancel each other; those made together are added up.
+Up to the watermark it is known when rows come and go, so pairs are made of pieces (``pieces.py``),
+as in interval form: what comes and goes before a partner comes makes no pair.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from tidemill.physical.interval.pairs import OTHER, make_pairs
 from tidemill.physical.interval.side import Side, numbered_inside
 from tidemill.physical.kernels.sweep import pick
 from tidemill.physical.operator import LEFT, State
-from tidemill.physical.signed.net import net, update
+from tidemill.physical.signed.pieces import changes_of, standing, take_touched
 from tidemill.physical.state.keyed import KeyedTable, keyed
 from tidemill.physical.state.table import Table
 
@@ -97,53 +97,52 @@ class Join:
 
     def on_watermark(self, state: State, time: Time) -> Iterator[Batch]:
         """Emit the pairs that appear or are withdrawn before ``time``."""
-        tables = [keyed(state, name) for name in _SIDES]
-        changes = [net(state.tables[f"{name}.pending"].extract(TIME, time)) for name in _SIDES]
-        left, right = (_from(frame, TIME) for frame in changes)
-        keys = [side.keys for side in self._sides]
-        if not left.is_empty():
-            # New rows meet old and new ones, and old rows new ones.
-            known = _from(tables[1].find(_keys(left, keys[0], keys[1])), None)
-            partners = pl.concat([known, pick(right, known.columns)])
-            yield from self._pairs(left, partners, keys[0], keys[1])
-        if not right.is_empty():
-            known = _from(tables[0].find(_keys(right, keys[1], keys[0])), None)
-            yield from self._pairs(right, known, keys[1], keys[0])
-        for table, frame in zip(tables, changes, strict=True):
+        left, right = (keyed(state, name) for name in _SIDES)
+        keys, other_keys = (side.keys for side in self._sides)
+        first, second = (
+            take_touched(state.tables[f"{name}.pending"].extract(TIME, time), keyed(state, name))
+            for name in _SIDES
+        )
+        # What changes on one side meets all there is on the other, and what changes there meets
+        # what does not change here.
+        if not first.pieces.is_empty():
+            known = standing(right.find(_keys(first.pieces, keys, other_keys)))
+            partners = pl.concat([pick(second.pieces, known.columns), known])
+            yield from self._pairs(first.pieces, partners, keys, other_keys)
+        if not second.pieces.is_empty():
+            known = standing(left.find(_keys(second.pieces, other_keys, keys)))
+            yield from self._pairs(second.pieces, known, other_keys, keys)
+        for table, touched in ((left, first), (right, second)):
             if time == END_OF_TIME:
                 table.clear()
             else:
-                update(table, frame)
+                table.insert(touched.rows)
 
     def held(self, state: State) -> Time:  # noqa: ARG002
         """Nothing is held back."""
         return END_OF_TIME
 
     def _pairs(
-        self, rows: pl.DataFrame, partners: pl.DataFrame, keys: list[str], other_keys: list[str]
+        self, pieces: pl.DataFrame, partners: pl.DataFrame, keys: list[str], other_keys: list[str]
     ) -> Iterator[Batch]:
         columns = [f"@{i}" for i in range(len(self.schema))]
-        for pairs in make_pairs(rows, partners, keys, other_keys, nulls_equal=self._nulls_equal):
-            matched = pairs if self._residual is None else pairs.filter(self._residual)
-            changed = matched.with_columns(
-                pl.max_horizontal(START, START + OTHER).alias(TIME),
+        for pairs in make_pairs(pieces, partners, keys, other_keys, nulls_equal=self._nulls_equal):
+            valid = pairs.with_columns(
+                pl.max_horizontal(START, START + OTHER).alias(START),
+                pl.min_horizontal(END, END + OTHER).alias(END),
                 pl.col(SIGN) * pl.col(SIGN + OTHER),
+            ).filter(pl.col(START) < pl.col(END))
+            matched = valid if self._residual is None else valid.filter(self._residual)
+            out = pick(
+                changes_of(pick(matched, (*columns, START, END, SIGN))), (*columns, TIME, SIGN)
             )
-            out = net(pick(changed, (*columns, TIME, SIGN)))
             if not out.is_empty():
                 out.columns = signed_columns(self.schema)
                 yield out
 
 
-def _from(changes: pl.DataFrame, time: str | None) -> pl.DataFrame:
-    """The rows as elements that never end, from a time on or from the beginning."""
-    start = pl.lit(0, TIME_TYPE) if time is None else pl.col(time)
-    never = pl.lit(END_OF_TIME, TIME_TYPE)
-    return changes.with_columns(start.alias(START), never.alias(END)).drop(TIME, strict=False)
-
-
-def _keys(changes: pl.DataFrame, keys: list[str], names: list[str]) -> pl.DataFrame:
+def _keys(pieces: pl.DataFrame, keys: list[str], names: list[str]) -> pl.DataFrame:
     """What rows of the other side are found by."""
-    wanted = pick(changes, keys)
+    wanted = pick(pieces, keys)
     wanted.columns = names
     return wanted

@@ -1,15 +1,14 @@
 """Join of many signed streams in one operator: each change meets the rows of all other inputs.
 
-Law:    snapshot(out, t) is the join of the snapshots of all inputs at t, for every t. A combination
-        of changes is a change, from the latest of their times on, as often as the product of their
-        signs (G-33).
+Law:    snapshot(out, t) is the join of the snapshots of all inputs at t, for every t. A row that
+        appears brings its combinations, and one that is withdrawn withdraws them (G-33).
 State:  for each input ``pending`` changes at or after the watermark, and the rows that are there,
         each once with how often. No combination is remembered.
 Order:  none promised. What changes before the watermark leaves when the watermark comes, so nothing
         is held back.
 
-The changes of one input after the other meet the new rows of those before it and the old ones of
-those after it: the sum of all these is what the join changes by.
+Up to the watermark it is known when rows come and go, so combinations are made of pieces
+(``pieces.py``), as in interval form.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from tidemill.physical.interval.probe_plan import ProbePlan, plan_probes
 from tidemill.physical.interval.side import numbered_inside
 from tidemill.physical.kernels.sweep import pick
 from tidemill.physical.operator import State
-from tidemill.physical.signed.net import net, update
+from tidemill.physical.signed.pieces import changes_of, standing, take_touched
 from tidemill.physical.state.keyed import KeyedTable, keyed
 from tidemill.physical.state.table import Table
 
@@ -91,24 +90,29 @@ class MultiJoin:
     def on_watermark(self, state: State, time: Time) -> Iterator[Batch]:
         """Emit the combinations that appear or are withdrawn before ``time``."""
         ports = range(len(self.inputs))
-        changes = [net(state.tables[f"pending{p}"].extract(TIME, time)) for p in ports]
-        if all(frame.is_empty() for frame in changes):
-            changes = []
-        new = [_weighted(frame, TIME) for frame in changes]
-        known = [_weighted(keyed(state, f"rows{p}").all(), None) for p in ports] if changes else []
-        for port, elements in enumerate(new):
-            partners = [
-                pl.concat([known[p], pick(new[p], known[p].columns)]) if p < port else known[p]
-                for p in self.orders[port]
-            ]
-            for found in probe(elements, self._plan.steps[port], partners):
-                yield from self._emitted(found)
-        for port in ports:
-            table = keyed(state, f"rows{port}")
+        tables = [keyed(state, f"rows{port}") for port in ports]
+        touched = [
+            take_touched(state.tables[f"pending{port}"].extract(TIME, time), tables[port])
+            for port in ports
+        ]
+        changing = [_weighted(each.pieces) for each in touched]
+        if not all(pieces.is_empty() for pieces in changing):
+            known = [_weighted(standing(table.all())) for table in tables]
+            for port, pieces in enumerate(changing):
+                # The first input of a combination that changes probes, so that it is found once.
+                partners = [
+                    pl.concat([known[p], pick(changing[p], known[p].columns)])
+                    if p > port
+                    else known[p]
+                    for p in self.orders[port]
+                ]
+                for found in probe(pieces, self._plan.steps[port], partners):
+                    yield from self._emitted(found)
+        for table, each in zip(tables, touched, strict=True):
             if time == END_OF_TIME:
                 table.clear()
-            elif changes:
-                update(table, changes[port])
+            else:
+                table.insert(each.rows)
 
     def held(self, state: State) -> Time:  # noqa: ARG002
         """Nothing is held back."""
@@ -116,16 +120,13 @@ class MultiJoin:
 
     def _emitted(self, found: pl.DataFrame) -> Iterator[Batch]:
         columns = [f"@{i}" for i in range(len(self.schema))]
-        out = pick(found, (*columns, START, WEIGHT)).rename({START: TIME, WEIGHT: SIGN})
-        out = net(out)
+        pieces = pick(found, (*columns, START, END, WEIGHT)).rename({WEIGHT: SIGN})
+        out = pick(changes_of(pieces), (*columns, TIME, SIGN))
         if not out.is_empty():
             out.columns = signed_columns(self.schema)
             yield out
 
 
-def _weighted(changes: pl.DataFrame, time: str | None) -> pl.DataFrame:
-    """The rows as weighted elements that never end, from a time on or from the beginning."""
-    start = pl.lit(0, TIME_TYPE) if time is None else pl.col(time)
-    never = pl.lit(END_OF_TIME, TIME_TYPE)
-    made = changes.with_columns(start.alias(START), never.alias(END)).rename({SIGN: WEIGHT})
-    return made.drop(TIME, strict=False)
+def _weighted(pieces: pl.DataFrame) -> pl.DataFrame:
+    """The pieces with how often each counts."""
+    return pieces.rename({SIGN: WEIGHT})

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import polars as pl
 
 from tidemill.model.batch import SIGN
-from tidemill.physical.kernels.sweep import pick
 
-if TYPE_CHECKING:
-    from tidemill.physical.state.keyed import KeyedTable
-
-__all__ = ["net", "update"]
+__all__ = ["net"]
 
 
 def net(changes: pl.DataFrame) -> pl.DataFrame:
@@ -29,14 +23,3 @@ def net(changes: pl.DataFrame) -> pl.DataFrame:
     else:
         total = changes.group_by(others).agg(pl.col(SIGN).sum())
     return total.filter(pl.col(SIGN) != 0)
-
-
-def update(table: KeyedTable, changes: pl.DataFrame) -> None:
-    """Bring the rows that are there up to date, each once with how often in ``SIGN``."""
-    if changes.is_empty():
-        return
-    row = [name for name in table.schema if name != SIGN]
-    known = table.take(pick(changes, row))
-    now = net(pl.concat([known, pick(changes, known.columns)]))
-    assert (now[SIGN] > 0).all(), "only what is there is withdrawn"
-    table.insert(now)
