@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 WORKERS ?= 2
 
-.PHONY: demo test fast check golden bench soak fmt docs java clean
+.PHONY: demo test fast check golden bench bench-full soak fmt docs java clean
 
 demo: $(READY) java      ## five queries on Spark over a generated auction site, checked
 	$(BIN)/python -m tidemill demo
@@ -26,8 +26,10 @@ golden: $(READY)         ## rewrite expected outputs; read the diff
 	$(BIN)/pytest -q -n $(WORKERS) -m "not spark" --rewrite-golden
 
 bench: $(READY) java     ## tables of ratios; a quarter of an hour
-	$(BIN)/python benchmarks/local_engine.py
-	$(BIN)/python benchmarks/spark_pipeline.py
+	$(BIN)/python benchmarks/run.py
+
+bench-full: $(READY) java  ## the same with more of everything
+	$(BIN)/python benchmarks/run.py --full
 
 soak: $(READY) java      ## a pipeline on Spark that is killed twenty times, and one on a cluster
 	TIDEMILL_KILLS=20 $(BIN)/pytest -q tests/spark/test_kill.py

@@ -5,17 +5,12 @@ checkpoints), one after the other. Both read the same files in the same batches,
 and write Parquet. Tidemill starts Java as it always does; native has all that Java can do to
 compile. What counts is the ratio of the times that batches take once state is full; outputs are
 compared before any time counts. Last, the memory of the driver over 200 batches.
-
-    python benchmarks/spark_pipeline.py [question …]
 """
-
-# ruff: noqa: T201 — a benchmark prints
 
 from __future__ import annotations
 
 import gc
 import os
-import sys
 import tempfile
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
@@ -30,12 +25,18 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 — as everyone writes it
 
 import tidemill
+from harness.measure import WrongAnswerError
+from harness.question import Question
+from harness.table import Table
 from tidemill.runtime.spark.cluster import open_cluster
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from pyspark.sql import DataFrame
+
+    from harness.question import Context
+    from harness.table import Cell
 
 SECOND = 1_000_000
 BEGIN = 1_700_000_000 * SECOND
@@ -93,7 +94,7 @@ class Pair:
 
 
 @dataclass(frozen=True)
-class Question:
+class Asked:
     """What is asked, and how much faster Tidemill is to be.
 
     Attributes:
@@ -170,21 +171,21 @@ def joined() -> Pair:
 SPARSE = Input(40, 10, 10, 100)
 SIDE = Input(11, 100_000, 10_000, 1_000_000)
 QUESTIONS = {
-    "sum": Question(
+    "sum": Asked(
         "grouped SUM, RANGE 60 s SLIDE 1 s, 10k keys, 100k rows a batch",
         {"s": Input(10, 100_000, 10_000, 10_000)},
         [windowed(60, 1)],
         limit=5,
         skip=6,
     ),
-    "join": Question(
+    "join": Asked(
         "sliding equi-join, 60 s, 1M keys, 100k rows of each a batch",
         {"a": SIDE, "b": SIDE},
         [joined()],
         limit=4,
         skip=7,
     ),
-    "many": Question(
+    "many": Asked(
         "20 queries on one stream, 20k rows a batch",
         {"s": Input(14, 20_000, 4_000, 1_000)},
         [
@@ -194,14 +195,14 @@ QUESTIONS = {
         limit=8,
         skip=4,
     ),
-    "filter": Question(
+    "filter": Asked(
         "filter and map, 1M rows a batch",
         {"s": Input(12, 1_000_000, 100_000, 10_000)},
         [filtered("value > 50")],
         limit=0.6,
         skip=4,
     ),
-    "empty": Question(
+    "empty": Asked(
         "almost empty batches of a grouped SUM",
         {"s": SPARSE},
         [windowed(60, 10)],
@@ -225,7 +226,7 @@ def declare(session: tidemill.Session, path: Path, streams: Sequence[str]) -> No
         )
 
 
-def run_tidemill(question: Question, path: Path, out: Path) -> float:
+def run_tidemill(question: Asked, path: Path, out: Path) -> float:
     """The seconds a batch takes."""
     with connect(out / "checkpoint") as session:
         declare(session, path, list(question.streams))
@@ -242,7 +243,7 @@ def run_tidemill(question: Question, path: Path, out: Path) -> float:
     return seconds
 
 
-def run_native(question: Question, path: Path, out: Path) -> float:
+def run_native(question: Asked, path: Path, out: Path) -> float:
     """The seconds a batch takes, of all queries."""
     spark = spark_session()
     open_cluster("local[2]", "8g")  # sets what can be set on a session that is there
@@ -293,8 +294,12 @@ def spark_session() -> SparkSession:
     return builder.config("spark.ui.enabled", "false").getOrCreate()
 
 
-def compare(question: Question, own: Path, native: Path) -> str:
-    """Whether the native queries gave the same rows, and how many there are."""
+def compare(question: Asked, own: Path, native: Path) -> int:
+    """How many rows there are.
+
+    Raises:
+        WrongAnswerError: The native queries gave others.
+    """
     rows = 0
     for number, pair in enumerate(question.queries):
         given = pl.read_parquet(native / str(number) / "*.parquet")
@@ -305,8 +310,10 @@ def compare(question: Question, own: Path, native: Path) -> str:
             found = found.filter(pl.col("until") <= expected["until"].max())
         rows += expected.height
         if not found.sort(found.columns).equals(expected.sort(expected.columns)):
-            return f"NO (query {number}: {found.height:,} against {expected.height:,})"
-    return f"yes, {rows:,} rows"
+            raise WrongAnswerError(
+                f"{question.name}, query {number}: {found.height:,} rows, not {expected.height:,}"
+            )
+    return rows
 
 
 class Sides:
@@ -316,8 +323,8 @@ class Sides:
         context = get_context("spawn")
         self._own, self._native = (ProcessPoolExecutor(1, context) for _ in range(2))
 
-    def ask(self, question: str, *, files: int | None = None) -> tuple[float, float, str]:
-        """The seconds of a batch, native and ours, and whether the outputs are the same."""
+    def ask(self, question: str, *, files: int | None = None) -> tuple[float, float, int]:
+        """The seconds of a batch, native and ours, and how many rows are the same in both."""
         asked = QUESTIONS[question]
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
@@ -371,27 +378,32 @@ def memory_in_use() -> tuple[int, int]:
     return runtime.totalMemory() - runtime.freeMemory(), pages * os.sysconf("SC_PAGE_SIZE")
 
 
-def main() -> None:
-    """Print the tables."""
-    chosen = sys.argv[1:] or [*QUESTIONS, "memory"]
+def answers(context: Context) -> Iterator[Table]:
+    """How long batches take, and what the driver remembers."""
     sides = Sides()
+    context.progress("warm-up")
     sides.ask("empty", files=20)  # so that nobody pays for what Java does at first
-    print("Seconds a batch takes once state is full, local[2], RocksDB\n")
-    print("| question | native | Tidemill | times faster | at least | same |")
-    print("|---|---:|---:|---:|---:|---|", flush=True)
-    for name in (name for name in QUESTIONS if name in chosen):
-        native, own, same = sides.ask(name)
-        question = QUESTIONS[name]
-        print(
-            f"| {question.name} | {native:.2f} s | {own:.2f} s | {native / own:.2f} "
-            f"| {question.limit:.2g} | {same} |",
-            flush=True,
+    found: list[tuple[Cell, ...]] = []
+    for name, question in QUESTIONS.items():
+        context.progress(name)
+        native, own, rows = sides.ask(name)
+        ratio = native / own
+        found.append(
+            (question.name, native, own, ratio, question.limit, ratio >= question.limit, rows)
         )
-    if "memory" in chosen:
-        print("\n| batches | Java's heap in use | Python's memory |\n|---:|---:|---:|")
-        for batches, java, python in sides.memory():
-            print(f"| {batches} | {java / 1e6:.0f} MB | {python / 1e6:.0f} MB |", flush=True)
+    yield Table(
+        "Seconds a batch takes once state is full, local[2], RocksDB",
+        ("question", "native", "Tidemill", "times faster", "at least", "ok", "rows compared"),
+        tuple(found),
+    )
+    context.progress("memory")
+    yield Table(
+        "Memory of the driver",
+        ("batches", "MB of Java's heap in use", "MB of Python"),
+        tuple(
+            (batches, java // 10**6, python // 10**6) for batches, java, python in sides.memory()
+        ),
+    )
 
 
-if __name__ == "__main__":
-    main()
+QUESTION = Question("spark_pipeline", "How the pipeline on Spark compares with native", answers)
