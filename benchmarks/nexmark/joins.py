@@ -80,7 +80,8 @@ QUALIFY row_number() OVER (PARTITION BY a.id ORDER BY b.price DESC, b.date_time)
         "q20",
         "bids with all about their auction, in a category",
         _BID_AND_AUCTION.format(" [RANGE 1 MINUTE]"),
-        f"{_BID_AND_AUCTION.format('')} AND in_range(a.date_time, 60) AND in_range(b.date_time, 60)",
+        f"{_BID_AND_AUCTION.format('')}"
+        " AND in_range(a.date_time, 60) AND in_range(b.date_time, 60)",
         remark=_MINUTE,
     ),
     Question(
@@ -89,6 +90,6 @@ QUALIFY row_number() OVER (PARTITION BY a.id ORDER BY b.price DESC, b.date_time)
         _THREE.format(" [RANGE 1 MINUTE]"),
         f"{_THREE.format('')} WHERE in_range(a.date_time, 60) AND in_range(b.date_time, 60)"
         " AND in_range(p.date_time, 60)",
-        remark="all three have a window of a minute instead of none; bidders are people, see events",
+        remark="all three have a window of a minute instead of none; bidders are people here",
     ),
 )
