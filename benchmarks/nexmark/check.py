@@ -30,11 +30,11 @@ if __package__ in (None, ""):  # run as a program
 
 import duckdb
 import polars as pl
+
+import tidemill
 from benchmarks.nexmark.events import SECOND
 from benchmarks.nexmark.generator import STREAMS, Site, write
 from benchmarks.nexmark.queries import ASKED, MACROS, QUESTIONS, declarations
-
-import tidemill
 from tidemill.demo.chance import Chance
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from benchmarks.nexmark.question import Question
     from tidemill.runtime.answers import Answer
 
-__all__ = ["Finding", "check", "instants", "slow_site"]
+__all__ = ["Finding", "check", "compare", "database_of", "instants", "run", "slow_site"]
 
 Rows: TypeAlias = Counter[tuple[object, ...]]
 
@@ -62,7 +62,7 @@ class Finding:
     Attributes:
         question: What was asked.
         instants: At how many instants.
-        rows: How many rows there were at all of them together.
+        rows: How many rows were compared.
         wrong: The instants at which others were expected; ``None`` for all instants together.
     """
 
@@ -81,7 +81,7 @@ def slow_site(events: int, seed: int, *, disorder: int) -> Site:
 def check(
     site: Site, directory: Path, *, partitions: int, common: Sequence[int], own: int
 ) -> list[Finding]:
-    """Ask all queries about instants.
+    """Run all queries and ask each about instants.
 
     Args:
         site: What happens.
@@ -90,19 +90,25 @@ def check(
         common: Instants at which every query is asked.
         own: At how many others, about, each is asked, at which its rows come and go.
     """
+    session = run(site, directory, partitions=partitions)
+    database = database_of(directory)
+    findings = []
+    for question in ASKED:
+        answer = session.answer(question.name)
+        at = sorted({*common, *_own_instants(answer.results(), own)})
+        findings.append(compare(question, answer, database, at))
+    return findings
+
+
+def run(site: Site, directory: Path, *, partitions: int) -> tidemill.Session:
+    """A session that has run all queries."""
     session = tidemill.connect(engine="local", partitions=partitions)
     session.sql(declarations(directory, disorder=site.disorder))
     for question in ASKED:
         session.sql(f"CREATE QUERY {question.name} AS {question.sql}")
     session.run()
     assert not session.refused()["rows"].sum(), "rows keep the promise of WITHIN"
-    database = _database(directory)
-    findings = []
-    for question in ASKED:
-        answer = session.answer(question.name)
-        at = sorted({*common, *_own_instants(answer.results(), own)})
-        findings.append(_compare(question, answer, database, at))
-    return findings
+    return session
 
 
 def instants(site: Site, count: int) -> list[int]:
@@ -132,12 +138,13 @@ def _own_instants(results: pl.DataFrame, count: int) -> list[int]:
     return [*starts, *(end - 1 for end in ends), *(end for end in ends if end < _FOR_EVER)]
 
 
-def _compare(
+def compare(
     question: Question,
     answer: Answer,
     database: duckdb.DuckDBPyConnection,
     instants: Sequence[int],
 ) -> Finding:
+    """Compare an answer at some instants, and over all if it looks at one row at a time."""
     rows, wrong = 0, list[int | None]()
     for at in instants:
         found: Rows = Counter(answer.snapshot(at).rows())
@@ -146,12 +153,13 @@ def _compare(
             wrong.append(at)
     if question.stateless:
         everything: Rows = Counter(answer.results().drop("start", "end").rows())
+        rows += everything.total()
         if everything != _expected(question, database, None):
             wrong.append(None)
     return Finding(question, len(instants), rows, tuple(wrong))
 
 
-def _database(directory: Path) -> duckdb.DuckDBPyConnection:
+def database_of(directory: Path) -> duckdb.DuckDBPyConnection:
     """DuckDB with tables of everything that happens."""
     database = duckdb.connect(config={"threads": 1})
     for name in (*STREAMS, "side"):

@@ -16,9 +16,6 @@ the same however the work is cut, and files need no more memory than one of them
 from __future__ import annotations
 
 import os
-
-os.environ.setdefault("POLARS_MAX_THREADS", "1")
-
 import sys
 from dataclasses import dataclass
 from datetime import datetime
@@ -28,10 +25,13 @@ from time import process_time
 from typing import TYPE_CHECKING
 
 if __package__ in (None, ""):  # run as a program
+    os.environ.setdefault("POLARS_MAX_THREADS", "1")
     sys.path.insert(0, str(Path(__file__).parents[2]))
 
 import polars as pl
+
 from benchmarks.nexmark.events import AUCTIONS, EPOCH, SECOND, Events
+from tidemill.model.time import from_datetime
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -49,7 +49,6 @@ STREAMS = ("person", "auction", "bid", "closed")
 SIDE_ROWS = 10_000
 """So many rows has the relation that query 13 looks up."""
 
-_EPOCH_OF_TIME = datetime(1970, 1, 1)  # noqa: DTZ001 — timestamps carry no zone
 _CHUNK = 250_000
 
 
@@ -73,7 +72,7 @@ class Site:
 
     def begins(self) -> int:
         """The time of the first event, in microseconds."""
-        return (self.begin - _EPOCH_OF_TIME) // _MICROSECOND
+        return from_datetime(self.begin)
 
     def ends(self) -> int:
         """The time of the last event, in microseconds."""
@@ -113,9 +112,6 @@ class Site:
         first = max(0, (begin - self.begins()) * self.rate // SECOND)
         last = min(self.events, (end - self.begins()) * self.rate // SECOND + 1)
         return pl.int_range(first, max(first, last), dtype=pl.Int64, eager=True)
-
-
-_MICROSECOND = datetime(1970, 1, 1, microsecond=1) - _EPOCH_OF_TIME  # noqa: DTZ001 — as above
 
 
 def _in_order(
