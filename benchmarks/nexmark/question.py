@@ -12,7 +12,7 @@ class Question:
     """A query of the benchmark.
 
     The SQL for DuckDB gives the rows at one instant, from tables of everything that ever happened.
-    What a window holds at that instant is said by three functions of a row's time:
+    What a window holds at that instant is said by four functions of a row's time:
 
     - ``is_now(time)``: the row happens at the instant, as without a window;
     - ``in_range(time, seconds)``: it is in ``[RANGE seconds]``;
