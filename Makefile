@@ -26,10 +26,10 @@ golden: $(READY)         ## rewrite expected outputs; read the diff
 	$(BIN)/pytest -q -n $(WORKERS) -m "not spark" --rewrite-golden
 
 bench: $(READY) java     ## tables of ratios; a quarter of an hour
-	$(BIN)/python benchmarks/run.py
+	$(BIN)/python -m benchmarks.run
 
 bench-full: $(READY) java  ## the same with more of everything
-	$(BIN)/python benchmarks/run.py --full
+	$(BIN)/python -m benchmarks.run --full
 
 soak: $(READY) java      ## a pipeline on Spark that is killed twenty times, and one on a cluster
 	TIDEMILL_KILLS=20 $(BIN)/pytest -q tests/spark/test_kill.py

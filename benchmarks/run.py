@@ -1,7 +1,7 @@
 """Ask the questions of the benchmarks, and write down what they give.
 
-    python benchmarks/run.py [--full] [--seed N] [--out DIRECTORY] [question …]
-    python benchmarks/run.py --list
+    python -m benchmarks.run [--full] [--seed N] [--out DIRECTORY] [question …]
+    python -m benchmarks.run --list
 
 A question is a file in ``questions/``. Its tables are printed, and written as Markdown and JSON
 with the machine, the versions and the seed. A question whose sides do not agree fails, and so does
@@ -22,10 +22,10 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from harness.machine import machine
-from harness.measure import WrongAnswerError
-from harness.question import Context, Question
-from harness.table import Table
+from benchmarks.harness.machine import machine
+from benchmarks.harness.measure import WrongAnswerError
+from benchmarks.harness.question import Context, Question
+from benchmarks.harness.table import Table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,7 +37,7 @@ HERE = Path(__file__).parent
 def questions() -> dict[str, Question]:
     """All questions, by name, in the order of their files."""
     files = sorted((HERE / "questions").glob("[a-z]*.py"))
-    found = [import_module(f"questions.{file.stem}").QUESTION for file in files]
+    found = [import_module(f"benchmarks.questions.{file.stem}").QUESTION for file in files]
     return {question.name: question for question in found}
 
 

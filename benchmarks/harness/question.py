@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path  # noqa: TC003 — part of the type of a field
 from typing import TypeAlias
 
-from harness.table import Table
+from benchmarks.harness.table import Table
 
 __all__ = ["Answers", "Context", "Question"]
 

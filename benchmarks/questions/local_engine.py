@@ -16,9 +16,9 @@ import duckdb
 import polars as pl
 
 import tidemill
-from harness.measure import measured
-from harness.question import Question
-from harness.table import Table
+from benchmarks.harness.measure import measured
+from benchmarks.harness.question import Question
+from benchmarks.harness.table import Table
 from tidemill.engine.engine import Flow
 from tidemill.engine.fragments import build_graph
 from tidemill.model.time import Time
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from harness.question import Context
-    from harness.table import Cell
+    from benchmarks.harness.question import Context
+    from benchmarks.harness.table import Cell
 
 SECOND = 1_000_000
 KEYS = 10_000

@@ -25,9 +25,9 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 — as everyone writes it
 
 import tidemill
-from harness.measure import WrongAnswerError
-from harness.question import Question
-from harness.table import Table
+from benchmarks.harness.measure import WrongAnswerError
+from benchmarks.harness.question import Question
+from benchmarks.harness.table import Table
 from tidemill.runtime.spark.cluster import open_cluster
 
 if TYPE_CHECKING:
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame
 
-    from harness.question import Context
-    from harness.table import Cell
+    from benchmarks.harness.question import Context
+    from benchmarks.harness.table import Cell
 
 SECOND = 1_000_000
 BEGIN = 1_700_000_000 * SECOND

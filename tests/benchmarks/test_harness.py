@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from harness.machine import machine
-from harness.measure import Timing, WrongAnswerError, measured
-from harness.question import Context, Question
-from harness.table import Table
-from run import ask
+from benchmarks.harness.machine import machine
+from benchmarks.harness.measure import Timing, WrongAnswerError, measured
+from benchmarks.harness.question import Context, Question
+from benchmarks.harness.table import Table
+from benchmarks.run import ask
 
 if TYPE_CHECKING:
     from pathlib import Path
