@@ -309,7 +309,9 @@ def test_explain_physical_shows_operators_state_and_exchanges() -> None:
 def test_explain_physical_shows_what_distinct_remembers() -> None:
     text = memory().sql("EXPLAIN PHYSICAL SELECT DISTINCT auction FROM bid [RANGE 5]")
     assert isinstance(text, str)
-    expected = "interval.Distinct  weak: ends are known  remembers pending by arrival; covered by key"
+    expected = (
+        "interval.Distinct  weak: ends are known  remembers pending by arrival; covered by key"
+    )
     assert text.splitlines()[0] == expected
 
 

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 import tidemill
-from tidemill.algebra.patterns import UpdatePattern, update_pattern
+from tidemill.algebra.plan import Aggregate, AntiJoin, Difference, Intersect, Join, JoinKind, Plan
+from tidemill.algebra.tree import walk
 from tidemill.catalog.entries import RelationEntry
 from tidemill.engine.engine import Flow
 from tidemill.engine.fragments import build_graph
@@ -31,12 +32,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from typing import TypeAlias
 
-    from tidemill.algebra.plan import Plan
     from tidemill.algebra.snapshot import Bag, Row
 
 __all__ = ["Arrivals", "Leaving", "Run", "plan_of", "run_by_the_clock", "word"]
 
-Arrivals: TypeAlias = "Mapping[str, Sequence[tuple[int, Row]]]"
+Arrivals: TypeAlias = "Mapping[str, Sequence[tuple[int, tuple[str, int]]]]"
 """The rows of each stream, with their times."""
 
 
@@ -74,10 +74,15 @@ class Run:
     leaving: list[Leaving] = field(default_factory=list)
 
     @property
-    def is_prompt(self) -> bool:
-        """Whether what appears is to be known at once, and not only when it has ended."""
-        is_strict = update_pattern(self.plan) is UpdatePattern.STRICT
-        return self.technique is not Technique.DIRECT or not is_strict
+    def sweeps(self) -> int:
+        """How many operators, one above the other, let elements leave when they have ended.
+
+        One waits for the end of each of its elements, another above it for what that one holds
+        back.
+        """
+        if self.technique is not Technique.DIRECT:
+            return 0
+        return sum(map(_is_swept, walk(self.plan)))
 
     @property
     def changes(self) -> list[Leaving]:
@@ -94,13 +99,19 @@ class Run:
         return Counter({row: count for row, count in bag.items() if count})
 
 
-def word(rows: str) -> list[tuple[int, Row]]:
+def _is_swept(part: Plan) -> bool:
+    """Whether what a part of a plan gives is swept, if it is in interval form."""
+    is_outer = isinstance(part, Join) and part.kind is not JoinKind.INNER
+    return is_outer or isinstance(part, Aggregate | AntiJoin | Difference | Intersect)
+
+
+def word(rows: str) -> list[tuple[int, tuple[str, int]]]:
     """Rows in the notation of the paper: ``"a@2 d@4"``, or with numbers ``"a:5@2"``.
 
     >>> word("a@2 d:7@4")
     [(2, ('a', 0)), (4, ('d', 7))]
     """
-    found: list[tuple[int, Row]] = []
+    found = []
     for part in rows.split():
         value, _, time = part.partition("@")
         key, _, number = value.partition(":")
