@@ -104,6 +104,8 @@ class Join:
         """Emit the pairs that appear or are withdrawn before ``time``."""
         tables = [keyed(state, name) for name in _SIDES]
         changes = [net(state.tables[f"{name}.pending"].extract(TIME, time)) for name in _SIDES]
+        if all(frame.is_empty() for frame in changes) and time < END_OF_TIME:
+            return
         left, right = (_from(frame, TIME) for frame in changes)
         keys = [side.keys for side in self._sides]
         found = [
