@@ -184,7 +184,7 @@ def _ask_for_intervals(plan: Plan, edges: dict[int, tuple[Form, str]]) -> bool:
         case Difference() | StrictDifference() | Intersect() | MaxUnion():
             can = True
         case Join() if update_pattern(plan) is not UpdatePattern.STRICT:
-            can = all([_ask_for_intervals(child, edges) for child in children(plan)])
+            can = all(_ask_for_intervals(child, edges) for child in children(plan))
         case _:
             can = False
     if can:
