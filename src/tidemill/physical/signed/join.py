@@ -1,14 +1,14 @@
 """Join of two signed streams: each change of one side meets the rows of the other.
 
-Law:    snapshot(out, t) == snapshot(left, t) ⋈ snapshot(right, t), for every t. A pair of changes
-        is a change, from the later of the two times on, as often as the product of their signs: a
-        withdrawn row withdraws its pairs. So the join of sums is the sum of joins.
+Law:    snapshot(out, t) == snapshot(left, t) ⋈ snapshot(right, t), for every t. A pair is there
+        while both of its rows are, as often as the product of how often they are.
 State:  for each side ``pending`` changes at or after the watermark, and the rows that are there,
         each once with how often. A row with a NULL that an equality forbids is never remembered.
 Order:  none promised. What changes before the watermark leaves when the watermark comes, so nothing
         is held back.
 
-Pairs of changes of one step may cancel each other; those made together are added up.
+Of a row that changes before the watermark it is known when it is there up to then: in spans, which
+meet those of the other side as intervals do. So a pair whose rows both go is withdrawn once.
 """
 
 from __future__ import annotations
@@ -26,20 +26,22 @@ from tidemill.physical.conditions import split_condition
 from tidemill.physical.eval import compile_predicate
 from tidemill.physical.interval.join import Side
 from tidemill.physical.interval.pairs import OTHER, make_pairs
-from tidemill.physical.kernels.sweep import pick
+from tidemill.physical.kernels.sweep import GROUP, SINCE, encode, named, pick, timeline
 from tidemill.physical.operator import LEFT, State
 from tidemill.physical.signed.net import net
 from tidemill.physical.state.keyed import KeyedTable, keyed
 from tidemill.physical.state.table import Table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from tidemill.model.batch import Batch
 
 __all__ = ["Join"]
 
 _SIDES = ("left", "right")
+_BEFORE = -1
+"""Before all instants: since when what was known is there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,50 +104,77 @@ class Join:
 
     def on_watermark(self, state: State, time: Time) -> Iterator[Batch]:
         """Emit the pairs that appear or are withdrawn before ``time``."""
-        tables = [keyed(state, name) for name in _SIDES]
         changes = [net(state.tables[f"{name}.pending"].extract(TIME, time)) for name in _SIDES]
-        if all(frame.is_empty() for frame in changes) and time < END_OF_TIME:
-            return
-        left, right = (_from(frame, TIME) for frame in changes)
-        keys = [side.keys for side in self._sides]
-        found = [
-            _from(tables[i].find(_keys(changes[1 - i], keys[1 - i], keys[i])), None) for i in (0, 1)
-        ]
-        # New rows meet old and new ones, and old rows new ones.
-        partners = pl.concat([found[1], pick(right, found[1].columns)])
-        yield from self._pairs(left, partners, keys[0], keys[1])
-        yield from self._pairs(right, found[0], keys[1], keys[0])
-        for table, frame in zip(tables, changes, strict=True):
-            if time == END_OF_TIME:
+        tables = [keyed(state, name) for name in _SIDES]
+        if any(not frame.is_empty() for frame in changes):
+            yield from self._changed(tables, changes)
+        if time == END_OF_TIME:
+            for table in tables:
                 table.clear()
-            else:
-                _update(table, frame)
 
     def held(self, state: State) -> Time:  # noqa: ARG002
         """Nothing is held back."""
         return END_OF_TIME
+
+    def _changed(
+        self, tables: Sequence[KeyedTable], changes: Sequence[pl.DataFrame]
+    ) -> Iterator[Batch]:
+        """The pairs of rows of which one changes; the tables are brought up to date."""
+        keys = [side.keys for side in self._sides]
+        spans = [_spans(table, frame) for table, frame in zip(tables, changes, strict=True)]
+        staying = [
+            _staying(tables[i].find(_keys(changes[1 - i], keys[1 - i], keys[i]))) for i in (0, 1)
+        ]
+        left, right = spans
+        yield from self._pairs(left, pl.concat([staying[1], right]), keys[0], keys[1])
+        yield from self._pairs(right, staying[0], keys[1], keys[0])
+        for table, frame in zip(tables, spans, strict=True):
+            table.insert(frame.filter(pl.col(END) == END_OF_TIME))
 
     def _pairs(
         self, rows: pl.DataFrame, partners: pl.DataFrame, keys: list[str], other_keys: list[str]
     ) -> Iterator[Batch]:
         columns = [f"@{i}" for i in range(len(self.schema))]
         for pairs in make_pairs(rows, partners, keys, other_keys, nulls_equal=self._nulls_equal):
-            matched = pairs if self._residual is None else pairs.filter(self._residual)
-            changed = matched.with_columns(
-                pl.max_horizontal(START, START + OTHER).alias(TIME),
+            met = pairs.with_columns(
+                pl.max_horizontal(START, START + OTHER).alias(START),
+                pl.min_horizontal(END, END + OTHER).alias(END),
                 pl.col(SIGN) * pl.col(SIGN + OTHER),
-            )
-            out = net(pick(changed, (*columns, TIME, SIGN)))
+            ).filter(pl.col(START) < pl.col(END))
+            met = met if self._residual is None else met.filter(self._residual)
+            came = met.filter(pl.col(START) > _BEFORE)
+            went = met.filter(pl.col(END) < END_OF_TIME).with_columns(pl.col(SIGN) * -1)
+            frames = [pick(came, (*columns, START, SIGN)), pick(went, (*columns, END, SIGN))]
+            for frame in frames:
+                frame.columns = signed_columns(self.schema)
+            out = pl.concat(frames)
+            if (met[SIGN] > 1).any():
+                out = net(out)  # a row that is there once more is there all the while
             if not out.is_empty():
-                out.columns = signed_columns(self.schema)
                 yield out
 
 
-def _from(changes: pl.DataFrame, time: str | None) -> pl.DataFrame:
-    """The rows as elements that never end, from a time on or from the beginning."""
-    start = pl.lit(0, TIME_TYPE) if time is None else pl.col(time)
-    never = pl.lit(END_OF_TIME, TIME_TYPE)
-    return changes.with_columns(start.alias(START), never.alias(END)).drop(TIME, strict=False)
+def _spans(table: KeyedTable, changes: pl.DataFrame) -> pl.DataFrame:
+    """When the rows that change are there, and how often; they are taken out of the table."""
+    row = [name for name in table.schema if name != SIGN]
+    known = pl.DataFrame(schema=table.schema)
+    if not changes.is_empty():
+        known = table.take(pick(changes, row))
+    names, (known, changes) = encode(row, [known, changes])
+    known = known.with_columns(pl.lit(_BEFORE, TIME_TYPE).alias(SINCE))
+    counts = timeline(known, changes, (SIGN,))
+    assert counts.is_empty() or int(counts[SIGN].min()) >= 0, "only what is there is withdrawn"  # type: ignore[arg-type]
+    goes_on = pl.col(GROUP) == pl.col(GROUP).shift(-1)
+    end = pl.when(goes_on).then(pl.col(TIME).shift(-1)).otherwise(END_OF_TIME)
+    spans = counts.with_columns(end.cast(TIME_TYPE).alias(END)).filter(pl.col(SIGN) > 0)
+    return pick(named(spans.rename({TIME: START}), names), (*row, SIGN, START, END))
+
+
+def _staying(rows: pl.DataFrame) -> pl.DataFrame:
+    """Rows that do not change, as spans."""
+    return rows.with_columns(
+        pl.lit(_BEFORE, TIME_TYPE).alias(START), pl.lit(END_OF_TIME, TIME_TYPE).alias(END)
+    )
 
 
 def _keys(changes: pl.DataFrame, keys: list[str], names: list[str]) -> pl.DataFrame:
@@ -153,14 +182,3 @@ def _keys(changes: pl.DataFrame, keys: list[str], names: list[str]) -> pl.DataFr
     wanted = pick(changes, keys)
     wanted.columns = names
     return wanted
-
-
-def _update(table: KeyedTable, changes: pl.DataFrame) -> None:
-    """Bring the rows that are there up to date."""
-    if changes.is_empty():
-        return
-    row = [name for name in table.schema if name != SIGN]
-    known = table.take(pick(changes, row))
-    now = net(pl.concat([known, pick(changes, known.columns)]))
-    assert now.is_empty() or int(now[SIGN].min()) > 0, "only what is there is withdrawn"  # type: ignore[arg-type]
-    table.insert(now)
