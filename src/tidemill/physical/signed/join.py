@@ -104,7 +104,7 @@ class Join:
 
     def on_watermark(self, state: State, time: Time) -> Iterator[Batch]:
         """Emit the pairs that appear or are withdrawn before ``time``."""
-        changes = [net(state.tables[f"{name}.pending"].extract(TIME, time)) for name in _SIDES]
+        changes = [state.tables[f"{name}.pending"].extract(TIME, time) for name in _SIDES]
         tables = [keyed(state, name) for name in _SIDES]
         if any(not frame.is_empty() for frame in changes):
             yield from self._changed(tables, changes)
@@ -122,9 +122,7 @@ class Join:
         """The pairs of rows of which one changes; the tables are brought up to date."""
         keys = [side.keys for side in self._sides]
         spans = [_spans(table, frame) for table, frame in zip(tables, changes, strict=True)]
-        staying = [
-            _staying(tables[i].find(_keys(changes[1 - i], keys[1 - i], keys[i]))) for i in (0, 1)
-        ]
+        staying = [_staying(tables[i], changes[1 - i], keys[1 - i], keys[i]) for i in (0, 1)]
         left, right = spans
         yield from self._pairs(left, pl.concat([staying[1], right]), keys[0], keys[1])
         yield from self._pairs(right, staying[0], keys[1], keys[0])
@@ -157,9 +155,33 @@ class Join:
 def _spans(table: KeyedTable, changes: pl.DataFrame) -> pl.DataFrame:
     """When the rows that change are there, and how often; they are taken out of the table."""
     row = [name for name in table.schema if name != SIGN]
-    known = pl.DataFrame(schema=table.schema)
-    if not changes.is_empty():
-        known = table.take(pick(changes, row))
+    if changes.is_empty():
+        return _span(changes, row, changes[TIME], changes[TIME])
+    known = table.take(pick(changes, row))
+    spans = _come_or_go(known, changes, row)
+    return _counted(known, net(changes), row) if spans is None else spans
+
+
+def _come_or_go(known: pl.DataFrame, changes: pl.DataFrame, row: list[str]) -> pl.DataFrame | None:
+    """The spans of rows of which each comes, or goes and was there once; ``None`` if any differ.
+
+    They need not be sorted. What goes was there: if as many are known, none that comes was.
+    """
+    went = changes.filter(changes[SIGN] < 0)
+    was_once = known.height == went.height and (known[SIGN] == 1).all() and (went[SIGN] == -1).all()
+    if not was_once or not row or pick(changes, row).n_unique() < changes.height:
+        return None
+    came = changes.filter(changes[SIGN] > 0)
+    return pl.concat(
+        [
+            _span(went.with_columns(-went[SIGN]), row, _constant(_BEFORE, went.height), went[TIME]),
+            _span(came, row, came[TIME], _constant(END_OF_TIME, came.height)),
+        ]
+    )
+
+
+def _counted(known: pl.DataFrame, changes: pl.DataFrame, row: list[str]) -> pl.DataFrame:
+    """The spans of rows whose number is added up from change to change."""
     names, (known, changes) = encode(row, [known, changes])
     known = known.with_columns(pl.lit(_BEFORE, TIME_TYPE).alias(SINCE))
     counts = timeline(known, changes, (SIGN,))
@@ -167,18 +189,25 @@ def _spans(table: KeyedTable, changes: pl.DataFrame) -> pl.DataFrame:
     goes_on = pl.col(GROUP) == pl.col(GROUP).shift(-1)
     end = pl.when(goes_on).then(pl.col(TIME).shift(-1)).otherwise(END_OF_TIME)
     spans = counts.with_columns(end.cast(TIME_TYPE).alias(END)).filter(pl.col(SIGN) > 0)
-    return pick(named(spans.rename({TIME: START}), names), (*row, SIGN, START, END))
+    return _span(named(spans, names), row, spans[TIME], spans[END])
 
 
-def _staying(rows: pl.DataFrame) -> pl.DataFrame:
-    """Rows that do not change, as spans."""
-    return rows.with_columns(
-        pl.lit(_BEFORE, TIME_TYPE).alias(START), pl.lit(END_OF_TIME, TIME_TYPE).alias(END)
-    )
+def _staying(
+    table: KeyedTable, changes: pl.DataFrame, keys: list[str], own_keys: list[str]
+) -> pl.DataFrame:
+    """The rows that do not change and may meet changes of the other side, as spans."""
+    rows = pl.DataFrame(schema=table.schema)
+    if not changes.is_empty():
+        wanted = pick(changes, keys)
+        wanted.columns = own_keys
+        rows = table.find(wanted)
+    row = [name for name in table.schema if name != SIGN]
+    return _span(rows, row, _constant(_BEFORE, rows.height), _constant(END_OF_TIME, rows.height))
 
 
-def _keys(changes: pl.DataFrame, keys: list[str], names: list[str]) -> pl.DataFrame:
-    """What rows of the other side are found by."""
-    wanted = pick(changes, keys)
-    wanted.columns = names
-    return wanted
+def _span(rows: pl.DataFrame, row: list[str], start: pl.Series, end: pl.Series) -> pl.DataFrame:
+    return pl.DataFrame([*pick(rows, (*row, SIGN)), start.alias(START), end.alias(END)])
+
+
+def _constant(time: int, rows: int) -> pl.Series:
+    return pl.Series([time], dtype=TIME_TYPE).new_from_index(0, rows)
