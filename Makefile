@@ -27,6 +27,8 @@ golden: $(READY)         ## rewrite expected outputs; read the diff
 
 bench: $(READY) java     ## tables of ratios; a quarter of an hour
 	$(BIN)/python benchmarks/local_engine.py
+	$(BIN)/python benchmarks/techniques.py
+	$(BIN)/python benchmarks/output_delay.py
 	$(BIN)/python benchmarks/spark_pipeline.py
 
 soak: $(READY) java      ## a pipeline on Spark that is killed twenty times, and one on a cluster

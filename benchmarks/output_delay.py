@@ -36,9 +36,9 @@ from tidemill.optimizer.techniques import Technique
 from tidemill.runtime.local.runner import LocalRunner
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
-__all__ = ["Delays", "Load", "by_input", "by_the_clock"]
+__all__ = ["LOADS", "Delays", "Load", "by_input", "by_the_clock"]
 
 SECOND = 1_000_000
 _TYPES = {
@@ -149,23 +149,25 @@ def _delays(load: Load, technique: Technique, steps: Iterator[_Step]) -> Delays:
     return Delays(sum(delays) / len(delays) / SECOND, max(delays) / SECOND, len(delays))
 
 
-def main(loads: Sequence[tuple[float, float]] = ((10, 0.25), (10, 1.0), (40, 0.25))) -> None:
+LOADS = ((10, 0.25), (10, 1.0), (40, 0.25))
+
+
+def main() -> None:
     """Print the table."""
-    tick = 0.05
-    print(f"SUM over 10 s, ticks of {tick} s; delays in seconds: mean / greatest\n")
-    print("| rate | selectivity | 1/(λσ) | input-triggered | ln(n)/(λσ) |", end="")
+    print("SUM over 20 mean gaps between rows that pass; delays in gaps 1/(λσ): mean / greatest\n")
+    print("| rate | selectivity | gap | input-triggered | ln(n) | tick |", end="")
     print("".join(f" {technique.value} |" for technique in Technique))
-    print("|---:" * (5 + len(Technique)) + "|")
-    for rate, selectivity in loads:
-        load = Load(rate, selectivity, rows=400, window=10)
+    print("|---:" * (6 + len(Technique)) + "|")
+    for rate, selectivity in LOADS:
         gap = 1 / (rate * selectivity)
-        late = by_input(load, Technique.PATTERN)
-        cells = [f"{rate:g}", f"{selectivity:g}", f"{gap:.3f}"]
-        cells += [f"{late.mean:.3f} / {late.greatest:.2f}", f"{math.log(late.count) * gap:.2f}"]
+        late = by_input(Load(rate, selectivity, rows=400, window=20 * gap), Technique.PATTERN)
+        cells = [f"{rate:g}", f"{selectivity:g}", f"{gap:.3f} s"]
+        cells += [f"{late.mean / gap:.2f} / {late.greatest / gap:.2f}"]
+        cells += [f"{math.log(late.count):.2f}", "0.1"]
         for technique in Technique:
-            found = by_the_clock(load, technique, tick)
-            cells.append(f"{found.mean:.3f} / {found.greatest:.3f}")
-        print("| " + " | ".join(cells) + " |")
+            found = by_the_clock(Load(rate, selectivity, 40, 20 * gap), technique, gap / 10)
+            cells.append(f"{found.mean / gap:.3f} / {found.greatest / gap:.3f}")
+        print("| " + " | ".join(cells) + " |", flush=True)
 
 
 if __name__ == "__main__":
