@@ -132,7 +132,7 @@ def ports_of(operator: Operator) -> tuple[Schema, ...]:
 
 
 @pytest.mark.parametrize(("operator", "allowed", "_"), TABLE.values(), ids=TABLE)
-@settings(max_examples=max(1, settings().max_examples // 12))
+@settings(max_examples=max(1, settings().max_examples // 24))
 @given(seed=SEEDS)
 def test_only_the_cases_of_the_table_occur_and_what_is_said_is_in_balance(
     operator: Operator, allowed: set[Case], _: set[Case], seed: int
@@ -162,7 +162,7 @@ def test_the_cases_of_the_table_do_occur(
 
 
 @pytest.mark.parametrize("operator", [SUM, GROUP_BY], ids=["sum", "group by"])
-@settings(max_examples=max(1, settings().max_examples // 12))
+@settings(max_examples=max(1, settings().max_examples // 24))
 @given(seed=SEEDS)
 def test_an_aggregate_withdraws_the_old_row_of_a_group_for_the_new_one(
     operator: Operator, seed: int
