@@ -27,6 +27,8 @@ golden: $(READY)         ## rewrite expected outputs; read the diff
 
 bench: $(READY) java     ## tables of ratios; a quarter of an hour
 	$(BIN)/python -m benchmarks.run
+	$(BIN)/python -m benchmarks.techniques
+	$(BIN)/python -m benchmarks.output_delay
 
 bench-full: $(READY) java  ## the same with more of everything
 	$(BIN)/python -m benchmarks.run --full

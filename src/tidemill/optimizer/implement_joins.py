@@ -3,7 +3,8 @@
 left, right, full join   the inner join, and the lonely rows of a side padded with NULLs
 semi-join                a join with the distinct keys of the right side; if the condition is
                          more than equality, the left rows are numbered to count each once
-anti-join                the numbered left rows less those that found a partner
+anti-join                the numbered left rows less those that found a partner; if the condition
+                         is equality, in a join with the distinct keys of the right side as well
 
 Where an input is in signed form, rows that are equal are not told apart, so that none are numbered:
 at an instant they have the same partners.
@@ -55,6 +56,8 @@ from tidemill.physical.interval import Multiplicity
 from tidemill.physical.plan import Apply
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tidemill.physical.operator import Operator
 
 __all__ = ["implement_anti_join", "implement_join", "implement_semi_join"]
@@ -65,11 +68,11 @@ def implement_join(plan: Join, left: Placed, right: Placed, form: Form) -> Place
     sides = _Sides(plan, left, right)
     whole = _joined(sides.left, sides.right, plan.names, plan.condition, sides.orderly)
     if plan.kind in (JoinKind.LEFT, JoinKind.FULL):
-        lonely = _without_partner(sides, form)
+        lonely = _without_partner(sides, form, _partners)
         whole = union_rows(plan.schema, whole, _padded(plan, sides.left_names, lonely))
     if plan.kind in (JoinKind.RIGHT, JoinKind.FULL):
         swapped = sides.swapped()
-        lonely = _without_partner(swapped, form)
+        lonely = _without_partner(swapped, form, _partners)
         whole = union_rows(plan.schema, whole, _padded(plan, swapped.left_names, lonely))
     return replace(whole, placement=sides.placement(plan.kind))
 
@@ -82,32 +85,15 @@ def implement_semi_join(plan: SemiJoin, left: Placed, right: Placed, form: Form)
             return _plain(sides, distinct_rows(_partners(sides, _numbered(sides)), Form.INTERVAL))
         partners = _partners(sides, sides.left)
         return counted(Multiplicity.SEMI, sides.left.plan.schema, form, sides.left, partners)
-    keys = tuple(
-        Named(f"@key{i}", sides.own(equality.right)) for i, equality in enumerate(sides.equalities)
-    )
-    schema = Schema(tuple(Field(key.name, key.expr.type) for key in keys))
-    # Equal keys are together already; another exchange would take them from their left partners.
-    rows = project_rows(schema, keys, sides.right)
-    found = distinct_where_they_are(rows, sides.form)
-    condition = conjunction(
-        *(
-            Call(
-                "is_not_distinct" if equality.null_safe else "=",
-                (equality.left, Column(key.name, key.expr.type)),
-                BOOLEAN,
-            )
-            for equality, key in zip(sides.equalities, keys, strict=True)
-        )
-    )
-    names = (*sides.left_names.values(), *schema.names)
-    orderly = sides.orderly[0], False
-    joined = _joined(sides.left, found, names, condition, orderly)
-    return replace(_renamed_back(sides, joined), placement=sides.left.placement)
+    return _once(sides, sides.left)
 
 
 def implement_anti_join(plan: AntiJoin, left: Placed, right: Placed, form: Form) -> Placed:
     """The left rows less those that found a partner."""
-    return _without_partner(_Sides(plan, left, right), form)
+    sides = _Sides(plan, left, right)
+    if sides.residual == TRUE and sides.equalities:
+        return _without_partner(sides, form, _once)
+    return _without_partner(sides, form, _partners)
 
 
 class _Sides:
@@ -190,12 +176,45 @@ def _partners(sides: _Sides, left: Placed) -> Placed:
     return Placed(rows, left.placement, joined.form)
 
 
-def _without_partner(sides: _Sides, form: Form) -> Placed:
+def _once(sides: _Sides, left: Placed) -> Placed:
+    """The left rows, numbered or not, each once while it finds partners on the right.
+
+    They meet the distinct keys of the right side: however many partners a row has, no more is made
+    and remembered than there are rows.
+    """
+    keys = tuple(
+        Named(f"@right{i}", sides.own(equality.right))
+        for i, equality in enumerate(sides.equalities)
+    )
+    distinct = Schema(tuple(Field(key.name, key.expr.type) for key in keys))
+    # Equal keys are together already; another exchange would take them from their left partners.
+    found = distinct_where_they_are(project_rows(distinct, keys, sides.right), sides.form)
+    condition = conjunction(
+        *(
+            Call(
+                "is_not_distinct" if equality.null_safe else "=",
+                (equality.left, Column(key.name, key.expr.type)),
+                BOOLEAN,
+            )
+            for equality, key in zip(sides.equalities, keys, strict=True)
+        )
+    )
+    schema = left.plan.schema
+    own = {name: sides.left_names.get(name, name) for name in schema.names}
+    names = (*own.values(), *distinct.names)
+    joined = _joined(left, found, names, condition, (sides.orderly[0], False))
+    columns = tuple(Named(f.name, Column(own[f.name], f.type)) for f in schema)
+    return replace(project_rows(schema, columns, joined), placement=left.placement)
+
+
+def _without_partner(
+    sides: _Sides, form: Form, partners: Callable[[_Sides, Placed], Placed]
+) -> Placed:
     """The left rows, while they find no partner on the right."""
     is_plain = form is Form.SIGNED or sides.form is Form.SIGNED
     left = sides.left if is_plain else _numbered(sides)
     rows = counted(
-        Multiplicity.STRICT_DIFFERENCE, left.plan.schema, form, left, _partners(sides, left)
+        Multiplicity.STRICT_DIFFERENCE, left.plan.schema, form, left, partners(sides, left)
     )
     return rows if is_plain else _plain(sides, rows)
 
@@ -204,13 +223,6 @@ def _plain(sides: _Sides, numbered: Placed) -> Placed:
     """The rows without their numbers."""
     schema = sides.left.plan.schema
     return project_rows(schema, tuple(Named(c.name, c) for c in columns_of(schema)), numbered)
-
-
-def _renamed_back(sides: _Sides, joined: Placed) -> Placed:
-    """The left columns of a join in their own names."""
-    schema = sides.left.plan.schema
-    columns = tuple(Named(f.name, Column(sides.left_names[f.name], f.type)) for f in schema)
-    return project_rows(schema, columns, joined)
 
 
 def _padded(plan: Join, kept: dict[str, str], lonely: Placed) -> Placed:

@@ -4,7 +4,8 @@
     negative   from the windows up, a row that goes is withdrawn by a message (H10, G-09)
     hybrid     intervals up to the joins, which have nothing to do when a row goes; then signs (H12)
     pattern    the form follows the update pattern (G-15): intervals where the end of a row is known
-               when it appears, signs where it depends on input still to come
+               when it appears, signs where it depends on input still to come, or where rows are
+               counted, which as elements would leave only when they have ended
 
 Law: the answers of a query are the same with all of them.
 
@@ -17,11 +18,13 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING
 
+from tidemill.algebra.annotations import is_chronon, is_constant
 from tidemill.algebra.patterns import UpdatePattern, update_pattern
 from tidemill.algebra.plan import (
     Aggregate,
     AntiJoin,
     Difference,
+    Distinct,
     Dstream,
     Filter,
     Intersect,
@@ -33,12 +36,13 @@ from tidemill.algebra.plan import (
     Relation,
     RowWindow,
     Rstream,
+    SemiJoin,
     Source,
     StrictDifference,
     Union,
     Window,
 )
-from tidemill.algebra.tree import children, walk
+from tidemill.algebra.tree import children, once_per_node, walk
 from tidemill.model.batch import Form
 
 if TYPE_CHECKING:
@@ -129,7 +133,25 @@ def _by_pattern(plan: Plan) -> tuple[Form, str]:
         plan = plan.input
     if update_pattern(plan) is UpdatePattern.STRICT:
         return Form.SIGNED, "ends depend on input still to come"
+    if _is_counted(plan):
+        return Form.SIGNED, "elements would leave only when they have ended"
     return Form.INTERVAL, "ends are known"
+
+
+@once_per_node
+def _is_counted(plan: Plan) -> bool:
+    """Whether rows are counted somewhere below, so that elements wait for their ends."""
+    if is_chronon(plan) or is_constant(plan):
+        return False  # they end at once, or their time does
+    match plan:
+        case Intersect() | MaxUnion() | AntiJoin():
+            return True
+        case Join(kind=kind) if kind is not JoinKind.INNER:
+            return True
+        case Filter() | Project() | Distinct() | Rstream() | Union() | Join() | SemiJoin():
+            return any(map(_is_counted, children(plan)))
+        case _:
+            return False
 
 
 def _from_windows_up(plan: Plan, edges: dict[int, tuple[Form, str]]) -> Form:
@@ -161,6 +183,8 @@ def _ask_for_intervals(plan: Plan, edges: dict[int, tuple[Form, str]]) -> bool:
             can = True
         case Difference() | StrictDifference() | Intersect() | MaxUnion():
             can = True
+        case Join() if update_pattern(plan) is not UpdatePattern.STRICT:
+            can = all(_ask_for_intervals(child, edges) for child in children(plan))
         case _:
             can = False
     if can:

@@ -33,11 +33,15 @@ def deltas(state: State, time: Time, counters: Sequence[str]) -> pl.DataFrame:
     """The changes of the counters before ``time``: the starts and the ends of elements."""
     ends = state.tables["ends"]
     started = state.tables["pending"].extract(START, time)
-    # What never ends needs no end.
-    ends.insert(started.filter(pl.col(END) < END_OF_TIME))
-    ended = ends.extract(END, time).with_columns(pl.col(counters) * -1).rename({END: TIME})
-    begun = started.drop(END).rename({START: TIME})
-    return pl.concat([pick(begun, ended.columns), ended])
+    if not started.is_empty():
+        # What never ends needs no end.
+        ends.insert(started.filter(pl.col(END) < END_OF_TIME))
+    ended = ends.extract(END, time)
+    if not ended.is_empty():
+        ended = ended.with_columns(pl.col(counters) * -1)
+    begun = pick(started, (START if name == END else name for name in ended.columns))
+    begun.columns = ended.columns = [TIME if name == END else name for name in ended.columns]
+    return pl.concat([begun, ended])
 
 
 def take_totals(

@@ -13,7 +13,7 @@ each only once.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
@@ -106,9 +106,10 @@ class Table:
 
     def insert(self, frame: pl.DataFrame) -> None:
         """Add rows."""
-        frame = frame.select(list(self._schema))
         if frame.is_empty():
             return
+        if frame.columns != list(self._schema):
+            frame = pl.DataFrame([frame.get_column(name) for name in self._schema])
         self._segments += self._laid_out(frame)
         self._compact()
 
@@ -226,8 +227,10 @@ class Table:
 
     def _segment(self, frame: pl.DataFrame) -> Segment:
         self._next_name += 1
-        low = frame.select(pl.col(self._times).min()).row(0, named=True)
-        high = frame.select(pl.col(self._times).max()).row(0, named=True)
+        # Column by column: for a small frame, one call of the query engine takes ten times as long.
+        times = {name: frame.get_column(name) for name in self._times}
+        low: dict[str, Any] = {name: column.min() for name, column in times.items()}
+        high: dict[str, Any] = {name: column.max() for name, column in times.items()}
         return Segment(self._next_name - 1, frame, low, high, left=frame.height)
 
     def _compact(self) -> None:
