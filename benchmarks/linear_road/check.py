@@ -117,7 +117,7 @@ def show(comparisons: Iterable[Comparison]) -> bool:
         print(f"| {one.query} | {one.expected:,} | {one.found:,} | {ok} |")
     for one in comparisons:
         for word, rows in (("missing", one.missing), ("surplus", one.surplus)):
-            for row in sorted(rows, key=lambda row: row[-2:])[:5]:  # type: ignore[arg-type,return-value]
+            for row in sorted(rows, key=lambda row: row[-2:])[:5]:
                 print(f"{one.query}: {word} {row}")
     return all(one.ok for one in comparisons)
 

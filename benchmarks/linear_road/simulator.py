@@ -18,6 +18,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
+from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -39,13 +40,16 @@ from linear_road.rules import (
     TRAVEL_TIME,
 )
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
 __all__ = ["COLUMNS", "Traffic", "history", "simulate", "write_traffic"]
 
 COLUMNS = (
     *("type", "time", "carid", "speed", "exp_way", "lane", "dir", "seg", "pos"),
     *("qid", "s_init", "s_end", "dow", "tod", "day"),
 )
-"""The fields of the benchmark, all whole numbers; -1 is "does not apply". ``time`` is in seconds."""
+"""The fields of the benchmark, all whole numbers; -1 if one does not apply. Time is in seconds."""
 
 DAYS = 10
 """How many days the history of tolls goes back."""
@@ -57,6 +61,7 @@ _ROAD = SEGMENTS * MILE
 _SET_OUT = 10  # by this tick every car has set out once
 _STOP = (20, 40)  # for how many ticks an accident lasts: 10 to 20 minutes
 _NEAR = 60 * FEET  # a car that is closer behind can run into the one before it
+_NONE = pl.lit(-1, pl.Int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,17 +92,22 @@ def simulate(traffic: Traffic) -> pl.DataFrame:
     """All reports and requests, in the order of their time; ``at`` is the time in microseconds."""
     chance = Chance(traffic.seed)
     cars = _garage(traffic, chance)
-    reports = []
+    ticks = []
     for tick in range(traffic.minutes * 60 // REPORT_SECONDS):
         luck = _Luck(chance, cars.height, tick)
         cars = _left(cars, luck)
         cars = _crashed(cars, luck, traffic)
         cars = _moved(cars, luck, traffic)
         cars = _entered(cars, luck)
-        reports.append(_reports(cars, luck, traffic))
-    rows = pl.concat(reports).sort("time", "type", "carid")
+        ticks.append(cars.filter("travels").with_columns(pl.lit(tick, pl.Int64).alias("tick")))
+    reports = _positions(pl.concat(ticks))
+    rows = pl.concat([reports, *_requests(reports, traffic, chance)])
     number = pl.when(pl.col("type") != POSITION).then(pl.int_range(pl.len())).otherwise(-1)
-    return rows.select((pl.col("time") * SECOND).alias("at"), *COLUMNS).with_columns(qid=number)
+    return (
+        rows.sort("time", "type", "carid")
+        .with_columns((pl.col("time") * SECOND).alias("at"), number.alias("qid"))
+        .select("at", *COLUMNS)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,9 +225,7 @@ def _moved(cars: pl.DataFrame, luck: _Luck, traffic: Traffic) -> pl.DataFrame:
     flowing = (wish / (1 + (crowd / traffic.jam) ** 2)).cast(pl.Int64).clip(2)
     gap = pl.col("site") - pl.col("way")
     queues = (
-        (gap < MILE // 8)
-        & (pl.col("site_lane") == pl.col("lane"))
-        & (luck.below(2, "queue") == 0)
+        (gap < MILE // 8) & (pl.col("site_lane") == pl.col("lane")) & (luck.below(2, "queue") == 0)
     )
     crawl = pl.min_horizontal(flowing, 6 + luck.below(10, "crawl"))
     speed = pl.when(stands | queues).then(0).when(gap < MILE).then(crawl).otherwise(flowing)
@@ -243,7 +251,7 @@ def _entered(cars: pl.DataFrame, luck: _Luck) -> pl.DataFrame:
     """Those whose rest is over are on an entry ramp."""
     enters = ~pl.col("travels") & (pl.col("wakes") <= luck.tick)
     ramp = luck.below(40, "ramp") + luck.below(40, "other ramp")  # the middle is busiest
-    trip = {
+    trip: dict[str, pl.Series | pl.Expr] = {
         "dir": luck.below(2, "dir"),
         "lane": pl.lit(ENTRY_LANE, pl.Int64),
         "way": ramp * MILE,
@@ -257,47 +265,49 @@ def _entered(cars: pl.DataFrame, luck: _Luck) -> pl.DataFrame:
     )
 
 
-def _reports(cars: pl.DataFrame, luck: _Luck, traffic: Traffic) -> pl.DataFrame:
-    """What the cars on the road send in a tick: their positions, and some requests."""
-    none = pl.lit(-1, pl.Int64)
+def _positions(cars: pl.DataFrame) -> pl.DataFrame:
+    """The reports of cars on the road, each at its own second of a tick."""
     pos = pl.when(pl.col("dir") == EAST).then("way").otherwise(_ROAD - 1 - pl.col("way"))
-    asks = luck.fractions(cars.height, "asks") < traffic.requests
-    kinds = pl.Series([BALANCE] * 5 + [EXPENDITURE] * 3 + [TRAVEL_TIME] * 2, dtype=pl.Int64)
-    cars = cars.with_columns(
-        (luck.tick * REPORT_SECONDS + pl.col("phase")).alias("time"),
-        pos.alias("pos"),
-        (pos // MILE).alias("seg"),
-        asks.alias("asks"),
-        kinds.gather(luck.below(len(kinds), "kind")).alias("type"),
-        (luck.below(SEGMENTS, "s_init")).alias("s_init"),
-        (luck.below(SEGMENTS, "s_end")).alias("s_end"),
-        (luck.below(7, "dow") + 1).alias("dow"),
-        luck.below(24 * 60, "tod").alias("tod"),
-        (luck.below(DAYS, "day") + 1).alias("day"),
-    ).filter("travels")
-    own = {
-        POSITION: {"speed", "exp_way", "lane", "dir", "seg", "pos"},
-        BALANCE: set[str](),
-        EXPENDITURE: {"exp_way", "day"},
-        TRAVEL_TIME: {"exp_way", "s_init", "s_end", "dow", "tod"},
+    known = {
+        "type": pl.lit(POSITION, pl.Int64),
+        "time": pl.col("tick") * REPORT_SECONDS + pl.col("phase"),
+        "seg": pos // MILE,
+        "pos": pos,
+        **{name: pl.col(name) for name in ("carid", "speed", "exp_way", "lane", "dir")},
     }
-    sent = {
-        kind: cars
-        if kind == POSITION
-        else cars.filter("asks", pl.col("type") == kind)
-        for kind in own
+    return cars.select(known.get(name, _NONE).alias(name) for name in COLUMNS)
+
+
+def _requests(reports: pl.DataFrame, traffic: Traffic, chance: Chance) -> Iterator[pl.DataFrame]:
+    """What cars ask with some of their reports."""
+    positions = reports["time"] * traffic.expressways * traffic.cars + reports["carid"]
+    asks = chance.fractions(positions, lane="asks") < traffic.requests
+    cars, positions = reports.filter(asks), positions.filter(asks)
+
+    def below(limit: int, lane: str) -> pl.Expr:
+        return pl.lit(chance.below(limit, positions, lane=lane))
+
+    fields = {
+        BALANCE: {},
+        EXPENDITURE: {"exp_way": pl.col("exp_way"), "day": 1 + below(DAYS, "day")},
+        TRAVEL_TIME: {
+            "exp_way": pl.col("exp_way"),
+            "s_init": below(SEGMENTS, "s_init"),
+            "s_end": below(SEGMENTS, "s_end"),
+            "dow": 1 + below(7, "dow"),
+            "tod": below(24 * 60, "tod"),
+        },
     }
-    return pl.concat(
-        [
-            sent[kind].select(
-                pl.lit(kind, pl.Int64).alias("type"),
-                "time",
-                "carid",
-                *((name if name in own[kind] else none.alias(name)) for name in COLUMNS[3:]),
-            )
-            for kind in own
-        ]
-    )
+    kinds = chance.below(10, positions, lane="kind")
+    for kind, limit in ((BALANCE, (0, 4)), (EXPENDITURE, (5, 7)), (TRAVEL_TIME, (8, 9))):
+        known = {
+            "type": pl.lit(kind, pl.Int64),
+            "time": pl.col("time"),
+            "carid": pl.col("carid"),
+            **fields[kind],
+        }
+        columns = cars.select(known.get(name, _NONE).alias(name) for name in COLUMNS)
+        yield columns.filter(kinds.is_between(*limit))
 
 
 def history(traffic: Traffic) -> pl.DataFrame:
@@ -305,12 +315,16 @@ def history(traffic: Traffic) -> pl.DataFrame:
     key = pl.int_range(traffic.expressways * traffic.cars * DAYS, eager=True).alias("key")
     chance = Chance(traffic.seed)
     carid = pl.col("key") // DAYS
-    return key.to_frame().select(
-        carid.alias("carid"),
-        (pl.col("key") % DAYS + 1).alias("day"),
-        (carid // traffic.cars).alias("exp_way"),
-        chance.below(100, key, lane="paid").alias("toll"),
-    ).filter(chance.below(4, key, lane="drove") > 0)
+    return (
+        key.to_frame()
+        .select(
+            carid.alias("carid"),
+            (pl.col("key") % DAYS + 1).alias("day"),
+            (carid // traffic.cars).alias("exp_way"),
+            chance.below(100, key, lane="paid").alias("toll"),
+        )
+        .filter(chance.below(4, key, lane="drove") > 0)
+    )
 
 
 def write_traffic(traffic: Traffic, directory: Path, *, seconds: int = 60) -> pl.DataFrame:
