@@ -28,6 +28,7 @@ golden: $(READY)         ## rewrite expected outputs; read the diff
 bench: $(READY) java     ## tables of ratios; a quarter of an hour
 	$(BIN)/python benchmarks/local_engine.py
 	$(BIN)/python benchmarks/spark_pipeline.py
+	$(BIN)/python benchmarks/linear_road/check.py
 
 soak: $(READY) java      ## a pipeline on Spark that is killed twenty times, and one on a cluster
 	TIDEMILL_KILLS=20 $(BIN)/pytest -q tests/spark/test_kill.py
