@@ -41,14 +41,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from linear_road.rules import BALANCE, EXIT_LANE, EXPENDITURE, POSITION
+from linear_road.rules import BALANCE, EAST, EXIT_LANE, EXPENDITURE, POSITION
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from linear_road.rules import Rules
 
-__all__ = ["QUERIES", "declarations", "queries", "views"]
+__all__ = ["QUERIES", "declarations", "views"]
 
 QUERIES = {
     "positions": "SELECT * FROM position",
@@ -84,7 +84,7 @@ def views(rules: Rules) -> str:
     """The statements that define the views, over the streams of ``declarations``."""
     return f"""
 CREATE FUNCTION ahead(dir BIGINT, seg BIGINT, other BIGINT) AS
-  CASE WHEN dir = 0 THEN other - seg ELSE seg - other END;
+  CASE WHEN dir = {EAST} THEN other - seg ELSE seg - other END;
 
 CREATE STREAM position AS
   SELECT at, time, carid, speed, exp_way, lane, dir, seg, pos
@@ -123,7 +123,7 @@ CREATE STREAM average AS
 
 CREATE STREAM closed AS
   SELECT DISTINCT s.exp_way, s.dir, s.seg
-  FROM ISTREAM(statistic) s JOIN accident a ON a.exp_way = s.exp_way AND a.dir = s.dir
+  FROM ISTREAM(statistic) s JOIN accident a USING (exp_way, dir)
   WHERE ahead(s.dir, s.seg, a.seg) BETWEEN 0 AND {rules.zone};
 
 CREATE STREAM toll_of_minute AS
@@ -133,23 +133,21 @@ CREATE STREAM toll_of_minute AS
                           WHERE c.exp_way = s.exp_way AND c.dir = s.dir AND c.seg = s.seg)
          THEN {rules.toll_factor} * (s.cars - {rules.free_cars}) * (s.cars - {rules.free_cars})
          ELSE 0 END AS toll
-  FROM ISTREAM(statistic) s
-  JOIN average v ON v.exp_way = s.exp_way AND v.dir = s.dir AND v.seg = s.seg;
+  FROM ISTREAM(statistic) s JOIN average v USING (exp_way, dir, seg);
 
 CREATE STREAM toll AS SELECT * FROM toll_of_minute [RANGE 1 MINUTE];
 
 CREATE STREAM alert AS
   SELECT e.time, e.carid, e.exp_way, e.dir, e.seg,
-    CASE WHEN e.dir = 0 THEN MIN(a.seg) ELSE MAX(a.seg) END AS accident_seg
-  FROM entry e JOIN accident a ON a.exp_way = e.exp_way AND a.dir = e.dir
+    CASE WHEN e.dir = {EAST} THEN MIN(a.seg) ELSE MAX(a.seg) END AS accident_seg
+  FROM entry e JOIN accident a USING (exp_way, dir)
   WHERE ahead(e.dir, e.seg, a.seg) BETWEEN 0 AND {rules.zone}
   GROUP BY e.time, e.carid, e.exp_way, e.dir, e.seg;
 
 CREATE STREAM notice AS
   SELECT e.time, e.carid, e.exp_way, e.dir, e.seg,
     coalesce(t.speed, 0) AS speed, coalesce(t.toll, 0) AS toll
-  FROM entry e
-  LEFT JOIN toll t ON t.exp_way = e.exp_way AND t.dir = e.dir AND t.seg = e.seg;
+  FROM entry e LEFT JOIN toll t USING (exp_way, dir, seg);
 
 CREATE STREAM account AS
   SELECT carid, SUM(toll) AS balance, MAX(time) AS since
@@ -157,17 +155,11 @@ CREATE STREAM account AS
 
 CREATE STREAM balance AS
   SELECT r.time, r.carid, r.qid, coalesce(a.balance, 0) AS balance, a.since
-  FROM report r LEFT JOIN account a ON a.carid = r.carid
+  FROM report r LEFT JOIN account a USING (carid)
   WHERE r.type = {BALANCE};
 
 CREATE STREAM expenditure AS
   SELECT r.time, r.carid, r.qid, r.exp_way, r.day, coalesce(h.toll, 0) AS toll
-  FROM report r LEFT JOIN history h
-    ON h.carid = r.carid AND h.day = r.day AND h.exp_way = r.exp_way
+  FROM report r LEFT JOIN history h USING (carid, day, exp_way)
   WHERE r.type = {EXPENDITURE};
 """
-
-
-def queries() -> str:
-    """The statements that create the queries."""
-    return "\n".join(f"CREATE QUERY {name} AS {text};" for name, text in QUERIES.items())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 from collections import Counter
 from dataclasses import replace
 from itertools import pairwise
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 import pytest
+from linear_road import check, validator
 from linear_road.check import answers, compare, expected
 from linear_road.queries import QUERIES
 from linear_road.rules import (
@@ -209,6 +211,10 @@ def test_the_queries_find_what_was_worked_out_by_hand(tmp_path: Path) -> None:
     other = validate(BY_HAND, PAID, replace(HAND_RULES, stopped_reports=5))
     differ = {one.query for one in compare(other, found) if not one.ok}
     assert differ == {"accidents", "tolls", "alerts", "notices"}, "a wrong answer is noticed"
+
+
+def test_examples_run() -> None:
+    assert all(doctest.testmod(module) == (0, 1) for module in (check, validator))
 
 
 def test_all_queries_agree_with_the_validator(tmp_path: Path) -> None:
