@@ -1,6 +1,6 @@
 """Whether Tidemill's answers to NEXMark's queries are those of DuckDB, at many instants.
 
-    python benchmarks/nexmark/check.py [--events n] [--seed n] [--disorder microseconds]
+    python -m benchmarks.nexmark.check [--events n] [--seed n] [--disorder microseconds]
 
 Events are few and slow, 100 a second, so that windows move often; the day changes half-way. All
 queries run at once on the local engine, with one partition and with three. Then each is asked about
