@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from laws.arrivals import arrivals, emitted
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 
 @pytest.mark.parametrize("shape", SHAPES)
+@settings(max_examples=settings().max_examples // 2)  # of each of the shapes
 @given(
     data=st.data(),
     content=inputs(),
