@@ -16,7 +16,7 @@ from tidemill.optimizer.techniques import Technique
 from tidemill.runtime.local.runner import LocalRunner
 
 DELAY = 10
-STEPS = 200
+STEPS = 80
 BOUND = 8 * (DELAY + 5)
 """A few tables, each with the rows of a window and of the delay."""
 

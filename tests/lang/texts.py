@@ -16,7 +16,9 @@ LEAVES: Final = "LEAVES"
 
 def is_name(text: str) -> bool:
     """Whether people may call something so."""
-    return not text.startswith("@") and all(character >= " " for character in text)
+    is_pattern = text == "*" or (text.startswith("^") and text.endswith("$"))
+    is_visible = all(character >= " " for character in text)
+    return not text.startswith("@") and not is_pattern and is_visible
 
 
 def quoted(text: str) -> str:
