@@ -80,15 +80,25 @@ def connect(  # noqa: PLR0913 — every setting has a name and a default
         raise PlanError("there must be at least one partition", hint="write partitions=1")
     if stages is not None and stages < 1:
         raise PlanError("there must be at least one stage", hint="write stages=1")
-    if max_delay is not None and max_delay < 0:
-        raise PlanError("max_delay must not be negative", hint="write max_delay=60")
+    if max_delay is not None and not 0 <= max_delay < math.inf:
+        raise PlanError(
+            "max_delay must be a number of seconds, not negative",
+            hint="write max_delay=60, or max_delay=None for ever",
+        )
     for what, given, known in (
         ("technique", technique, [t.value for t in Technique]),
         ("kind of joins", joins, [j.value for j in Joins]),
         ("place of negation", negation, list(PATTERN_RULES)),
     ):
         if given not in known:
-            raise PlanError(f'there is no {what} "{given}"', hint=suggestion(given, known))
+            hint = suggestion(str(given), known, what="choices")
+            raise PlanError(f'there is no {what} "{given}"', hint=hint)
+    if lazy and joins != Joins.MULTIWAY.value:
+        raise PlanError("only joins of many inputs can be lazy", hint='write joins="multiway"')
+    if negation != "written" and not optimize:
+        raise PlanError(
+            "negation is moved by the optimizer", hint='write negation="written", or optimize=True'
+        )
     if not (0 <= lazy < math.inf):
         raise PlanError("lazy must be a number of seconds, not negative", hint="write lazy=0")
     if not (0 <= trigger < math.inf):

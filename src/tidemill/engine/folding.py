@@ -46,7 +46,7 @@ def folded(plan: PhysicalPlan, stages: int) -> PhysicalPlan:
                 new[part.fingerprint] = gathered(below) if is_last else kept
             case Apply(operator, parts):
                 inputs = (gathered(p) if is_last else new[p.fingerprint] for p in parts)
-                new[part.fingerprint] = Apply(operator, tuple(inputs))
+                new[part.fingerprint] = Apply(operator, tuple(inputs), part.epoch)
             case _:
                 assert_never(part)
     return new[plan.fingerprint]

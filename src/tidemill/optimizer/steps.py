@@ -9,12 +9,13 @@ from tidemill.model.batch import Form
 from tidemill.optimizer.placement import ANYWHERE, Placed, gathered, renamed
 from tidemill.physical import interval, signed
 from tidemill.physical.interval import Multiplicity
-from tidemill.physical.plan import Apply
+from tidemill.physical.plan import Apply, Exchange, walk_physical
 
 if TYPE_CHECKING:
     from tidemill.algebra.expr import Named
     from tidemill.model.schema import Schema
     from tidemill.physical.operator import Operator
+    from tidemill.physical.plan import PhysicalPlan
 
 __all__ = [
     "apply_to",
@@ -55,12 +56,36 @@ def in_form(placed: Placed, form: Form) -> Placed:
 
 def held_until_due(changes: Placed) -> Placed:
     """The changes, none ahead of its time, for readers that apply them as they come."""
+    schema = changes.plan.schema
+    if any(_holds_time_back(part) for part in walk_physical([changes.plan])):
+        # Partitions wait for ends of their own; behind an exchange all have come equally far.
+        moved = Exchange(changes.plan, tuple(columns_of(schema)), schema)
+        return apply_to(signed.Hold(schema), Placed(moved, ANYWHERE, changes.form))
     part = changes.plan
     while isinstance(part, Apply) and isinstance(part.operator, interval.Filter | interval.Project):
         (part,) = part.inputs
     if isinstance(part, Apply) and isinstance(part.operator, _IN_TIME):
         return changes
-    return apply_to(signed.Hold(changes.plan.schema), by_row(changes))
+    return apply_to(signed.Hold(schema), by_row(changes))
+
+
+def _holds_time_back(part: PhysicalPlan) -> bool:
+    """Whether what leaves a part may lie behind the watermark of its partition."""
+    if not isinstance(part, Apply) or isinstance(part.operator, _IN_TIME):
+        return False
+    if isinstance(part.operator, interval.MultiJoin):
+        return part.operator.evaluation > 0
+    return isinstance(part.operator, _HOLDING)
+
+
+_HOLDING = (
+    interval.Aggregate
+    | interval.Counting
+    | interval.RowWindow
+    | interval.Split
+    | interval.Coalesce
+    | signed.ToIntervals
+)
 
 
 _IN_TIME = signed.Aggregate | signed.Counting | signed.Join | signed.MultiJoin | signed.RowWindow

@@ -68,16 +68,22 @@ class Exchange:
 
 @dataclass(frozen=True, slots=True)
 class Apply:
-    """An operator on its inputs."""
+    """An operator on its inputs.
+
+    Whoever begins later must not read changes of rows that appeared before: an operator that gives
+    signs is shared by those who began in the same ``epoch``.
+    """
 
     operator: Operator = field(compare=False)
     inputs: tuple[PhysicalPlan, ...] = field(compare=False)
+    epoch: int = field(default=0, compare=False)
     fingerprint: str = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         # Operators of both forms may have one name.
         form = "signed " if ".signed." in type(self.operator).__module__ else ""
-        _set_fingerprint(self, f"apply {form}{self.operator!r}")
+        epoch = f" epoch {self.epoch}" if self.epoch else ""
+        _set_fingerprint(self, f"apply {form}{self.operator!r}{epoch}")
 
     @property
     def schema(self) -> Schema:
@@ -119,19 +125,33 @@ def rebuilt(
             case Exchange(_, keys, schema):
                 moved = Exchange(below[0], keys, schema)
             case Apply(operator):
-                moved = Apply(operator, below)
+                moved = Apply(operator, below, part.epoch)
             case _:
                 assert_never(part)
         new[part.fingerprint] = change(moved)
     return new[plan.fingerprint], {old: part.fingerprint for old, part in new.items()}
 
 
-def begun_in(plan: PhysicalPlan, epoch: int, relations: Container[str]) -> PhysicalPlan:
-    """The plan of a query that begins in an epoch, in which it gets the relations anew."""
+def begun_in(
+    plan: PhysicalPlan,
+    epoch: int,
+    relations: Container[str],
+    gives_signs: Callable[[Operator], bool],
+) -> PhysicalPlan:
+    """The plan of a query that begins in an epoch.
+
+    Args:
+        plan: The plan.
+        epoch: When it begins.
+        relations: What it gets anew.
+        gives_signs: Whether an operator remembers rows that it will withdraw.
+    """
 
     def stamped(part: PhysicalPlan) -> PhysicalPlan:
         if isinstance(part, Input) and part.name in relations:
             return replace(part, epoch=epoch)
+        if isinstance(part, Apply) and gives_signs(part.operator):
+            return Apply(part.operator, part.inputs, epoch)
         return part
 
     return rebuilt(plan, stamped)[0]

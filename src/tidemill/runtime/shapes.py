@@ -92,8 +92,16 @@ def answer_form(query: QueryEntry) -> Form | None:
     Raises:
         RunError: Its sink says a form that it cannot have.
     """
-    is_memory = query.sink is None or query.sink.name.text.lower() == "memory"
-    return None if is_memory else shape_of(query).form
+    if query.sink is None:
+        return None
+    if query.sink.name.text.lower() != "memory":
+        return shape_of(query).form
+    if query.sink.named or query.sink.positional:
+        raise RunError(
+            f'memory, the sink of "{query.name}", takes no arguments',
+            hint="an answer in memory has all forms: results(), changes() and snapshot(at)",
+        )
+    return None
 
 
 def new_rows(schema: Schema, batches: Iterable[Batch], shape: Shape = RESULTS) -> pl.DataFrame:

@@ -85,7 +85,8 @@ class Join:
             row = {c: type_ for c, type_ in side.columns.items() if c not in (START, END)}
             count = {SIGN: pl.Int64()}
             tables[f"{name}.pending"] = Table({**row, TIME: TIME_TYPE, **count}, (TIME,))
-            tables[name] = KeyedTable({**row, **count}, (), index=side.keys)
+            # Without equalities all rows are partners, but those that change are found by value.
+            tables[name] = KeyedTable({**row, **count}, (), index=side.keys or list(row))
         return State(tables)
 
     def on_batch(self, state: State, port: int, batch: Batch) -> Iterator[Batch]:

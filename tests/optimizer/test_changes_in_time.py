@@ -1,0 +1,42 @@
+"""Changes for a sink leave in the order of time, from all partitions together."""
+
+from __future__ import annotations
+
+import pytest
+
+import tidemill
+from tidemill.model.batch import Form
+from tidemill.optimizer.planning import Planning
+from tidemill.optimizer.techniques import Technique
+from tidemill.physical import signed
+from tidemill.physical.plan import Apply, Exchange
+
+COUNTS = "SELECT k, COUNT(*) AS n FROM s [RANGE 4] GROUP BY k"
+HELD_BACK = f"SELECT k, MAX(n) AS m FROM (RSTREAM ({COUNTS})) [RANGE 2] GROUP BY k"
+
+
+@pytest.mark.parametrize(
+    ("text", "technique"),
+    [(COUNTS, Technique.DIRECT), *((HELD_BACK, technique) for technique in Technique)],
+)
+def test_where_time_is_held_back_partitions_wait_for_each_other(
+    text: str, technique: Technique
+) -> None:
+    top = planned(text, technique)
+    assert isinstance(top.operator, signed.Hold)
+    assert isinstance(top.inputs[0], Exchange)
+
+
+def test_where_changes_leave_in_time_nothing_is_added() -> None:
+    for technique in (Technique.PATTERN, Technique.NEGATIVE, Technique.HYBRID):
+        assert not isinstance(planned(COUNTS, technique).operator, signed.Hold)
+
+
+def planned(text: str, technique: Technique) -> Apply:
+    session = tidemill.connect()
+    session.sql("CREATE STREAM s (at BIGINT, k BIGINT) SOURCE memory('s') ORDERED BY at")
+    query = session.sql(text)
+    assert isinstance(query, tidemill.Query)
+    top = Planning(technique=technique).physical(query.plan, answer=Form.SIGNED)
+    assert isinstance(top, Apply)
+    return top
