@@ -24,7 +24,11 @@ def test_where_time_is_held_back_partitions_wait_for_each_other(
 ) -> None:
     top = planned(text, technique)
     assert isinstance(top.operator, signed.Hold)
-    assert isinstance(top.inputs[0], Exchange)
+    (below,) = top.inputs
+    if isinstance(below, Apply):  # a row becomes two messages behind the exchange
+        assert isinstance(below.operator, signed.ToSigned)
+        (below,) = below.inputs
+    assert isinstance(below, Exchange)
 
 
 def test_where_changes_leave_in_time_nothing_is_added() -> None:
