@@ -50,6 +50,7 @@ from tidemill.optimizer.implement_joins import (
     implement_join,
     implement_semi_join,
 )
+from tidemill.optimizer.label_parts import label_parts
 from tidemill.optimizer.limit_delay import DEFAULT_DELAY, limit_delay
 from tidemill.optimizer.merge_joins import merge_joins
 from tidemill.optimizer.order import carries_ids
@@ -179,6 +180,7 @@ def implement_annotated(  # noqa: PLR0913 — every setting has a name and a def
         if isinstance(part, Exchange) and part.input.fingerprint in patterns:
             patterns[part.fingerprint] = patterns[part.input.fingerprint]
             reasons[part.fingerprint] = reasons[part.input.fingerprint]
+    label_parts(top, patterns, reasons)
     # Split first: exchanges do not go below what combines rows where they are.
     splitting = (split_aggregates,) if split else ()
     merging = (partial(merge_joins, lazy=lazy),) if multiway else ()
@@ -187,6 +189,7 @@ def implement_annotated(  # noqa: PLR0913 — every setting has a name and a def
         top, names = change(top)
         patterns = {names[old]: pattern for old, pattern in patterns.items() if old in names}
         reasons = {names[old]: reason for old, reason in reasons.items() if old in names}
+    label_parts(top, patterns, reasons)
     return Implemented(top, patterns, reasons)
 
 
