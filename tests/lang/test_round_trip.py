@@ -132,3 +132,9 @@ def test_any_text_raises_nothing_but_parse_errors(text: str) -> None:
         parse(f"SELECT {text}")
     with contextlib.suppress(ParseError):
         parse(text)
+
+
+def test_a_comma_in_the_window_of_a_query_makes_no_row_of_values() -> None:
+    text = "(WSTREAM[PARTITION BY a, b ROWS 9](SELECT *)) IN (SELECT *)"
+    assert isinstance(scalar(text).this, exp.Subquery)
+    assert scalar(unparse(scalar(text))) == scalar(text)

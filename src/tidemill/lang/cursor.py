@@ -57,6 +57,10 @@ def reserved_hint(token: Token | None) -> str | None:
     return f'{word} is a reserved word; as a name it stands in quotes: "{token.text}"'
 
 
+_OPENING = (TokenType.L_PAREN, TokenType.L_BRACKET)
+_CLOSING = (TokenType.R_PAREN, TokenType.R_BRACKET)
+
+
 class Cursor:
     """A position in a sequence of tokens."""
 
@@ -134,7 +138,7 @@ class Cursor:
         depth, has_comma = 1, False
         while depth and (token := self.current):
             kind = token.token_type
-            depth += (kind is TokenType.L_PAREN) - (kind is TokenType.R_PAREN)
+            depth += (kind in _OPENING) - (kind in _CLOSING)
             has_comma = has_comma or (depth == 1 and kind is TokenType.COMMA)
             self.index += 1
         return has_comma
