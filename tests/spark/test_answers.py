@@ -28,11 +28,14 @@ PER_FAMILY = 4
 """How many generated queries of each of the 8 families run in one job, beside the traps."""
 
 FILES = sorted((Path(__file__).parents[1] / "scenarios").glob("*.scenario"))
+ALSO_IN_ONE = ("counterexamples", "kraemer_logical")
 CASES = [
-    pytest.param(path, partitions, id=f"{path.stem}-{partitions}")
+    pytest.param(path, partitions, id=f"{path.stem}-{partitions}", marks=marks)
     for path in FILES
-    # Golab's windows are compositions: what they are made of runs in one partition elsewhere.
-    for partitions in ((4,) if path.stem == "golab_windows" else (1, 4))
+    for partitions, marks in (
+        (4, ()),
+        (1, () if path.stem in ALSO_IN_ONE else pytest.mark.soak),  # generated queries run there
+    )
 ]
 
 
