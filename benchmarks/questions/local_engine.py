@@ -225,12 +225,12 @@ def answers(context: Context) -> Iterator[Table]:
     for asked in QUESTIONS:
         timings = measured(
             {
-                "DuckDB": lambda q=asked: run_duckdb(path, q.duckdb),  # type: ignore[misc]
-                "Tidemill": lambda q=asked: _checked(q, run_tidemill(path, q.query)),  # type: ignore[misc]
+                "DuckDB": lambda q=asked: run_duckdb(path, q.duckdb),
+                "Tidemill": lambda q=asked: _checked(q, run_tidemill(path, q.query)),
             },
             same=same,
             repeat=REPEATS,
-            progress=lambda text, q=asked: context.progress(f"{q.name}: {text}"),  # type: ignore[misc]
+            progress=lambda text, q=asked: context.progress(f"{q.name}: {text}"),
         )
         floor, own = timings["DuckDB"], timings["Tidemill"]
         ratio = own.best / floor.best

@@ -19,16 +19,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-import polars as pl
-
-from tidemill.algebra.expr import TRUE, Expr
 from tidemill.model.batch import END, START, interval_columns
-from tidemill.model.schema import Field, Schema
 from tidemill.model.time import END_OF_TIME, Time
-from tidemill.physical.conditions import split_condition
-from tidemill.physical.eval import compile_predicate
-from tidemill.physical.interval.pairs import OTHER, make_pairs
-from tidemill.physical.interval.side import Side, numbered_inside
+from tidemill.physical.interval.pairing import Pairing
 from tidemill.physical.kernels.sweep import pick
 from tidemill.physical.operator import LEFT, State
 from tidemill.physical.state.table import Table
@@ -36,7 +29,9 @@ from tidemill.physical.state.table import Table
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from tidemill.algebra.expr import Expr
     from tidemill.model.batch import Batch
+    from tidemill.model.schema import Schema
 
 __all__ = ["Join"]
 
@@ -61,30 +56,18 @@ class Join:
     condition: Expr
     orderly: tuple[bool, bool] = field(default=(True, True), repr=False, compare=False)
     schema: Schema = field(init=False, repr=False, compare=False)
-    _sides: tuple[Side, Side] = field(init=False, repr=False, compare=False)
-    _nulls_equal: bool = field(init=False, repr=False, compare=False)
-    _residual: pl.Expr | None = field(init=False, repr=False, compare=False)
+    _pairing: Pairing = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        both = zip(self.names, (*self.left, *self.right), strict=True)
-        fields = tuple(Field(name, f.type, f.nullable) for name, f in both)
-        inside, condition = numbered_inside(self.names, fields, self.condition)
-        numbers, width = [f.name for f in inside], len(self.left)
-        equalities, rest = split_condition(condition, numbers[:width], numbers[width:])
-        required = [not equality.null_safe for equality in equalities]
-        left = Side(self.left, inside[:width], [e.left for e in equalities], required)
-        right = Side(self.right, inside[width:], [e.right for e in equalities], required)
-        object.__setattr__(self, "schema", Schema(fields))
-        object.__setattr__(self, "_sides", (left, right))
-        object.__setattr__(self, "_nulls_equal", not all(required))
-        residual = None if rest == TRUE else compile_predicate(rest)
-        object.__setattr__(self, "_residual", residual)
+        pairing = Pairing(self.left, self.right, self.names, self.condition)
+        object.__setattr__(self, "schema", pairing.schema)
+        object.__setattr__(self, "_pairing", pairing)
 
     def new_state(self) -> State:
         """No element of either input."""
         left, right = (
             Table(side.columns, (START, END), by_expiry=not orderly)
-            for side, orderly in zip(self._sides, self.orderly, strict=True)
+            for side, orderly in zip(self._pairing.sides, self.orderly, strict=True)
         )
         return State({"left": left, "right": right})
 
@@ -92,7 +75,7 @@ class Join:
         """Emit the pairs with the elements that the other input has brought; remember the batch."""
         own, other = (0, 1) if port == LEFT else (1, 0)
         tables = state.tables["left"], state.tables["right"]
-        elements = self._sides[own].entry(batch)
+        elements = self._pairing.sides[own].entry(batch)
         if elements.is_empty():
             return
         # A partner that ends before all of these begin meets none of them.
@@ -100,18 +83,10 @@ class Join:
         assert isinstance(earliest, int), "times are integers"
         partners = tables[other].alive(END, after=Time(earliest))
         tables[own].insert(elements)
-        keys = self._sides[own].keys, self._sides[other].keys
-        for pairs in make_pairs(elements, partners, *keys, nulls_equal=self._nulls_equal):
-            valid = pairs.with_columns(
-                pl.max_horizontal(START, START + OTHER).alias(START),
-                pl.min_horizontal(END, END + OTHER).alias(END),
-            ).filter(pl.col(START) < pl.col(END))
-            matched = valid if self._residual is None else valid.filter(self._residual)
-            if not matched.is_empty():
-                columns = (f"@{i}" for i in range(len(self.schema)))
-                out = pick(matched, (*columns, START, END))
-                out.columns = interval_columns(self.schema)
-                yield out
+        for pairs in self._pairing.overlaps(elements, partners, own):
+            out = pick(pairs, (*self._pairing.columns, START, END))
+            out.columns = interval_columns(self.schema)
+            yield out
 
     def on_watermark(self, state: State, time: Time) -> Iterator[Batch]:
         """Forget what no later element can meet."""

@@ -21,6 +21,7 @@ from tidemill.model.time import END_OF_TIME, Time
 from tidemill.physical.kernels.rows import number_columns, restored
 from tidemill.physical.kernels.sweep import encode, named, overdue, pick
 from tidemill.physical.operator import State
+from tidemill.physical.signed.net import net
 from tidemill.physical.signed.pieces import matched
 from tidemill.physical.state.keyed import KeyedTable, keyed
 from tidemill.physical.state.table import Table
@@ -105,9 +106,7 @@ class ToIntervals:
     def on_watermark(self, state: State, time: Time) -> Iterator[Batch]:
         """Emit the elements that have ended, and cut those overdue."""
         row, opened = list(number_columns(self.schema)), keyed(state, "open")
-        changes = state.tables["pending"].extract(TIME, time)
-        changes = changes.group_by(*row, TIME).agg(pl.col(SIGN).sum())
-        changes = changes.filter(pl.col(SIGN) != 0)
+        changes = net(state.tables["pending"].extract(TIME, time))
         known = pl.DataFrame(schema=opened.schema)
         if not changes.is_empty():
             known = opened.take(pick(changes, row))

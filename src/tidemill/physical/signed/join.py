@@ -18,14 +18,10 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from tidemill.algebra.expr import TRUE, Expr
 from tidemill.model.batch import END, SIGN, START, TIME, TIME_TYPE, signed_columns
-from tidemill.model.schema import Field, Schema
 from tidemill.model.time import END_OF_TIME, Time
-from tidemill.physical.conditions import split_condition
-from tidemill.physical.eval import compile_predicate
-from tidemill.physical.interval.pairs import OTHER, make_pairs
-from tidemill.physical.interval.side import Side, numbered_inside
+from tidemill.physical.interval.pairing import Pairing
+from tidemill.physical.interval.pairs import OTHER
 from tidemill.physical.kernels.sweep import pick
 from tidemill.physical.operator import LEFT, State
 from tidemill.physical.signed.pieces import changes_of, standing, take_touched
@@ -35,7 +31,9 @@ from tidemill.physical.state.table import Table
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from tidemill.algebra.expr import Expr
     from tidemill.model.batch import Batch
+    from tidemill.model.schema import Schema
 
 __all__ = ["Join"]
 
@@ -59,29 +57,17 @@ class Join:
     names: tuple[str, ...]
     condition: Expr
     schema: Schema = field(init=False, repr=False, compare=False)
-    _sides: tuple[Side, Side] = field(init=False, repr=False, compare=False)
-    _nulls_equal: bool = field(init=False, repr=False, compare=False)
-    _residual: pl.Expr | None = field(init=False, repr=False, compare=False)
+    _pairing: Pairing = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        both = zip(self.names, (*self.left, *self.right), strict=True)
-        fields = tuple(Field(name, f.type, f.nullable) for name, f in both)
-        inside, condition = numbered_inside(self.names, fields, self.condition)
-        numbers, width = [f.name for f in inside], len(self.left)
-        equalities, rest = split_condition(condition, numbers[:width], numbers[width:])
-        required = [not equality.null_safe for equality in equalities]
-        left = Side(self.left, inside[:width], [e.left for e in equalities], required)
-        right = Side(self.right, inside[width:], [e.right for e in equalities], required)
-        object.__setattr__(self, "schema", Schema(fields))
-        object.__setattr__(self, "_sides", (left, right))
-        object.__setattr__(self, "_nulls_equal", not all(required))
-        residual = None if rest == TRUE else compile_predicate(rest)
-        object.__setattr__(self, "_residual", residual)
+        pairing = Pairing(self.left, self.right, self.names, self.condition)
+        object.__setattr__(self, "schema", pairing.schema)
+        object.__setattr__(self, "_pairing", pairing)
 
     def new_state(self) -> State:
         """No row of either input."""
         tables: dict[str, Table] = {}
-        for name, side in zip(_SIDES, self._sides, strict=True):
+        for name, side in zip(_SIDES, self._pairing.sides, strict=True):
             row = {c: type_ for c, type_ in side.columns.items() if c not in (START, END)}
             count = {SIGN: pl.Int64()}
             tables[f"{name}.pending"] = Table({**row, TIME: TIME_TYPE, **count}, (TIME,))
@@ -92,14 +78,14 @@ class Join:
     def on_batch(self, state: State, port: int, batch: Batch) -> Iterator[Batch]:
         """Remember the changes until the watermark has passed them."""
         number = 0 if port == LEFT else 1
-        changes = self._sides[number].entry(batch, (TIME, SIGN))
+        changes = self._pairing.sides[number].entry(batch, (TIME, SIGN))
         state.tables[f"{_SIDES[number]}.pending"].insert(changes)
         yield from ()
 
     def on_watermark(self, state: State, time: Time) -> Iterator[Batch]:
         """Emit the pairs that appear or are withdrawn before ``time``."""
         left, right = (keyed(state, name) for name in _SIDES)
-        keys, other_keys = (side.keys for side in self._sides)
+        keys, other_keys = (side.keys for side in self._pairing.sides)
         first, second = (
             take_touched(state.tables[f"{name}.pending"].extract(TIME, time), keyed(state, name))
             for name in _SIDES
@@ -109,10 +95,10 @@ class Join:
         if not first.pieces.is_empty():
             known = standing(right.find(_keys(first.pieces, keys, other_keys)))
             partners = pl.concat([pick(second.pieces, known.columns), known])
-            yield from self._pairs(first.pieces, partners, keys, other_keys)
+            yield from self._pairs(first.pieces, partners, 0)
         if not second.pieces.is_empty():
             known = standing(left.find(_keys(second.pieces, other_keys, keys)))
-            yield from self._pairs(second.pieces, known, other_keys, keys)
+            yield from self._pairs(second.pieces, known, 1)
         for table, touched in ((left, first), (right, second)):
             if time == END_OF_TIME:
                 table.clear()
@@ -123,20 +109,12 @@ class Join:
         """Nothing is held back."""
         return END_OF_TIME
 
-    def _pairs(
-        self, pieces: pl.DataFrame, partners: pl.DataFrame, keys: list[str], other_keys: list[str]
-    ) -> Iterator[Batch]:
-        columns = [f"@{i}" for i in range(len(self.schema))]
-        for pairs in make_pairs(pieces, partners, keys, other_keys, nulls_equal=self._nulls_equal):
-            valid = pairs.with_columns(
-                pl.max_horizontal(START, START + OTHER).alias(START),
-                pl.min_horizontal(END, END + OTHER).alias(END),
-                pl.col(SIGN) * pl.col(SIGN + OTHER),
-            ).filter(pl.col(START) < pl.col(END))
-            matched = valid if self._residual is None else valid.filter(self._residual)
-            out = pick(
-                changes_of(pick(matched, (*columns, START, END, SIGN))), (*columns, TIME, SIGN)
-            )
+    def _pairs(self, pieces: pl.DataFrame, partners: pl.DataFrame, own: int) -> Iterator[Batch]:
+        columns = self._pairing.columns
+        for pairs in self._pairing.overlaps(pieces, partners, own):
+            counted = pairs.with_columns(pl.col(SIGN) * pl.col(SIGN + OTHER))
+            changes = changes_of(pick(counted, (*columns, START, END, SIGN)))
+            out = pick(changes, (*columns, TIME, SIGN))
             if not out.is_empty():
                 out.columns = signed_columns(self.schema)
                 yield out
