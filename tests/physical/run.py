@@ -55,6 +55,7 @@ __all__ = [
     "Schedule",
     "at_once",
     "batch",
+    "busy",
     "changes_of",
     "crowded",
     "elements_of",
@@ -412,6 +413,16 @@ def crowded(schema: Schema, row: Callable[[Random], Row], chance: Random) -> Sch
         elements.append(Element(row(chance), start, _ends(start, chance.choice(lengths))))
     watermarks = sorted(chance.randint(0, LAST + 8) for _ in range(chance.randrange(6)))
     return Schedule((schema,), _events([elements], watermarks, chance))
+
+
+def busy(schema: Schema, row: Callable[[Random], Row], chance: Random) -> Schedule:
+    """A schedule for an operator with one input in signed form, with many watermarks."""
+    elements = []
+    for _ in range(chance.randint(10, 40)):
+        start = chance.randrange(LAST)
+        elements.append(Element(row(chance), start, start + chance.randint(1, LAST)))
+    watermarks = sorted(chance.sample(range(2 * LAST), chance.randint(4, 12)))
+    return Schedule((schema,), _events([changes_of(elements)], watermarks, chance), (Form.SIGNED,))
 
 
 def _elements(rows: SearchStrategy[Row], lengths: tuple[int, ...]) -> SearchStrategy[Element]:

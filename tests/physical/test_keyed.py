@@ -41,12 +41,14 @@ def frame(rows: Sequence[Row]) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=SCHEMA, orient="row")
 
 
-def table(index: Sequence[str] = ("*",)) -> KeyedTable:
-    return KeyedTable(SCHEMA, (START, END), index=index)
+def table(index: Sequence[str] = ("*",), within: Sequence[str] = ()) -> KeyedTable:
+    return KeyedTable(SCHEMA, (START, END), index=index, within=within)
 
 
-def reloaded(rows: KeyedTable, index: Sequence[str] = ("*",)) -> KeyedTable:
-    fresh = table(index)
+def reloaded(
+    rows: KeyedTable, index: Sequence[str] = ("*",), within: Sequence[str] = ()
+) -> KeyedTable:
+    fresh = table(index, within)
     load_state(State({"t": fresh}), save_state(State({"t": rows})))
     return fresh
 
@@ -87,6 +89,23 @@ def test_more_columns_than_the_key_tell_its_rows_apart() -> None:
     rows.insert(frame([(1, "x", 0, 9), (1, "y", 1, 9), (2, "y", 2, 9)]))
     assert rows.take(all_of(["*", "^b$"], (1, "y"))).rows() == [(1, "y", 1, 9)]
     assert rows.rows() == 2
+
+
+@pytest.mark.parametrize("index", [["*"], []])
+def test_rows_are_found_within_a_key(index: list[str]) -> None:
+    rows = table(index, ["^b$"])
+    rows.insert(frame([(1, "x", 0, 9), (1, "y", 1, 9), (2, "y", 2, 9)]))
+    assert rows.find(all_of(["*"], (1,))).height == 2
+    assert rows.take(all_of(["*", "^b$"], (1, "y"))).rows() == [(1, "y", 1, 9)]
+    assert sorted(rows.find(all_of(["*"], (1,), (2,)))["^b$"].to_list()) == ["x", "y"]
+
+
+def test_a_table_that_finds_within_a_key_takes_over_one_that_did_not() -> None:
+    rows = table()
+    rows.insert(frame([(1, "x", 0, 9), (1, "y", 1, 9)]))
+    fresh = table(["*"], ["^b$"])
+    load_state(State({"t": fresh}), save_state(State({"t": rows})))
+    assert fresh.take(all_of(["*", "^b$"], (1, "y"))).rows() == [(1, "y", 1, 9)]
 
 
 def test_without_a_key_all_rows_have_the_same() -> None:
@@ -235,12 +254,12 @@ def _agreeing(
 
 
 @pytest.mark.usefixtures("hashing")
-@given(steps=actions, index=st.integers(0, 2), more=st.integers(0, 1))
+@given(steps=actions, index=st.integers(0, 2), inner=st.integers(0, 2), more=st.integers(0, 1))
 def test_a_keyed_table_is_the_bag_of_its_rows(
-    steps: list[tuple[object, ...]], index: int, more: int
+    steps: list[tuple[object, ...]], index: int, inner: int, more: int
 ) -> None:
-    key, width = NAMES[:index], index + more
-    rows, model = table(key), Counter[tuple[object, ...]]()
+    key, within, width = NAMES[:index], NAMES[index : index + inner], index + more
+    rows, model = table(key, within), Counter[tuple[object, ...]]()
     for step in steps:
         match step:
             case ("insert", list(new)):
@@ -262,7 +281,7 @@ def test_a_keyed_table_is_the_bag_of_its_rows(
                 model -= due
             case _:
                 before = names(rows)
-                rows = reloaded(rows, key)
+                rows = reloaded(rows, key, within)
                 assert names(rows) == before
         _assert_is(rows, model)
 

@@ -7,8 +7,9 @@ Law:    snapshot(out, t) has one row for each group of snapshot(in, t): its keys
 State:  ``pending`` elements that start at or after the watermark; ``ends``, what leaves the
         counters when an element ends; ``totals``, the counters of each group and since when its
         output has been the same. What counters cannot say has tables of its own: ``min`` and
-        ``max`` (``extremes.py``), DISTINCT, ``median`` and wide numbers (``bags.py``). A group
-        without rows is forgotten. A watermark touches only the groups that change.
+        ``max`` (``extremes.py``, ``leaders.py``), DISTINCT, ``median`` and wide numbers
+        (``bags.py``). A group without rows is forgotten. A watermark touches only the groups that
+        change.
 Order:  none promised; a segment leaves when it has ended, so ``held`` is the oldest open one. With
         ``max_delay``, one that has been open for longer is emitted up to the watermark, and goes on
         from there (``counters.py``).
@@ -17,7 +18,7 @@ Elements that agree on keys, start and end, as behind a window that slides, beco
 are remembered (panes). Without keys that can be done where the rows come from (``combine.py``).
 
 The input may be in signed form: then elements do not know their ends, and ``min`` and ``max`` need
-all values of a group, each with how often it is there.
+all values of a group (``leaders.py``), unless ``median`` keeps them anyway.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from tidemill.model.batch import END, START, TIME_TYPE, Form, polars_type, time_
 from tidemill.physical.interval.bags import Bag, Swept
 from tidemill.physical.interval.contributions import Contributions
 from tidemill.physical.interval.counters import deltas, oldest, take_totals
+from tidemill.physical.interval.leaders import Leaders, SweptStep
 from tidemill.physical.kernels.aggregates import median_of, result
 from tidemill.physical.kernels.arguments import ROWS, Argument, argument_of, carry
 from tidemill.physical.kernels.cover import ROW, VALUE, extremes, located, middle
@@ -59,7 +61,6 @@ _SHRINKS = 4
 """Elements become panes if there are this many for each different start."""
 
 _BEGINNING = -(2**63)
-_EXTREMES = frozenset({"min", "max"})
 
 
 class SweptGroups(NamedTuple):
@@ -111,6 +112,7 @@ class Aggregate:
     _arguments: tuple[Argument, ...] = field(init=False, repr=False, compare=False)
     _bags: tuple[Bag, ...] = field(init=False, repr=False, compare=False)
     _extremes: tuple[Extreme, ...] = field(init=False, repr=False, compare=False)
+    _leaders: tuple[Leaders, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         names = (*(k.name for k in self.keys), *(a.name for a in self.aggregates))
@@ -119,13 +121,15 @@ class Aggregate:
         given = Contributions(
             tuple(key.expr for key in self.keys), tuple(a.call for a in self.aggregates)
         )
-        ends = self.takes is Form.INTERVAL
-        kept = [(a, not ends and not _EXTREMES.isdisjoint(a.functions)) for a in given.arguments]
-        bags = tuple(Bag(a, e) for a, e in kept if e or a.keeps_values or a.keeps_wide)
+        knows_ends = self.takes is Form.INTERVAL
+        bags = tuple(Bag(a) for a in given.arguments if a.keeps_values or a.keeps_wide)
+        alone = (e for e in given.extremes if not e.argument.keeps_values)
+        leaders = tuple(Leaders(e.argument, e.greatest) for e in alone)
         object.__setattr__(self, "_contributions", given)
         object.__setattr__(self, "_arguments", given.arguments)
         object.__setattr__(self, "_bags", bags)
-        object.__setattr__(self, "_extremes", given.extremes if ends else ())
+        object.__setattr__(self, "_extremes", given.extremes if knows_ends else ())
+        object.__setattr__(self, "_leaders", () if knows_ends else leaders)
 
     def new_state(self) -> State:
         """The state before any input."""
@@ -187,7 +191,7 @@ class Aggregate:
             return None
         groups = pl.concat([pick(known, keys), pick(changes, keys)])
         bags = [bag for bag in self._bags if not bag.is_idle(state)]
-        parts: list[Bag | Extreme] = [*bags, *self._extremes]
+        parts: list[Bag | Extreme | Leaders] = [*bags, *self._extremes, *self._leaders]
         frames = [frame for part in parts for frame in part.extract(state, time, groups)]
         names, (known, changes, *rest) = encode(keys, [known, changes, *frames])
         of_part = dict(zip(parts, zip(rest[::2], rest[1::2], strict=True), strict=True))
@@ -201,14 +205,16 @@ class Aggregate:
         for extreme in self._extremes:
             found, stairs = extreme.sweep(*of_part[extreme], rows, time)
             extreme.store(state, named(stairs, names))
-            values[extreme.argument, "max" if extreme.greatest else "min"] = found
-        for bag in bags:
-            if bag.every:
-                pieces = located(rows, swept[bag.argument].pieces)
-                for name in _EXTREMES & bag.argument.functions:
-                    values[bag.argument, name] = extremes(
-                        pieces, rows.height, greatest=name == "max"
-                    )
+            values[extreme.argument, extreme.function] = found
+        step = SweptStep(rows, known, names, since, time)
+        for leaders in self._leaders:
+            found = leaders.sweep(state, *of_part[leaders], step)
+            values[leaders.argument, leaders.function] = found
+        for extreme in self._contributions.extremes:
+            if (extreme.argument, extreme.function) not in values:
+                pieces = located(rows, swept[extreme.argument].pieces)
+                found = extremes(pieces, rows.height, greatest=extreme.greatest)
+                values[extreme.argument, extreme.function] = found
         outputs = self._outputs(rows, swept, values)
         return SweptGroups(
             rows.with_columns(outputs), [o.name for o in outputs], counters, known, names
@@ -225,8 +231,8 @@ class Aggregate:
         ]
         return pl.concat([changes, *added], how="diagonal").fill_null(0) if added else changes
 
-    def _parts(self) -> tuple[Bag | Extreme, ...]:
-        return (*self._bags, *self._extremes)
+    def _parts(self) -> tuple[Bag | Extreme | Leaders, ...]:
+        return (*self._bags, *self._extremes, *self._leaders)
 
     def emitted(self, rows: pl.DataFrame, form: Form) -> Batch:
         """Results with the names of their columns."""

@@ -1,9 +1,9 @@
 """The different values of an aggregate's argument in each group, and how often each occurs.
 
-Kept for DISTINCT, ``median`` and wide numbers, and for ``min`` and ``max`` where elements do not
-know their ends, in three tables: ``pending``, ``ends`` and ``totals``, as of the aggregation
-itself, but by keys and value. Where all values of a group are looked at, as for ``median``, its
-totals are found by the keys, but only those that change are written anew.
+Kept for DISTINCT, ``median`` and wide numbers in three tables: ``pending``, ``ends`` and
+``totals``, as of the aggregation itself, but by keys and value. Where all values of a group are
+looked at, as for ``median``, its totals are found by the keys, but only those that change are
+written anew.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from tidemill.physical.kernels.arguments import Argument
     from tidemill.physical.operator import State
 
-__all__ = ["Bag", "Swept"]
+__all__ = ["Bag", "Swept", "sweep_values"]
 
 _OUTER, _SIGN = "@outer", "@sign"
 
@@ -62,22 +62,16 @@ class Swept:
 
 @dataclass(frozen=True, slots=True)
 class Bag:
-    """The values of one argument.
-
-    Attributes:
-        argument: Whose values.
-        every: Whether all are kept, although its aggregates may be had without them.
-    """
+    """The values of one argument."""
 
     argument: Argument
-    every: bool = False
     _kept: pl.Expr = field(init=False, repr=False, compare=False)
     _added: tuple[pl.Expr, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         argument, sign = self.argument, pl.col(_SIGN)
         some = pl.col(argument.column).is_not_null()
-        object.__setattr__(self, "_kept", some if self._keeps_all else argument.is_wide())
+        object.__setattr__(self, "_kept", some if argument.keeps_values else argument.is_wide())
         added = argument.contributions() if argument.distinct else ()
         signed = tuple((expr * sign).alias(expr.meta.output_name()) for expr in added)
         object.__setattr__(self, "_added", signed)
@@ -85,19 +79,18 @@ class Bag:
     def is_idle(self, state: State) -> bool:
         """Whether there are no values, of an argument of which there need be none."""
         names = (self._name(name) for name in ("pending", "ends", "totals"))
-        return not self._keeps_all and not any(state.tables[n].rows() for n in names)
+        return not self.argument.keeps_values and not any(state.tables[n].rows() for n in names)
 
     def tables(self, keys: dict[str, pl.DataType]) -> dict[str, Table]:
         """Its tables of state, by name."""
         row = {**keys, VALUE: polars_type(self.argument.type)}
         count = {COUNT: pl.Int64()}
         interval = {START: TIME_TYPE, END: TIME_TYPE}
-        index = list(keys) if self._looks_at_groups else list(row)
         return {
             self._name("pending"): Table({**row, **interval, **count}, (START, END)),
             self._name("ends"): Table({**row, END: TIME_TYPE, **count}, (END,)),
             self._name("totals"): KeyedTable(
-                {**row, SINCE: TIME_TYPE, **count}, (SINCE,), index=index
+                {**row, SINCE: TIME_TYPE, **count}, (SINCE,), index=list(keys), within=(VALUE,)
             ),
         }
 
@@ -151,50 +144,61 @@ class Bag:
             since: The last watermark.
             time: The watermark.
         """
-        frames = [frame.rename({GROUP: _OUTER}) for frame in (totals, deltas)]
-        names, (known, moves) = encode((_OUTER, VALUE), frames)
-        # The group's own timeline begins where its output last changed, which may be long before
-        # the count of a value did: what is carried over covers that row, too.
-        known = known.with_columns(pl.lit(0, TIME_TYPE).alias(SINCE))
-        late = overdue(time)
-        moved, unmoved = touched(known, moves, final=late is not None)
-        rows = timeline(moved, moves, (COUNT,))
-        closed, opened = cut(
-            rows,
-            present=pl.col(COUNT) > 0,
-            outputs=() if self.argument.distinct else (COUNT,),
-            counters=(COUNT,),
-            late=late,
-        )
-        opened = opened.filter(pl.col(COUNT) > 0)
-        there = pl.concat([unmoved.select(opened.columns), opened])
-        there = there.with_columns(pl.col(SINCE).alias(START), pl.lit(END_OF_TIME).alias(END))
-        if self.argument.distinct:
-            once = pl.lit(1, pl.Int64).alias(COUNT)
-            closed, there = closed.with_columns(once), there.with_columns(once)
-        pieces = pl.concat([closed, there.select(closed.columns)])
-        return Swept(
-            *(
-                named(frame, names).rename({_OUTER: GROUP})
-                for frame in (pieces, moved.select(GROUP), opened, _appearances(rows, since))
-            )
-        )
+        return sweep_values(totals, deltas, since=since, time=time, distinct=self.argument.distinct)
 
     def contributions(self, swept: Swept) -> pl.DataFrame:
         """``GROUP``, ``TIME`` and the changes of the counters, of an argument that is DISTINCT."""
         return swept.changes.rename({VALUE: self.argument.column}).select(GROUP, TIME, *self._added)
 
     @property
-    def _keeps_all(self) -> bool:
-        return self.every or self.argument.keeps_values
-
-    @property
     def _looks_at_groups(self) -> bool:
         """Whether all values of a group that changes are looked at."""
-        return self.every or "median" in self.argument.functions or self.argument.keeps_wide
+        return "median" in self.argument.functions or self.argument.keeps_wide
 
     def _name(self, table: str) -> str:
         return f"bag{self.argument.index}.{table}"
+
+
+def sweep_values(
+    totals: pl.DataFrame, deltas: pl.DataFrame, *, since: int, time: Time, distinct: bool = False
+) -> Swept:
+    """What becomes of the values of groups up to a watermark.
+
+    Args:
+        totals: ``GROUP``, ``VALUE`` and ``COUNT`` at the last watermark.
+        deltas: ``GROUP``, ``VALUE``, ``TIME`` and changes of ``COUNT``.
+        since: The last watermark.
+        time: The watermark.
+        distinct: Whether a value that is there counts once.
+    """
+    frames = [frame.rename({GROUP: _OUTER}) for frame in (totals, deltas)]
+    names, (known, moves) = encode((_OUTER, VALUE), frames)
+    # The group's own timeline begins where its output last changed, which may be long before
+    # the count of a value did: what is carried over covers that row, too.
+    known = known.with_columns(pl.lit(0, TIME_TYPE).alias(SINCE))
+    late = overdue(time)
+    moved, unmoved = touched(known, moves, final=late is not None)
+    rows = timeline(moved, moves, (COUNT,))
+    closed, opened = cut(
+        rows,
+        present=pl.col(COUNT) > 0,
+        outputs=() if distinct else (COUNT,),
+        counters=(COUNT,),
+        late=late,
+    )
+    opened = opened.filter(pl.col(COUNT) > 0)
+    there = pl.concat([unmoved.select(opened.columns), opened])
+    there = there.with_columns(pl.col(SINCE).alias(START), pl.lit(END_OF_TIME).alias(END))
+    if distinct:
+        once = pl.lit(1, pl.Int64).alias(COUNT)
+        closed, there = closed.with_columns(once), there.with_columns(once)
+    pieces = pl.concat([closed, there.select(closed.columns)])
+    return Swept(
+        *(
+            named(frame, names).rename({_OUTER: GROUP})
+            for frame in (pieces, moved.select(GROUP), opened, _appearances(rows, since))
+        )
+    )
 
 
 def _appearances(rows: pl.DataFrame, since: int) -> pl.DataFrame:

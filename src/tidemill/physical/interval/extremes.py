@@ -36,9 +36,14 @@ class Extreme:
     greatest: bool
 
     @property
+    def function(self) -> str:
+        """The aggregate."""
+        return "max" if self.greatest else "min"
+
+    @property
     def column(self) -> str:
         """The name of the column of values in what elements contribute."""
-        return f"{self.argument.column}.{self._function}"
+        return f"{self.argument.column}.{self.function}"
 
     def tables(self, keys: dict[str, pl.DataType]) -> dict[str, Table]:
         """Its tables of state, by name."""
@@ -103,9 +108,5 @@ class Extreme:
         is_double = self.argument.type.kind is Kind.DOUBLE
         return pl.col(column).nan_max() if is_double else pl.col(column).max()
 
-    @property
-    def _function(self) -> str:
-        return "max" if self.greatest else "min"
-
     def _name(self, table: str) -> str:
-        return f"{self._function}{self.argument.index}.{table}"
+        return f"{self.function}{self.argument.index}.{table}"

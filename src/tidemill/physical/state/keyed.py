@@ -37,6 +37,11 @@ __all__ = ["KeyedTable", "keyed"]
 _PROBE = pl.DataFrame({"0": [None, 0, -1], "1": [0.5, None, float("nan")], "2": ["", "x", None]})
 _MANY = 4
 
+_BITS = 32
+_INNER = 2**_BITS - 1
+_OUTER = _INNER << _BITS
+"""Where there is something within a key, the upper half of a hash is that of the key."""
+
 _Places: TypeAlias = list[tuple[Run, pl.Series]]
 """Some rows: numbers of rows by run."""
 
@@ -48,16 +53,24 @@ class KeyedTable(Table):
         schema: The columns and their types.
         times: The columns of time.
         index: The columns of the key; none means that all rows have the same.
+        within: Columns by which the rows of a key are found among themselves, so that those who
+            name them, too, do not pay for all rows of the key.
     """
 
-    __slots__ = ("_index", "_removals", "_row_bytes", "_runs")
+    __slots__ = ("_index", "_removals", "_row_bytes", "_runs", "_within")
 
     def __init__(
-        self, schema: dict[str, pl.DataType], times: tuple[str, ...], *, index: Sequence[str]
+        self,
+        schema: dict[str, pl.DataType],
+        times: tuple[str, ...],
+        *,
+        index: Sequence[str],
+        within: Sequence[str] = (),
     ) -> None:
         super().__init__(schema, times)
-        assert all(name in schema for name in index), "the key is made of columns"
+        assert all(name in schema for name in (*index, *within)), "the key is made of columns"
         self._index = tuple(index)
+        self._within = tuple(within)
         self._runs: list[Run] = []
         self._removals = Removals(self._new_name)
         self._row_bytes = row_bytes(schema)
@@ -153,7 +166,7 @@ class KeyedTable(Table):
             "segments": [segment.name for segment in self.segments()],
             "removals": [segment.name for segment in self._removals.segments],
             "next_name": self._next_name,
-            "hash": _hash_version(),
+            "hash": self._hash_version(),
         }
 
     def restore(self, manifest: Mapping[str, object], frames: Sequence[pl.DataFrame]) -> None:
@@ -173,15 +186,16 @@ class KeyedTable(Table):
         removed = self._removals.all().filter(pl.col(SEGMENT).is_in(list(by_name)))
         for (name,), part in removed.partition_by(SEGMENT, as_dict=True).items():
             by_name[name].remove(part[ROW])
-        if manifest["hash"] != _hash_version():
+        if manifest["hash"] != self._hash_version():
             self.insert(self.drain())
 
     def _found(self, keys: pl.DataFrame) -> _Places:
         """The rows that agree with one of the keys."""
         if not self._runs:
             return []
-        hashes = self._hash(keys)
-        found = self._candidates(hashes.unique())
+        is_whole = all(name in keys.columns for name in self._within)
+        hashes = self._hash(keys) if is_whole else self._outer_hash(keys)
+        found = self._candidates(hashes.unique(), is_whole=is_whole)
         if not found:
             return []
         # Hashes may agree where keys do not.
@@ -189,22 +203,25 @@ class KeyedTable(Table):
         wanted = _numbered(keys, keys.columns)
         if wanted.height > _MANY * there.height:
             hit = pl.concat([run.frame[HASH][rows] for run, rows in found])
-            wanted = wanted.filter(hashes.is_in(hit.implode()))
+            wanted = wanted.filter(hashes.is_in((hit if is_whole else hit & _OUTER).implode()))
         agree = there.with_row_index(ROW).join(
             wanted, on=wanted.columns, how="semi", nulls_equal=True
         )
         return found if agree.height == there.height else _narrowed(found, agree[ROW])
 
-    def _candidates(self, hashes: pl.Series) -> _Places:
-        """The rows with some hashes."""
-        sides = pl.select(
-            pl.lit(run.frame[HASH]).search_sorted(pl.lit(hashes), side).alias(f"{side}{i}")
-            for i, run in enumerate(self._runs)
-            for side in ("left", "right")
-        ).get_columns()
+    def _candidates(self, hashes: pl.Series, *, is_whole: bool) -> _Places:
+        """The rows with some hashes, or with some that are known in their outer part only."""
+        last = hashes if is_whole else hashes | _INNER
+        sorted_ = [pl.lit(run.frame[HASH]) for run in self._runs]
+        first = pl.select(
+            h.search_sorted(hashes, "left").alias(f"{i}") for i, h in enumerate(sorted_)
+        )
+        past = pl.select(
+            h.search_sorted(last, "right").alias(f"{i}") for i, h in enumerate(sorted_)
+        )
         found = (
-            (run, run.among(_spanned(low, past)))
-            for run, low, past in zip(self._runs, sides[::2], sides[1::2], strict=True)
+            (run, run.among(_spanned(low, high)))
+            for run, low, high in zip(self._runs, first, past, strict=True)
         )
         return [(run, rows) for run, rows in found if len(rows)]
 
@@ -229,9 +246,20 @@ class KeyedTable(Table):
         self._removals.merge([run.name for run in self._runs], gone)
 
     def _hash(self, frame: pl.DataFrame) -> pl.Series:
+        """The hash of each row: that of its key, or half of it and half of what is within."""
+        outer = self._outer_hash(frame)
+        return outer | (key_hash(_pick(frame, self._within)) // 2**_BITS) if self._within else outer
+
+    def _outer_hash(self, frame: pl.DataFrame) -> pl.Series:
         if not self._index:
             return pl.repeat(0, frame.height, dtype=pl.UInt64, eager=True)
-        return key_hash(_pick(frame, self._index))
+        outer = key_hash(_pick(frame, self._index))
+        return outer & _OUTER if self._within else outer
+
+    def _hash_version(self) -> str:
+        """What a hash depends on: Polars, what it makes of a few rows, and what is within."""
+        known = f"{pl.__version__} {key_hash(_PROBE).to_list()}"
+        return f"{known} {self._within}" if self._within else known
 
     def _new_name(self) -> int:
         self._next_name += 1
@@ -252,11 +280,6 @@ def keyed(state: State, name: str) -> KeyedTable:
 def key_hash(keys: pl.DataFrame) -> pl.Series:
     """The hash of each row; it does not tell 0.0 from -0.0, nor one NaN from another."""
     return keys.to_struct("").hash(seed=0)
-
-
-def _hash_version() -> str:
-    """What a hash depends on: the version of Polars, and what it makes of a few rows."""
-    return f"{pl.__version__} {key_hash(_PROBE).to_list()}"
 
 
 def _spanned(low: pl.Series, past: pl.Series) -> pl.Series:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FORMAT", "Checkpoint", "Facts", "open_checkpoint"]
 
-FORMAT = 4
+FORMAT = 5
 
 
 @dataclass(frozen=True, slots=True)
