@@ -27,8 +27,6 @@ golden: $(READY)         ## rewrite expected outputs; read the diff
 
 bench: $(READY) java     ## tables of ratios; a quarter of an hour
 	$(BIN)/python -m benchmarks.run
-	$(BIN)/python -m benchmarks.techniques
-	$(BIN)/python -m benchmarks.output_delay
 	$(BIN)/python -m benchmarks.linear_road.check
 
 bench-full: $(READY) java  ## the same with more of everything

@@ -5,7 +5,7 @@
 
 A question is a file in ``questions/``. Its tables are printed, and written as Markdown and JSON
 with the machine, the versions and the seed. A question whose sides do not agree fails, and so does
-the command.
+the command. Of several questions, each is asked in a process of its own.
 """
 
 # ruff: noqa: T201 — it prints
@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import subprocess
 import sys
 import tempfile
 from datetime import UTC, datetime
@@ -34,11 +35,17 @@ if TYPE_CHECKING:
 HERE = Path(__file__).parent
 
 
-def questions() -> dict[str, Question]:
-    """All questions, by name, in the order of their files."""
-    files = sorted((HERE / "questions").glob("[a-z]*.py"))
-    found = [import_module(f"benchmarks.questions.{file.stem}").QUESTION for file in files]
-    return {question.name: question for question in found}
+def names() -> list[str]:
+    """The names of all questions, which are those of their files."""
+    return sorted(file.stem for file in (HERE / "questions").glob("[a-z]*.py"))
+
+
+def load(name: str) -> Question:
+    """A question by its name. What its file does to the process, it does from here on."""
+    question = import_module(f"benchmarks.questions.{name}").QUESTION
+    assert isinstance(question, Question), "a file has a question"
+    assert question.name == name, "a question has the name of its file"
+    return question
 
 
 def ask(question: Question, *, full: bool, seed: int, out: Path) -> bool:
@@ -96,21 +103,31 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=1, help="what random numbers begin with")
     parser.add_argument("--out", type=Path, default=HERE / "results", help="where tables go")
     given = parser.parse_args(arguments)
-    known = questions()
+    known = names()
     if given.list:
-        for question in known.values():
-            print(f"{question.name:20} {question.title}")
+        for name in known:
+            print(f"{name:20} {load(name).title}")
         return 0
     unknown = [name for name in given.question if name not in known]
     if unknown:
         parser.error(f"there is no question {unknown[0]}; there are {', '.join(known)}")
-    chosen = given.question or [n for n, q in known.items() if given.full or not q.full_only]
+    if len(given.question) == 1:
+        question = load(given.question[0])
+        return 0 if ask(question, full=given.full, seed=given.seed, out=given.out) else 1
     for name, fact in machine().items():
-        print(f"{name:10} {fact}")
-    went_well = [
-        ask(known[name], full=given.full, seed=given.seed, out=given.out) for name in chosen
-    ]
-    return 0 if all(went_well) else 1
+        print(f"{name:10} {fact}", flush=True)
+    options = ["--seed", str(given.seed), "--out", str(given.out)]
+    options += ["--full"] if given.full else []
+    failed = [name for name in given.question or known if not _asked_apart(name, options)]
+    if failed:
+        print(f"failed: {', '.join(failed)}")
+    return 1 if failed else 0
+
+
+def _asked_apart(name: str, options: Sequence[str]) -> bool:
+    """Ask a question in a process of its own; whether all went well."""
+    command = [sys.executable, "-m", "benchmarks.run", *options, name]
+    return subprocess.run(command, check=False).returncode == 0  # noqa: S603 — it is this program
 
 
 if __name__ == "__main__":

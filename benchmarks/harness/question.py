@@ -42,10 +42,8 @@ class Question:
         name: A short name, that of its file.
         title: What is asked, in one line.
         answers: The tables, one after the other, as they are found.
-        full_only: Whether it is asked only by those who have time.
     """
 
     name: str
     title: str
     answers: Answers
-    full_only: bool = False

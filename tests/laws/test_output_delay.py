@@ -1,7 +1,7 @@
 """How late answers are, in the time of the streams (H05, X1, X4): by input, and by the clock.
 
-The driver is that of ``benchmarks/output_delay.py``. A sample has less than a hundred rows, whence
-the tolerances; its random numbers are fixed.
+The driver is that of ``benchmarks/techniques/delays.py``. A sample has less than a hundred rows,
+whence the tolerances; its random numbers are fixed.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import math
 
 import pytest
 
-from benchmarks.output_delay import LOADS, Load, by_input, by_the_clock
+from benchmarks.techniques.delays import LOADS, Load, by_input, by_the_clock
 from tidemill.optimizer.techniques import Technique
 
 

@@ -10,15 +10,10 @@ The delay of an answer is the time at which it left, less the time from which on
 an element that leaves when it has ended is counted from its end. For ``input`` each delay is the
 time up to the next row that passes, so that the mean is 1 / (rate · selectivity), and the greatest
 of n about ln(n) times as much; for ``clock`` none is longer than a tick.
-
-    python -m benchmarks.output_delay
 """
-
-# ruff: noqa: T201 — a benchmark prints
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from random import Random
 from typing import TYPE_CHECKING
@@ -32,11 +27,12 @@ from tidemill.model.batch import END, ID, SIGN, START, TIME
 from tidemill.model.time import Time
 from tidemill.optimizer.implement import implement
 from tidemill.optimizer.rewrite import optimize
-from tidemill.optimizer.techniques import Technique
 from tidemill.runtime.local.runner import LocalRunner
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from tidemill.optimizer.techniques import Technique
 
 __all__ = ["LOADS", "Delays", "Load", "by_input", "by_the_clock"]
 
@@ -150,25 +146,4 @@ def _delays(load: Load, technique: Technique, steps: Iterator[_Step]) -> Delays:
 
 
 LOADS = ((10, 0.25), (10, 1.0), (40, 0.25))
-
-
-def main() -> None:
-    """Print the table."""
-    print("SUM over 20 mean gaps between rows that pass; delays in gaps 1/(λσ): mean / greatest\n")
-    print("| rate | selectivity | gap | input-triggered | ln(n) | tick |", end="")
-    print("".join(f" {technique.value} |" for technique in Technique))
-    print("|---:" * (6 + len(Technique)) + "|")
-    for rate, selectivity in LOADS:
-        gap = 1 / (rate * selectivity)
-        late = by_input(Load(rate, selectivity, rows=400, window=20 * gap), Technique.PATTERN)
-        cells = [f"{rate:g}", f"{selectivity:g}", f"{gap:.3f} s"]
-        cells += [f"{late.mean / gap:.2f} / {late.greatest / gap:.2f}"]
-        cells += [f"{math.log(late.count):.2f}", "0.1"]
-        for technique in Technique:
-            found = by_the_clock(Load(rate, selectivity, 40, 20 * gap), technique, gap / 10)
-            cells.append(f"{found.mean / gap:.3f} / {found.greatest / gap:.3f}")
-        print("| " + " | ".join(cells) + " |", flush=True)
-
-
-if __name__ == "__main__":
-    main()
+"""Rates, and which share of the rows passes."""
