@@ -19,6 +19,8 @@ __all__ = ["FTP", "LINKS", "TELNET", "Sizes"]
 LINKS = dict.fromkeys(("l1", "l2", "l3"), "src BIGINT, dst BIGINT, proto BIGINT, n BIGINT")
 FTP, TELNET, OTHER = 0, 1, 2
 _SOURCES = 1600
+_FILL = 8_000
+"""Windows are filled in steps of so many rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +49,8 @@ class Sizes:
         streams = {
             f"l{i + 1}": _link(whole, 10 * i, shared if i == 1 else 1.0) for i in range(links)
         }
-        return feed_of(streams, whole // self.step, counted=window)
+        fill_steps = max(1, window // _FILL)
+        return feed_of(streams, self.rows // self.step, fill=window, fill_steps=fill_steps)
 
 
 def _link(rows: int, seed: int, shared: float) -> pl.DataFrame:

@@ -116,16 +116,20 @@ def by_technique(
     }
 
 
-def feed_of(streams: Mapping[str, pl.DataFrame], steps: int, *, counted: int = 0) -> Feed:
-    """Streams with a column ``at`` in as many steps of equal length, and their end.
+def feed_of(
+    streams: Mapping[str, pl.DataFrame], steps: int, *, fill: int = 0, fill_steps: int = 0
+) -> Feed:
+    """Streams with a column ``at`` in some steps of equal length, and their end.
 
     Args:
         streams: The rows, in the order of time.
-        steps: How many steps.
-        counted: From which time on it counts how long a step takes.
+        steps: How many steps count.
+        fill: Up to which time rows come in that only fill windows.
+        fill_steps: In how many steps.
     """
     last = 1 + max(int(frame["at"][-1]) for frame in streams.values())
-    edges = [last * step // steps for step in range(steps + 1)]
+    edges = [fill * step // fill_steps for step in range(fill_steps)]
+    edges += [fill + (last - fill) * step // steps for step in range(steps + 1)]
     parts: list[dict[str, Flow]] = []
     for low, high in pairwise(edges):
         flows = {}
@@ -137,7 +141,7 @@ def feed_of(streams: Mapping[str, pl.DataFrame], steps: int, *, counted: int = 0
             )
             flows[name] = Flow([elements], Time(high))
         parts.append(flows)
-    return Feed(parts, sum(1 for edge in edges[1:] if edge <= counted))
+    return Feed(parts, fill_steps)
 
 
 def compare(
