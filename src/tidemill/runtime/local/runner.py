@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import polars as pl
+
 from tidemill.engine.engine import Engine, Flow
 from tidemill.engine.fragments import Channel, Graph, Route
 from tidemill.engine.routing import route
@@ -68,10 +70,9 @@ class LocalRunner:
         if channel.route is Route.STAY:
             return filled
         watermark = min((flow.watermark for flow in filled), default=END_OF_TIME)
-        parts = [
-            route(batch, channel.keys, self.partitions) for flow in filled for batch in flow.batches
-        ]
-        return [
-            Flow([part[partition] for part in parts], watermark)
-            for partition in range(self.partitions)
-        ]
+        # A batch costs something whatever its size: what goes to a partition goes there as one.
+        batches = [batch for flow in filled for batch in flow.batches if batch.height]
+        if not batches:
+            return [Flow([], watermark) for _ in range(self.partitions)]
+        parts = route(pl.concat(batches), channel.keys, self.partitions)
+        return [Flow([part], watermark) for part in parts]

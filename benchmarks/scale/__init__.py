@@ -1,0 +1,1 @@
+"""What an event costs as something grows: the rate, the window, the keys, the queries."""
