@@ -212,16 +212,17 @@ class KeyedTable(Table):
     def _candidates(self, hashes: pl.Series, *, is_whole: bool) -> _Places:
         """The rows with some hashes, or with some that are known in their outer part only."""
         last = hashes if is_whole else hashes | _INNER
-        sorted_ = [pl.lit(run.frame[HASH]) for run in self._runs]
-        first = pl.select(
-            h.search_sorted(hashes, "left").alias(f"{i}") for i, h in enumerate(sorted_)
-        )
-        past = pl.select(
-            h.search_sorted(last, "right").alias(f"{i}") for i, h in enumerate(sorted_)
-        )
+        sides = pl.select(
+            expr
+            for i, run in enumerate(self._runs)
+            for expr in (
+                pl.lit(run.frame[HASH]).search_sorted(pl.lit(hashes), "left").alias(f"first{i}"),
+                pl.lit(run.frame[HASH]).search_sorted(pl.lit(last), "right").alias(f"past{i}"),
+            )
+        ).get_columns()
         found = (
             (run, run.among(_spanned(low, high)))
-            for run, low, high in zip(self._runs, first, past, strict=True)
+            for run, low, high in zip(self._runs, sides[::2], sides[1::2], strict=True)
         )
         return [(run, rows) for run, rows in found if len(rows)]
 
@@ -252,7 +253,7 @@ class KeyedTable(Table):
 
     def _outer_hash(self, frame: pl.DataFrame) -> pl.Series:
         if not self._index:
-            return pl.repeat(0, frame.height, dtype=pl.UInt64, eager=True)
+            return pl.Series([0], dtype=pl.UInt64).new_from_index(0, frame.height)
         outer = key_hash(_pick(frame, self._index))
         return outer & _OUTER if self._within else outer
 

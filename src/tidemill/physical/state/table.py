@@ -13,6 +13,8 @@ each only once.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import reduce
+from operator import and_
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -130,7 +132,7 @@ class Table:
             if segment.low[column] >= before:
                 kept.append(segment)
                 continue
-            due = self._alive(segment, pl.col(column) < before)
+            due = self._alive(segment, segment.frame.get_column(column) < before)
             taken.append(due)
             kept += self._without(segment, column, before, due.height)
         self._segments = kept
@@ -155,8 +157,8 @@ class Table:
         least: int | None = None
         for segment in self._segments:
             if least is None or segment.low[column] < least:
-                alive = pl.col(column).filter(pl.all_horizontal(True, *self._floors(segment)))
-                value = segment.frame.select(alive.min()).item()
+                times, floors = segment.frame.get_column(column), self._floors(segment)
+                value = (times.filter(reduce(and_, floors)) if floors else times).min()
                 assert value is None or isinstance(value, int), "times are integers"
                 least = value if least is None else min(least, least if value is None else value)
         return least
@@ -191,15 +193,20 @@ class Table:
             self._segments.append(replace(segment, left=self._alive(segment).height))
         self._next_name = next_name
 
-    def _alive(self, segment: Segment, *conditions: pl.Expr) -> pl.DataFrame:
+    def _alive(self, segment: Segment, *conditions: pl.Series) -> pl.DataFrame:
         """The rows of a segment that are alive, and meet some conditions."""
         conditions = (*conditions, *self._floors(segment))
-        return segment.frame.filter(conditions) if conditions else segment.frame
+        if not conditions:
+            return segment.frame
+        # Column by column: for a small frame, one call of the query engine takes far longer.
+        mask = reduce(and_, conditions)
+        return pl.DataFrame([column.filter(mask) for column in segment.frame.get_columns()])
 
-    def _floors(self, segment: Segment) -> list[pl.Expr]:
+    def _floors(self, segment: Segment) -> list[pl.Series]:
         """What rows of a segment meet that are alive."""
         purged = [(name, t) for name, t in self._floor.items() if segment.low[name] <= t]
-        return [pl.col(name) > time for name, time in (*segment.floor.items(), *purged)]
+        times = (*segment.floor.items(), *purged)
+        return [segment.frame.get_column(name) > time for name, time in times]
 
     def _without(self, segment: Segment, column: str, before: Time, due: int) -> list[Segment]:
         """What is left of a segment without its rows with ``column < before``, which are due."""
