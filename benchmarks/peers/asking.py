@@ -1,0 +1,75 @@
+"""Ask a system a query in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from benchmarks.harness.measure import Timing
+from benchmarks.peers.systems import ROOT
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from benchmarks.peers.systems import System
+
+__all__ = ["Answered", "ask"]
+
+PATIENCE = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """What came of it.
+
+    Attributes:
+        timing: How long the runs that count took; None if there was none.
+        outputs: The rows of every run, in files.
+        failure: Why it gave no answer, or none to the end; empty if it did.
+    """
+
+    timing: Timing | None
+    outputs: tuple[Path, ...]
+    failure: str = ""
+
+    def rows(self, run: int, columns: tuple[str, ...]) -> pl.DataFrame:
+        """The rows of a run."""
+        return pl.read_parquet(self.outputs[run]).select(columns)
+
+
+def ask(system: System, query: str, streams: Path, out: Path, *, cores: int) -> Answered:
+    """Let a system answer a query several times on some cores.
+
+    Args:
+        system: Who is asked.
+        query: The name of the query.
+        streams: Where its input is.
+        out: Where its outputs go.
+        cores: How many cores it may use.
+    """
+    command = [system.python(), "-m", system.module, query, str(streams), str(out)]
+    threads = {"POLARS_MAX_THREADS": str(cores), "PYTHONPATH": str(ROOT)}
+    try:
+        done = subprocess.run(  # noqa: S603 — ours
+            [*command, "--cores", str(cores)],
+            env={**os.environ, **threads},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=PATIENCE,
+        )
+    except subprocess.TimeoutExpired:
+        return Answered(None, (), f"no answer in {PATIENCE} s")
+    told = [json.loads(line) for line in done.stdout.splitlines() if line.startswith('{"run"')]
+    seconds = tuple(run["seconds"] for run in told if run["counts"])
+    outputs = tuple(out / f"{run['run']}.parquet" for run in told)
+    failure = ""
+    if done.returncode:
+        said = [line.strip() for line in done.stderr.splitlines() if line.strip()]
+        failure = f"failed: {said[-1] if said else f'exit code {done.returncode}'}"
+    return Answered(Timing(seconds) if seconds else None, outputs, failure)
