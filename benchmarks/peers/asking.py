@@ -29,11 +29,13 @@ class Answered:
 
     Attributes:
         timing: How long the runs that count took; None if there was none.
+        processor: The same by the processor.
         outputs: The rows of every run, in files.
         failure: Why it gave no answer, or none to the end; empty if it did.
     """
 
     timing: Timing | None
+    processor: Timing | None
     outputs: tuple[Path, ...]
     failure: str = ""
 
@@ -64,12 +66,16 @@ def ask(system: System, query: str, streams: Path, out: Path, *, cores: int) -> 
             timeout=PATIENCE,
         )
     except subprocess.TimeoutExpired:
-        return Answered(None, (), f"no answer in {PATIENCE} s")
+        return Answered(None, None, (), f"no answer in {PATIENCE} s")
     told = [json.loads(line) for line in done.stdout.splitlines() if line.startswith('{"run"')]
-    seconds = tuple(run["seconds"] for run in told if run["counts"])
+    seconds, processor = (
+        tuple(run[name] for run in told if run["counts"]) for name in ("seconds", "processor")
+    )
     outputs = tuple(out / f"{run['run']}.parquet" for run in told)
     failure = ""
     if done.returncode:
         said = [line.strip() for line in done.stderr.splitlines() if line.strip()]
         failure = f"failed: {said[-1] if said else f'exit code {done.returncode}'}"
-    return Answered(Timing(seconds) if seconds else None, outputs, failure)
+    if not seconds:
+        return Answered(None, None, outputs, failure or "no run to the end")
+    return Answered(Timing(seconds), Timing(processor), outputs, failure)

@@ -15,7 +15,6 @@ from __future__ import annotations
 from collections import deque
 from datetime import UTC, datetime, timedelta
 from operator import itemgetter
-from time import perf_counter
 from typing import TYPE_CHECKING
 
 import bytewax.operators as op
@@ -24,7 +23,7 @@ from bytewax.dataflow import Dataflow
 from bytewax.operators import StatefulBatchLogic, windowing
 from bytewax.testing import TestingSink, TestingSource, run_main
 
-from benchmarks.peers.stopwatch import Run, Task, main, read
+from benchmarks.peers.stopwatch import Run, Task, Took, main, read, took
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -144,14 +143,12 @@ def prepare(task: Task) -> Run:
     }
     rows = rows_of(task)
 
-    def run() -> tuple[float, pa.Table]:
+    def run() -> tuple[Took, pa.Table]:
         found: list[Values] = []
         flow = Dataflow(task.query)
         stream = op.input("in", flow, TestingSource(rows, batch_size=BATCH))
         op.output("out", queries[task.query](stream), TestingSink(found))
-        began = perf_counter()
-        run_main(flow)
-        return perf_counter() - began, table_of(task.query, found)
+        return took(lambda: run_main(flow)), table_of(task.query, found)
 
     return run
 

@@ -13,7 +13,6 @@ microseconds. As many threads as cores.
 from __future__ import annotations
 
 import os
-from time import perf_counter
 from typing import TYPE_CHECKING
 
 import pathway as pw
@@ -22,7 +21,7 @@ import pyarrow.compute as pc
 from pathway.internals.parse_graph import G
 from pyarrow import csv
 
-from benchmarks.peers.stopwatch import Run, Task, main, read
+from benchmarks.peers.stopwatch import Run, Task, Took, main, read, took
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -90,19 +89,17 @@ def prepare(task: Task) -> Run:
         csv.write_csv(read(task.folder / name), task.scratch / f"{name}.csv")
     output = task.scratch / "out.csv"
 
-    def run() -> tuple[float, pa.Table]:
+    def run() -> tuple[Took, pa.Table]:
         G.clear()
         tables = [
             pw.io.csv.read(task.scratch / f"{name}.csv", schema=Row, mode="static")
             for name in task.streams
         ]
         pw.io.csv.write(QUERIES[task.query](*tables), output)
-        began = perf_counter()
-        pw.run(monitoring_level=pw.MonitoringLevel.NONE)
-        seconds = perf_counter() - began
+        time = took(lambda: pw.run(monitoring_level=pw.MonitoringLevel.NONE))
         found = csv.read_csv(output)
         assert pc.all(pc.equal(found["diff"], 1)).as_py(), "nothing is taken back"
-        return seconds, found.drop_columns(["time", "diff"])
+        return time, found.drop_columns(["time", "diff"])
 
     return run
 

@@ -33,8 +33,10 @@ COLUMNS = (
     "rows in",
     "seconds",
     "±%",
+    "CPU s",
     "rows/s",
     "times Tidemill's rows/s",
+    "by CPU",
     "answer",
 )
 
@@ -85,11 +87,11 @@ def rounds(peers: Sequence[System], cores: int, rows: Callable[[str, str], int])
 def left_out(home: Path = HOME) -> list[tuple[Cell, ...]]:
     """A row of the table for each peer that does not take part."""
     words = [(peer.name, peer.missing(home)) for peer in PEERS]
-    return [("all", name, None, None, None, None, None, None, word) for name, word in words if word]
+    return [("all", name, *(None,) * 8, word) for name, word in words if word]
 
 
 def line(
-    round_: Round, system: System, answered: Answered, wanted: pl.DataFrame, own: float | None
+    round_: Round, system: System, answered: Answered, wanted: pl.DataFrame, own: Answered
 ) -> tuple[Cell, ...]:
     """A row of the table: what a system took for a query, if all its runs gave the right rows.
 
@@ -98,26 +100,37 @@ def line(
         system: Who was asked.
         answered: What came of it.
         wanted: The right rows.
-        own: The seconds of Tidemill; None if it is Tidemill that was asked.
+        own: What came of asking Tidemill, the same if it is Tidemill that was asked.
     """
     begin: tuple[Cell, ...] = (QUERIES[round_.query].title, system.name, round_.cores, round_.rows)
     wrong = answered.failure
     for run in range(len(answered.outputs)):
         wrong = wrong or difference(answered.rows(run, tuple(wanted.columns)), wanted) or ""
-    if wrong or answered.timing is None:
-        return (*begin, None, None, None, None, wrong or "no run to the end")
-    seconds = answered.timing.median
-    spread = round(answered.timing.spread * 50)
-    ratio = 1.0 if own is None else own / seconds
-    return (*begin, seconds, spread, round(round_.rows / seconds), ratio, EQUAL)
+    if wrong:
+        return (*begin, *(None,) * 6, wrong)
+    assert answered.timing is not None, "a run without a time is a failure"
+    assert answered.processor is not None, "likewise"
+    assert own.timing is not None, "Tidemill has answered"
+    assert own.processor is not None, "likewise"
+    seconds, processor = answered.timing.median, answered.processor.median
+    return (
+        *begin,
+        seconds,
+        round(answered.timing.spread * 50),
+        processor,
+        round(round_.rows / seconds),
+        own.timing.median / seconds,
+        own.processor.median / processor,
+        EQUAL,
+    )
 
 
 def behind(rows: Sequence[tuple[Cell, ...]]) -> str:
-    """Where Tidemill is behind, in a sentence."""
+    """Where Tidemill is behind, by the clock or by the processor, in a sentence."""
     faster = [
-        f"{query} ({system}: {ratio:.2g} times as fast)"
-        for query, system, *_, ratio, _ in rows
-        if isinstance(ratio, float) and ratio > 1
+        f"{query} ({system}: {clock:.2g} times as fast, {processor:.2g} by CPU)"
+        for query, system, *_, clock, processor, _ in rows
+        if isinstance(clock, float) and isinstance(processor, float) and max(clock, processor) > 1
     ]
     if not any(row[1] != TIDEMILL.name and row[4] is not None for row in rows):
         return "There is nobody to compare with."

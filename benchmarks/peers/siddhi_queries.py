@@ -19,14 +19,13 @@ import re
 from heapq import merge
 from importlib.metadata import files
 from operator import itemgetter
-from time import perf_counter
 from typing import TYPE_CHECKING
 
 import jpype
 import pyarrow as pa
 from jpype import JArray, JClass, JDouble, JLong, JObject
 
-from benchmarks.peers.stopwatch import Run, Task, main, read
+from benchmarks.peers.stopwatch import Run, Task, Took, main, read, took
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -164,17 +163,19 @@ def prepare(task: Task) -> Run:
     sent = batches(task)
     manager = JClass("io.siddhi.core.SiddhiManager")()
 
-    def run() -> tuple[float, pa.Table]:
+    def run() -> tuple[Took, pa.Table]:
         app = manager.createSiddhiAppRuntime(f"@app:playback {text}")
         app.start()
         send = {name: app.getInputHandler(name).send for name, _ in sent}
-        began = perf_counter()
-        for name, events in sent:
-            send[name](events)
-        seconds = perf_counter() - began
+
+        def send_all() -> None:
+            for name, events in sent:
+                send[name](events)
+
+        time = took(send_all)
         found = table_of(columns, app.query("from found select *"))
         app.shutdown()
-        return seconds, found
+        return time, found
 
     return run
 

@@ -6,12 +6,13 @@ A script runs in the environment of its system, so this file needs nothing but p
 the streams in the folder INPUT, answers QUERY several times, writes the rows of each run to
 OUTPUT/<run>.parquet, and prints a line of JSON for each:
 
-    {"run": 0, "seconds": 1.5, "counts": false}
+    {"run": 0, "seconds": 1.5, "processor": 1.25, "counts": false}
 
 Law: the seconds of a run lie between its first row in and its last row out; starting the process,
 importing, converting the input to what the system likes best, and writing OUTPUT do not count. Nor
 does the first run, unless it takes so long that what happens only once does not matter. A run that
-takes longer than a minute is the last one.
+takes longer than a minute is the last one. The seconds of the processor are those of all threads
+and of all processes that the script has started: on a machine that others use, they say more.
 """
 
 # ruff: noqa: T201 — it prints
@@ -22,21 +23,36 @@ import argparse
 import json
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from time import perf_counter, process_time
 from typing import TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-__all__ = ["Run", "Task", "main", "microseconds", "read"]
+__all__ = ["Run", "Task", "Took", "main", "microseconds", "read", "took"]
 
 SHORT = 5.0
 LONG = 60.0
 
-Run: TypeAlias = Callable[[], tuple[float, pa.Table]]
-"""Answers a query once: the seconds it took, and the rows."""
+
+@dataclass(frozen=True, slots=True)
+class Took:
+    """How long a run took.
+
+    Attributes:
+        seconds: By the clock.
+        processor: By the processor: the sum over all threads and processes.
+    """
+
+    seconds: float
+    processor: float
+
+
+Run: TypeAlias = Callable[[], tuple[Took, pa.Table]]
+"""Answers a query once: how long it took, and the rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +89,35 @@ def microseconds(table: pa.Table, name: str) -> pa.Table:
     return table.set_column(table.column_names.index(name), name, times)
 
 
+def took(work: Callable[[], object]) -> Took:
+    """How long some work takes."""
+    used, began = _processor(), perf_counter()
+    work()
+    seconds = perf_counter() - began
+    return Took(seconds, _processor() - used)
+
+
+def _processor() -> float:
+    """The seconds of the processor that this process and those below it have used."""
+    ticks: dict[int, int] = {}
+    below: dict[int, list[int]] = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            text = stat.read_text(encoding="utf-8")
+        except (FileNotFoundError, ProcessLookupError):  # it has ended since
+            continue
+        fields = text.rpartition(")")[2].split()  # from the third on: state, parent, …
+        process = int(stat.parent.name)
+        ticks[process] = int(fields[11]) + int(fields[12])
+        below.setdefault(int(fields[1]), []).append(process)
+    waiting, total = list(below.get(os.getpid(), ())), 0
+    while waiting:
+        process = waiting.pop()
+        total += ticks[process]
+        waiting += below.get(process, ())
+    return process_time() + total / os.sysconf("SC_CLK_TCK")
+
+
 def main(prepare: Callable[[Task], Run]) -> None:
     """Do what the command line asks.
 
@@ -93,9 +138,9 @@ def main(prepare: Callable[[Task], Run]) -> None:
     run = prepare(Task(given.query, given.input, scratch, given.cores))
     left, number = given.repeat, 0
     while left:
-        seconds, rows = run()
-        counts = number > 0 or seconds > SHORT
+        time, rows = run()
+        counts = number > 0 or time.seconds > SHORT
         pq.write_table(rows, given.output / f"{number}.parquet")
-        print(json.dumps({"run": number, "seconds": seconds, "counts": counts}), flush=True)
-        left = 0 if seconds > LONG else left - counts
+        print(json.dumps({"run": number, **asdict(time), "counts": counts}), flush=True)
+        left = 0 if time.seconds > LONG else left - counts
         number += 1

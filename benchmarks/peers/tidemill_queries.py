@@ -8,14 +8,13 @@ planning are not, and neither is ``query.results()``, which puts the whole answe
 
 from __future__ import annotations
 
-from time import perf_counter
 from typing import TYPE_CHECKING
 
 import polars as pl
 
 import tidemill
 from benchmarks.peers.queries import QUERIES
-from benchmarks.peers.stopwatch import Run, Task, main
+from benchmarks.peers.stopwatch import Run, Task, Took, main, took
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -25,7 +24,7 @@ def prepare(task: Task) -> Run:
     """A new session for each run."""
     query = QUERIES[task.query]
 
-    def run() -> tuple[float, pa.Table]:
+    def run() -> tuple[Took, pa.Table]:
         session = tidemill.connect()
         for name in task.streams:
             session.sql(
@@ -35,9 +34,7 @@ def prepare(task: Task) -> Run:
         found: list[pl.DataFrame] = []
         session.callback("keep", lambda frame, _: found.append(query.expand(frame)))
         session.sql(f"CREATE QUERY q INTO callback('keep') AS {query.tidemill}")
-        began = perf_counter()
-        session.run()
-        return perf_counter() - began, pl.concat(found).to_arrow()
+        return took(session.run), pl.concat(found).to_arrow()
 
     return run
 

@@ -29,18 +29,19 @@ if TYPE_CHECKING:
 
     from benchmarks.harness.question import Context
     from benchmarks.harness.table import Cell
+    from benchmarks.peers.asking import Answered
     from benchmarks.peers.report import Round
 
 INPUTS = {
     "large": {
-        "s": Input(files=10, rows=30_000, rate=1_000, keys=1_000),
-        "a": Input(files=10, rows=30_000, rate=1_000, keys=100_000),
-        "b": Input(files=10, rows=30_000, rate=1_000, keys=100_000),
+        "s": Input(files=5, rows=30_000, rate=1_000, keys=1_000),
+        "a": Input(files=5, rows=30_000, rate=1_000, keys=100_000),
+        "b": Input(files=5, rows=30_000, rate=1_000, keys=100_000),
     },
     "small": {
-        "s": Input(files=6, rows=3_000, rate=100, keys=100),
-        "a": Input(files=6, rows=3_000, rate=100, keys=10_000),
-        "b": Input(files=6, rows=3_000, rate=100, keys=10_000),
+        "s": Input(files=4, rows=3_000, rate=100, keys=100),
+        "a": Input(files=4, rows=3_000, rate=100, keys=10_000),
+        "b": Input(files=4, rows=3_000, rate=100, keys=10_000),
     },
 }
 """Thirty seconds a file. Both have as many rows of a key in a window, so as much work for a row."""
@@ -75,18 +76,16 @@ def asked(round_: Round, context: Context) -> Iterator[tuple[Cell, ...]]:
     """
     streams = context.folder / round_.size
     wanted = defined(round_.query, streams)
-    own: float | None = None
+    own: Answered | None = None
     for system in (TIDEMILL, *round_.peers):
         context.progress(f"{round_.query}: {system.name}, {round_.size} input")
         out = context.folder / f"{system.name}-{round_.query}-{round_.size}-{round_.cores}"
         answered = ask(system, round_.query, streams, out, cores=round_.cores)
+        own = own or answered
         row = line(round_, system, answered, wanted, own)
-        yield row
-        if system is not TIDEMILL:
-            continue
-        if row[-1] != EQUAL or answered.timing is None:
+        if system is TIDEMILL and row[-1] != EQUAL:
             raise WrongAnswerError(f"Tidemill, {round_.query}, against DuckDB: {row[-1]}")
-        own = answered.timing.median
+        yield row
 
 
 def answers(context: Context) -> Iterator[Table]:
@@ -107,6 +106,7 @@ def answers(context: Context) -> Iterator[Table]:
             behind(found),
             "A ratio is to Tidemill on the same rows and cores: below 1, Tidemill is faster.",
             "A first run of more than 5 s counts, and one of more than a minute is the last.",
+            "Where others use the machine, short runs suffer less: there, compare by CPU.",
             (
                 f"The load was {before:.1f} before and {after:.1f} at the end, on {cores} cores: "
                 "before, nothing of this was running."
