@@ -1,7 +1,7 @@
 """The same four queries on other systems: Bytewax, Pathway, Flink and Siddhi.
 
-    make peers                         an environment for each in .venv-peers; two gigabytes
-    python -m benchmarks.run peers     the table; five minutes if the machine has nothing else to do
+    make peers                         an environment for each in .venv-peers; three gigabytes
+    python -m benchmarks.run peers     the table; minutes, and longer on a machine that is busy
 
 The queries are in ``queries``, the systems in ``systems``, and each has a script of its own that
 runs in its environment (``bytewax_queries`` and so on; ``stopwatch`` is what they share). A system
@@ -26,6 +26,8 @@ most. Tidemill's column form is at its best with the large batches of this input
 thirty seconds of the stream); a batch of a few rows costs it a few milliseconds all the same, and
 a system that works row by row answers sooner. This is throughput; it says nothing about delay.
 Sizes are chosen so that the table is there in minutes; slow ones get less, and are compared with
-Tidemill on the same rows. Systems do not take turns, so on a machine that others use, look at the
-spread and at the load that is told below the table.
+Tidemill on the same rows. Systems do not take turns, and on a machine that others use a short run
+gets through where a long one has to wait: look at the spread, at the load that is told below the
+table, and rather at the seconds of the processor, which count all threads of a system and all that
+Java compiles meanwhile.
 """

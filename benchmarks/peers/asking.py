@@ -39,9 +39,9 @@ class Answered:
     outputs: tuple[Path, ...]
     failure: str = ""
 
-    def rows(self, run: int, columns: tuple[str, ...]) -> pl.DataFrame:
+    def rows(self, run: int) -> pl.DataFrame:
         """The rows of a run."""
-        return pl.read_parquet(self.outputs[run]).select(columns)
+        return pl.read_parquet(self.outputs[run])
 
 
 def ask(system: System, query: str, streams: Path, out: Path, *, cores: int) -> Answered:

@@ -105,7 +105,7 @@ def line(
     begin: tuple[Cell, ...] = (QUERIES[round_.query].title, system.name, round_.cores, round_.rows)
     wrong = answered.failure
     for run in range(len(answered.outputs)):
-        wrong = wrong or difference(answered.rows(run, tuple(wanted.columns)), wanted) or ""
+        wrong = wrong or difference(answered.rows(run), wanted) or ""
     if wrong:
         return (*begin, *(None,) * 6, wrong)
     assert answered.timing is not None, "a run without a time is a failure"

@@ -6,8 +6,8 @@ files, and no row of a result passes through Python. The jars are those that PyS
 with JPype, since PySiddhi itself hands over each event and each result one by one in Python.
 
 Time is that of the events (``@app:playback``), whole milliseconds. Siddhi 5.1 has no hopping
-window, and its ``output snapshot every`` does not follow the time of a playback. So ``time(60
-sec)`` windows keep the current sums in a table, and a second stream, a tick a millisecond before
+window, and its ``output snapshot every`` gives nothing in a playback. So ``time(60 sec)`` windows
+keep the current sums in a table, and a second stream, a tick a millisecond before
 each whole second, gives what is in it. Windows are joined by looking at all rows of the other
 one; indexed tables that hold what the windows do are the quicker way, and the one taken here.
 One thread, that of the caller.

@@ -32,9 +32,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-__all__ = ["Run", "Task", "Took", "main", "microseconds", "read", "took"]
+__all__ = ["LONG", "SHORT", "Run", "Task", "Took", "main", "microseconds", "read", "took"]
 
-SHORT = 5.0
+SHORT = 20.0
 LONG = 60.0
 
 
@@ -91,14 +91,15 @@ def microseconds(table: pa.Table, name: str) -> pa.Table:
 
 def took(work: Callable[[], object]) -> Took:
     """How long some work takes."""
-    used, began = _processor(), perf_counter()
+    below = _below()
+    used, began = process_time(), perf_counter()
     work()
-    seconds = perf_counter() - began
-    return Took(seconds, _processor() - used)
+    seconds, own = perf_counter() - began, process_time() - used
+    return Took(seconds, own + _below() - below)
 
 
-def _processor() -> float:
-    """The seconds of the processor that this process and those below it have used."""
+def _below() -> float:
+    """The seconds of the processor that all processes below this one have used."""
     ticks: dict[int, int] = {}
     below: dict[int, list[int]] = {}
     for stat in Path("/proc").glob("[0-9]*/stat"):
@@ -115,7 +116,7 @@ def _processor() -> float:
         process = waiting.pop()
         total += ticks[process]
         waiting += below.get(process, ())
-    return process_time() + total / os.sysconf("SC_CLK_TCK")
+    return total / os.sysconf("SC_CLK_TCK")
 
 
 def main(prepare: Callable[[Task], Run]) -> None:

@@ -20,6 +20,7 @@ from benchmarks.harness.table import Table
 from benchmarks.peers.asking import ask
 from benchmarks.peers.queries import QUERIES
 from benchmarks.peers.report import COLUMNS, EQUAL, behind, left_out, line, rounds
+from benchmarks.peers.stopwatch import LONG, SHORT
 from benchmarks.peers.systems import PEERS, TIDEMILL
 from benchmarks.questions.spark_pipeline import Input
 
@@ -105,7 +106,7 @@ def answers(context: Context) -> Iterator[Table]:
         (
             behind(found),
             "A ratio is to Tidemill on the same rows and cores: below 1, Tidemill is faster.",
-            "A first run of more than 5 s counts, and one of more than a minute is the last.",
+            f"A first run counts if it takes {SHORT:.0f} s; one of {LONG:.0f} s is the last.",
             "Where others use the machine, short runs suffer less: there, compare by CPU.",
             (
                 f"The load was {before:.1f} before and {after:.1f} at the end, on {cores} cores: "

@@ -75,14 +75,16 @@ def test_a_wrong_answer_in_any_run_has_no_time(tmp_path: Path) -> None:
     )
 
 
+def test_an_answer_without_a_column_has_no_time(tmp_path: Path) -> None:
+    given = answered(tmp_path, WANTED.drop("y"))
+    row = line(ROUND, PEERS[0], given, WANTED, own=taking(1.0))
+    assert row[-1] == "another answer: columns key, x, not key, x, y"
+
+
 def test_a_row_too_few_of_two_equal_ones_is_found() -> None:
     assert difference(WANTED[1:], WANTED) == (
         "another answer: 1 rows differ, e.g. key 1, x 0.25, y 1.0 is there 1 time, not 2"
     )
-
-
-def test_other_columns_are_another_answer() -> None:
-    assert difference(WANTED.drop("y"), WANTED) == "another answer: columns key, x, not key, x, y"
 
 
 def test_a_peer_that_fails_is_told_so(tmp_path: Path) -> None:
