@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 WORKERS ?= 2
 
-.PHONY: demo test fast check golden bench bench-full soak fmt docs java clean
+.PHONY: demo test fast check golden bench bench-full peers soak fmt docs java clean
 
 demo: $(READY) java      ## five queries on Spark over a generated auction site, checked
 	$(BIN)/python -m tidemill demo
@@ -32,6 +32,9 @@ bench: $(READY) java     ## tables of ratios; a quarter of an hour
 bench-full: $(READY) java  ## the same with more of everything
 	$(BIN)/python -m benchmarks.run --full
 
+peers: $(READY) java     ## other systems to compare with, each in an environment of its own
+	$(BIN)/python -m benchmarks.peers.install
+
 soak: $(READY) java      ## a pipeline on Spark that is killed twenty times, and one on a cluster
 	TIDEMILL_KILLS=20 $(BIN)/pytest -q tests/spark/test_kill.py
 	$(BIN)/pytest -q -m soak
@@ -57,4 +60,4 @@ install-java:
 	apt-get update -qq && apt-get install -qq -y openjdk-17-jre-headless
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) .venv-peers .mypy_cache .ruff_cache .pytest_cache .hypothesis
