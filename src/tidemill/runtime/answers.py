@@ -22,21 +22,20 @@ from tidemill.model.batch import (
     TIME_TYPE,
     Form,
     empty_batch,
-    interval_columns,
     time_columns,
 )
 from tidemill.model.time import END_OF_TIME
-from tidemill.physical.kernels.sweep import GROUP, encode, pick, repeat
+from tidemill.physical.kernels.sweep import GROUP, SINCE, encode, keep, pick, repeat, timeline
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from tidemill.model.batch import Batch
     from tidemill.model.schema import Schema
 
 __all__ = ["NAMES", "Answer", "time_names"]
 
-_NET = "@net"
+_NET, _THERE = "@net", "@there"
 _BEFORE = -1
 NAMES = {Form.INTERVAL: ("start", "end"), Form.SIGNED: ("time", "sign")}
 """What people call the time columns of a form."""
@@ -77,24 +76,29 @@ class Answer:
         They are a function of the snapshots alone: what ends where an equal row begins goes on, and
         of equal rows the one that came first goes first.
         """
-        net = self._net()
-        starts = net.filter(pl.col(_NET) > 0)
-        ends = net.filter(pl.col(_NET) < 0).with_columns(pl.col(_NET) * -1)
+        names, net = self._net()
+        moves = net.drop(_THERE)
+        starts = keep(moves, net[_NET] > 0)
+        ends = keep(moves, net[_NET] < 0).with_columns(-pl.col(_NET))
         if self._is_signed():
             before, after = _unseen(net)
-            starts, ends = pl.concat([starts, before]), pl.concat([ends, after])
-        starts = repeat(starts.sort(GROUP, TIME), _NET)
-        ends = repeat(ends.sort(GROUP, TIME), _NET)
+            starts, ends = _in_order(starts, before), _in_order(ends, after)
+        starts, ends = repeat(starts, _NET), repeat(ends, _NET)
         # A row begins as often as it ends, so that the lines of both belong together.
-        whole = starts.rename({TIME: START}).hstack([ends[TIME].alias(END)]).drop(GROUP)
-        whole = whole.filter(pl.col(START) > _BEFORE)
+        start, end = starts[TIME].alias(START), ends[TIME].alias(END)
+        seen = start > _BEFORE
         if not self.has_ended and self._is_signed():
-            whole = whole.filter(pl.col(END) < END_OF_TIME)
-        ordered = whole.select(interval_columns(self._schema))
-        return ordered.sort(START, END, *self._schema.names, nulls_last=False)
+            seen &= end < END_OF_TIME
+        rows = names[starts[GROUP]].hstack([start, end])
+        return _sorted(keep(rows, seen), (START, END, *self._schema.names))
 
-    def _net(self) -> pl.DataFrame:
-        """Where each row becomes more (positive) or less (negative): the columns, and the time."""
+    def _net(self) -> tuple[pl.DataFrame, pl.DataFrame]:
+        """Where each row becomes more (positive) or less (negative), by row and time.
+
+        Returns:
+            The rows, and in order ``GROUP``, the number of one, the time, by how many, and how many
+            there are then.
+        """
         wholes = [self._whole(form) for form in Form]
         names, (rows, signed) = encode(self._schema.names, wholes)
         both = pl.concat(
@@ -104,8 +108,11 @@ class Answer:
                 signed.select(GROUP, TIME, pl.col(SIGN).alias(_NET)),
             ]
         )
-        net = both.group_by(GROUP, TIME).agg(pl.col(_NET).sum()).filter(pl.col(_NET) != 0)
-        return net.hstack(names.select(pl.all().gather(net[GROUP])))
+        there = timeline(both.rename({TIME: SINCE}).clear(), both, (_NET,))
+        is_same = pl.col(GROUP) == pl.col(GROUP).shift(1)
+        before = pl.when(is_same).then(pl.col(_NET).shift(1)).otherwise(0)
+        net = there.with_columns(pl.col(_NET) - before, pl.col(_NET).alias(_THERE))
+        return names, keep(net, net[_NET] != 0)
 
     def results(self) -> pl.DataFrame:
         """The interval form: the columns of the query, ``start`` and ``end`` in microseconds."""
@@ -119,12 +126,12 @@ class Answer:
         never end never disappear. In the order of time; at one time rows disappear first.
         """
         time, sign = self._time_names("time", "sign")
-        net = self._net().filter(pl.col(TIME) < END_OF_TIME)
-        signed = net.with_columns(
-            pl.col(_NET).sign().cast(pl.Int32).alias(SIGN), pl.col(_NET).abs()
-        )
-        rows = repeat(signed, _NET).select(*self._schema.names, TIME, SIGN)
-        ordered = rows.sort(TIME, SIGN, *self._schema.names, nulls_last=False)
+        names, net = self._net()
+        net = keep(net, net[TIME] < END_OF_TIME)
+        signs = net[_NET].sign().cast(pl.Int32).alias(SIGN)
+        rows = repeat(net.with_columns(pl.col(_NET).abs()).hstack([signs]), _NET)
+        whole = names[rows[GROUP]].hstack(pick(rows, (TIME, SIGN)))
+        ordered = _sorted(whole, (TIME, SIGN, *self._schema.names))
         return ordered.rename({TIME: time, SIGN: sign})
 
     def snapshot(self, time: int) -> pl.DataFrame:
@@ -152,17 +159,27 @@ class Answer:
 
 def _unseen(net: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     """The starts of rows that went without having come, and the ends of those that are there."""
-    rows = net.sort(GROUP, TIME).group_by(GROUP, maintain_order=True)
-    names = [name for name in net.columns if name not in (GROUP, TIME, _NET)]
-    least = rows.agg(
-        *(pl.col(name).first() for name in names),
-        (-pl.col(_NET).cum_sum().min()).clip(0).alias("@before"),
-        pl.col(_NET).sum().alias("@sum"),
+    least = net.group_by(GROUP).agg(
+        (-pl.col(_THERE).min()).clip(0).alias("@before"), pl.col(_THERE).last()
     )
     before, after = pl.lit(_BEFORE, TIME_TYPE), pl.lit(END_OF_TIME, TIME_TYPE)
-    missing = least.with_columns(before.alias(TIME), pl.col("@before").alias(_NET))
-    left = least.with_columns(after.alias(TIME), (pl.col("@before") + pl.col("@sum")).alias(_NET))
-    return missing.select(net.columns), left.select(net.columns)
+    missing = least.select(GROUP, before.alias(TIME), pl.col("@before").alias(_NET))
+    left = least.select(GROUP, after.alias(TIME), (pl.col("@before") + pl.col(_THERE)).alias(_NET))
+    return keep(missing, missing[_NET] > 0), keep(left, left[_NET] > 0)
+
+
+def _in_order(net: pl.DataFrame, more: pl.DataFrame) -> pl.DataFrame:
+    """Changes by row and time, with more of them."""
+    if more.is_empty():
+        return net
+    return _sorted(pl.concat([net, more]), (GROUP, TIME))
+
+
+def _sorted(frame: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
+    """The rows by some columns, NULL first; one after another is faster than all at once."""
+    for name in reversed(names):
+        frame = frame.sort(pl.col(name), nulls_last=False, maintain_order=True)
+    return frame
 
 
 def _form(batch: Batch) -> Form:
