@@ -65,7 +65,9 @@ def ask(question: Question, *, full: bool, seed: int, out: Path) -> bool:
     took = perf_counter() - began
     _progress("")
     print(f"{took:.0f} s", flush=True)
-    _write(question, tables, failure, {"full": full, "seed": seed, "seconds": round(took)}, out)
+    command = f"python -m benchmarks.run{' --full' if full else ''} {question.name}"
+    run = {"command": command, "full": full, "seed": seed, "seconds": round(took)}
+    _write(question, tables, failure, run, out)
     return not failure
 
 
@@ -75,6 +77,7 @@ def _write(
     out.mkdir(parents=True, exist_ok=True)
     facts = {"run": {**run, "at": datetime.now(UTC).isoformat("T", "seconds")}, **_machine()}
     told = {"question": question.title, **facts, "tables": [table.json() for table in tables]}
+    told["pictures"] = [file.name for file in sorted(out.glob(f"{question.name}_*.png"))]
     if failure:
         told["failure"] = failure
     (out / f"{question.name}.json").write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")

@@ -10,6 +10,7 @@ import os
 os.environ.setdefault("POLARS_MAX_THREADS", "1")
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import duckdb
@@ -225,12 +226,12 @@ def answers(context: Context) -> Iterator[Table]:
     for asked in QUESTIONS:
         timings = measured(
             {
-                "DuckDB": lambda q=asked: run_duckdb(path, q.duckdb),
-                "Tidemill": lambda q=asked: _checked(q, run_tidemill(path, q.query)),
+                "DuckDB": partial(run_duckdb, path, asked.duckdb),
+                "Tidemill": partial(_run_checked, path, asked),
             },
             same=same,
             repeat=REPEATS,
-            progress=lambda text, q=asked: context.progress(f"{q.name}: {text}"),
+            progress=partial(_tell, context, asked.name),
         )
         floor, own = timings["DuckDB"], timings["Tidemill"]
         ratio = own.best / floor.best
@@ -251,8 +252,13 @@ def answers(context: Context) -> Iterator[Table]:
     )
 
 
-def _checked(asked: Asked, results: Callable[[], pl.DataFrame]) -> Callable[[], pl.DataFrame]:
+def _run_checked(path: Path, asked: Asked) -> Callable[[], pl.DataFrame]:
+    results = run_tidemill(path, asked.query)
     return lambda: asked.check(results())
+
+
+def _tell(context: Context, name: str, text: str) -> None:
+    context.progress(f"{name}: {text}")
 
 
 def _window(context: Context, path: Path) -> Table:
