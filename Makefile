@@ -25,7 +25,7 @@ check: $(READY)          ## format, lint, types
 golden: $(READY)         ## rewrite expected outputs; read the diff
 	$(BIN)/pytest -q -n $(WORKERS) -m "not spark" --rewrite-golden
 
-bench: $(READY) java     ## tables of ratios; a quarter of an hour
+bench: $(READY) java     ## tables of ratios
 	$(BIN)/python -m benchmarks.run
 	$(BIN)/python -m benchmarks.linear_road.check
 

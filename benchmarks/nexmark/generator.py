@@ -18,7 +18,7 @@ from __future__ import annotations
 import os
 import sys
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
 from time import process_time
@@ -36,7 +36,16 @@ from tidemill.model.time import from_datetime
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["BEGIN", "SIDE_ROWS", "STREAMS", "Site", "generate", "side_input", "write"]
+__all__ = [
+    "BEGIN",
+    "SIDE_ROWS",
+    "STREAMS",
+    "Site",
+    "around_midnight",
+    "generate",
+    "side_input",
+    "write",
+]
 
 BEGIN = datetime(2015, 7, 15)  # noqa: DTZ001 — timestamps carry no zone
 """The time of event 0, as in the benchmark."""
@@ -121,6 +130,12 @@ def _in_order(
     frame = pl.DataFrame({"number": numbers, "arrival": arrivals, "time": times})
     inside = frame.filter(pl.col("arrival").is_between(begin, end, closed="left"))
     return inside.sort("arrival", "time", "number")["number"]
+
+
+def around_midnight(events: int, seed: int, *, rate: int, disorder: int = 0) -> Site:
+    """A site on which the day changes half-way."""
+    midnight = BEGIN + timedelta(days=1)
+    return Site(events, seed, rate, disorder, midnight - timedelta(seconds=events // 2 // rate))
 
 
 def generate(  # noqa: PLR0913 — every setting has a name and a default

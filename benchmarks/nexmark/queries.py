@@ -12,7 +12,7 @@ from benchmarks.nexmark.totals import TOTALS
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["ASKED", "MACROS", "QUESTIONS", "Question", "declarations"]
+__all__ = ["ASKED", "COLUMNS", "MACROS", "QUESTIONS", "Question", "declarations"]
 
 QUESTIONS = tuple(sorted((*ROWS, *JOINS, *TOTALS), key=lambda question: int(question.name[1:])))
 """All queries of the benchmark, in the order of their numbers."""
@@ -20,7 +20,7 @@ QUESTIONS = tuple(sorted((*ROWS, *JOINS, *TOTALS), key=lambda question: int(ques
 ASKED = tuple(question for question in QUESTIONS if question.missing is None)
 """Those that the language can say."""
 
-_COLUMNS = {
+COLUMNS = {
     "person": "id BIGINT NOT NULL, name VARCHAR NOT NULL, email_address VARCHAR NOT NULL,"
     " credit_card VARCHAR NOT NULL, city VARCHAR NOT NULL, state VARCHAR NOT NULL,"
     " date_time TIMESTAMP, extra VARCHAR NOT NULL",
@@ -33,6 +33,7 @@ _COLUMNS = {
     "closed": "id BIGINT NOT NULL, seller BIGINT NOT NULL, category BIGINT NOT NULL,"
     " opened TIMESTAMP NOT NULL, date_time TIMESTAMP",
 }
+"""The columns of each stream."""
 
 MACROS = """
 CREATE MACRO step(slide) AS (getvariable('t') + 1) // (slide * 1000000) * slide * 1000000 - 1;
@@ -49,18 +50,20 @@ Where ``t`` is NULL, queries without windows are about all instants together.
 """
 
 
-def declarations(directory: Path, *, disorder: int = 0) -> str:
+def declarations(directory: Path, *, disorder: int = 0, files_per_batch: int | None = None) -> str:
     """The statements that declare the streams and the relation of a directory.
 
     Args:
         directory: Where ``generator.write`` has put them.
         disorder: By how much less than this rows are out of order, in microseconds.
+        files_per_batch: How many files of each stream make a batch; ``None`` leaves it open.
     """
     place = str(directory).replace("'", "''")
+    cut = "" if files_per_batch is None else f", files_per_batch => {files_per_batch}"
     streams = [
-        f"CREATE STREAM {name} ({columns}) SOURCE parquet('{place}/{name}')"
+        f"CREATE STREAM {name} ({columns}) SOURCE parquet('{place}/{name}'{cut})"
         f" ORDERED BY date_time WITHIN {disorder} MICROSECONDS;"
-        for name, columns in _COLUMNS.items()
+        for name, columns in COLUMNS.items()
     ]
     side = (
         "CREATE RELATION side (key BIGINT NOT NULL, value VARCHAR NOT NULL)"

@@ -26,7 +26,6 @@ class Question:
         duckdb: The same about one instant; ``None`` like ``sql``.
         stateless: Whether it looks at one row at a time. Then DuckDB can give the rows of all
             instants together, too.
-        native: The name of the function that asks Spark the same without Tidemill, if there is one.
         missing: Why the language cannot say it.
         remark: In what it differs from the benchmark.
     """
@@ -36,6 +35,5 @@ class Question:
     sql: str | None = None
     duckdb: str | None = None
     stateless: bool = False
-    native: str | None = None
     missing: str | None = None
     remark: str = ""

@@ -1,10 +1,8 @@
 """How the pipeline on Spark compares with native Structured Streaming on the same files.
 
-Each runs in a Spark of its own (two cores, state in RocksDB, the same settings of SQL and of
-checkpoints), one after the other. Both read the same files in the same batches, one file a batch,
-and write Parquet. Tidemill starts Java as it always does; native has all that Java can do to
-compile. What counts is the ratio of the times that batches take once state is full; outputs are
-compared before any time counts. Last, the memory of the driver over 200 batches.
+How the two run is said in ``spark_sides``. What counts is the ratio of the times that batches take
+once state is full; outputs are compared before any time counts. Last, the memory of the driver over
+200 batches.
 """
 
 from __future__ import annotations
@@ -12,70 +10,38 @@ from __future__ import annotations
 import gc
 import os
 import tempfile
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
-from datetime import datetime
-from multiprocessing import get_context
 from pathlib import Path
-from statistics import median
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import polars as pl
-from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 — as everyone writes it
 
-import tidemill
-from benchmarks.harness.measure import WrongAnswerError
+from benchmarks.harness.comparable import UNTIL, each_window, require_same
+from benchmarks.harness.inputs import SECOND, Input
 from benchmarks.harness.question import Question
+from benchmarks.harness.spark_sides import (
+    Sides,
+    connect,
+    follow,
+    native_spark,
+    pace,
+    run_native,
+    spark_session,
+    stream_of,
+)
 from benchmarks.harness.table import Table
-from tidemill.runtime.spark.cluster import open_cluster
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from pyspark.sql import DataFrame
 
+    import tidemill
     from benchmarks.harness.question import Context
     from benchmarks.harness.table import Cell
 
-SECOND = 1_000_000
-BEGIN = 1_700_000_000 * SECOND
 SCHEMA = "key long, value double, at timestamp"
-
-
-@dataclass(frozen=True)
-class Input:
-    """A stream in files, one a batch.
-
-    Attributes:
-        files: How many files.
-        rows: How many rows each has.
-        rate: How many rows a second of the stream's time has.
-        keys: How many keys there are.
-    """
-
-    files: int
-    rows: int
-    rate: int
-    keys: int
-
-    def write(self, path: Path, seed: int, first: int = 0) -> None:
-        """Write the files; values are multiples of a quarter, so that sums are exact."""
-        path.mkdir(parents=True, exist_ok=True)
-        for file in range(first, first + self.files):
-            numbers = pl.int_range(file * self.rows, (file + 1) * self.rows, eager=True)
-            at = BEGIN + numbers * SECOND // self.rate
-            frame = pl.DataFrame(
-                {
-                    "key": (numbers.hash(seed=seed) % self.keys).cast(pl.Int64),
-                    "value": (numbers.hash(seed=seed + 1) % 400).cast(pl.Float64) / 4,
-                    "at": at.cast(pl.Datetime("us", "UTC")),
-                }
-            )
-            unfinished = path / f".{file:06d}"
-            frame.write_parquet(unfinished)
-            os.utime(unfinished, (BEGIN // SECOND + file,) * 2)  # Spark reads the oldest first
-            unfinished.rename(path / f"{file:06d}.parquet")
 
 
 @dataclass(frozen=True)
@@ -122,22 +88,14 @@ def windowed(range_: int, slide: int, where: str = "true") -> Pair:
             .where(where)
             .groupBy(F.window("at", f"{range_} seconds", f"{slide} seconds"), "key")
             .agg(F.sum("value").alias("v"))
-            .select("key", "v", F.col("window.end").alias("until"))
+            .select("key", "v", F.col("window.end").alias(UNTIL))
         )
-
-    def expand(results: pl.DataFrame) -> pl.DataFrame:
-        """One row for each window that ends while a row holds."""
-        step = slide * SECOND
-        first, after = (pl.col("start") + step) // step, pl.col("end") // step + 1
-        windows = results.with_columns(pl.int_ranges(first, after).alias("until"))
-        exploded = windows.explode("until").drop_nulls("until")
-        return exploded.with_columns(pl.col("until") * step)
 
     text = (
         f"SELECT key, SUM(value) AS v FROM s [RANGE {range_} SECONDS SLIDE {slide} SECONDS] "
         f"WHERE {where} GROUP BY key"
     )
-    return Pair(text, native, expand)
+    return Pair(text, native, lambda results: each_window(results, slide * SECOND))
 
 
 def filtered(where: str) -> Pair:
@@ -145,7 +103,7 @@ def filtered(where: str) -> Pair:
     return Pair(
         f"SELECT key, value * 2 AS v, at FROM s WHERE {where}",
         lambda streams: streams["s"].where(where).selectExpr("key", "value * 2 AS v", "at"),
-        lambda results: results.with_columns(pl.col("at").dt.epoch("us")),
+        lambda results: results,
     )
 
 
@@ -212,11 +170,6 @@ QUESTIONS = {
 }
 
 
-def connect(checkpoint: Path) -> tidemill.Session:
-    """A session on the Spark that both use."""
-    return tidemill.connect(engine="spark", master="local[2]", memory="8g", checkpoint=checkpoint)
-
-
 def declare(session: tidemill.Session, path: Path, streams: Sequence[str]) -> None:
     """Register the streams."""
     for name in streams:
@@ -226,72 +179,31 @@ def declare(session: tidemill.Session, path: Path, streams: Sequence[str]) -> No
         )
 
 
-def run_tidemill(question: Asked, path: Path, out: Path) -> float:
-    """The seconds a batch takes."""
+def run_tidemill(question: str, folder: Path) -> float:
+    """The seconds a batch takes with Tidemill, in the process that does that."""
+    asked, out = QUESTIONS[question], folder / "own"
     with connect(out / "checkpoint") as session:
-        declare(session, path, list(question.streams))
-        for number, pair in enumerate(question.queries):
+        declare(session, folder / "in", list(asked.streams))
+        for number, pair in enumerate(asked.queries):
             session.sql(
                 f"CREATE QUERY q{number} INTO parquet('{out / str(number)}') AS {pair.text}"
             )
-        session.start()
-        session.await_idle()
-        (query,) = spark_session().streams.active
-        seconds = pace([query.recentProgress], question.skip)
-        session.stop()
-        session.run()  # to the end of the streams, for comparison
-    return seconds
+        return pace([follow(session)], asked.skip)
 
 
-def run_native(question: Asked, path: Path, out: Path) -> float:
-    """The seconds a batch takes, of all queries."""
-    spark = spark_session()
-    open_cluster("local[2]", "8g")  # sets what can be set on a session that is there
-    running = []
-    for number, pair in enumerate(question.queries):
-        streams = {
-            name: spark.readStream.name(f"n{number}_{name}")
-            .schema(SCHEMA)
-            .option("maxFilesPerTrigger", 1)
-            .parquet(str(path / name))
-            for name in question.streams
-        }
-        writer = pair.native(streams).writeStream.outputMode("append").format("parquet")
-        writer = writer.option("checkpointLocation", str(out / f"checkpoint{number}"))
-        running.append(writer.start(str(out / str(number))))
-    for query in running:
-        query.processAllAvailable()
-    seconds = pace([query.recentProgress for query in running], question.skip)
-    for query in running:
-        query.stop()
-    return seconds
-
-
-def pace(runs: Sequence[Sequence[Any]], skip: int) -> float:
-    """The seconds a batch takes: the median, or if several run at once, what passes till all end.
-
-    Args:
-        runs: What Spark reports of each query.
-        skip: How many batches do not count.
-    """
-    batches = [[p for p in run if p["numInputRows"]] for run in runs]
-    if len(batches) == 1:
-        return median(p["durationMs"]["triggerExecution"] / 1000 for p in batches[0][skip:])
-    done = [
-        max(
-            datetime.fromisoformat(p["timestamp"]).timestamp()
-            + p["durationMs"]["triggerExecution"] / 1000
-            for p in same
+def run_spark(question: str, folder: Path) -> float:
+    """The seconds a batch takes with Spark alone, of all queries, in the process that does that."""
+    asked, spark = QUESTIONS[question], native_spark()
+    queries = [
+        pair.native(
+            {
+                name: stream_of(spark, f"n{number}_{name}", SCHEMA, folder / "in" / name)
+                for name in asked.streams
+            }
         )
-        for same in zip(*batches, strict=True)
+        for number, pair in enumerate(asked.queries)
     ]
-    return (done[-1] - done[skip - 1]) / (len(done) - skip)
-
-
-def spark_session() -> SparkSession:
-    """The Spark of this process: the one that Tidemill has started, or else a plain one."""
-    builder = SparkSession.builder.master("local[2]").config("spark.driver.memory", "8g")
-    return builder.config("spark.ui.enabled", "false").getOrCreate()
+    return pace(run_native(queries, folder / "native"), asked.skip)
 
 
 def compare(question: Asked, own: Path, native: Path) -> int:
@@ -302,53 +214,26 @@ def compare(question: Asked, own: Path, native: Path) -> int:
     """
     rows = 0
     for number, pair in enumerate(question.queries):
-        given = pl.read_parquet(native / str(number) / "*.parquet")
-        expected = given.with_columns(pl.col(pl.Datetime).dt.epoch("us"))
+        expected = pl.read_parquet(native / str(number) / "*.parquet")
         found = pair.expand(pl.read_parquet(own / str(number) / "**/*.parquet"))
-        found = found.select(expected.columns)
-        if "until" in expected.columns:  # native windows at the end are still open
-            found = found.filter(pl.col("until") <= expected["until"].max())
-        rows += expected.height
-        if not found.sort(found.columns).equals(expected.sort(expected.columns)):
-            raise WrongAnswerError(
-                f"{question.name}, query {number}: {found.height:,} rows, not {expected.height:,}"
-            )
+        if UNTIL in expected.columns:  # native windows at the end are still open
+            closed = expected[UNTIL].dt.epoch("us").max()
+            found = found.filter(pl.col(UNTIL) <= closed)
+        rows += require_same(f"{question.name}, query {number}", found, expected)
     return rows
 
 
-class Sides:
-    """Two processes, each with a Spark that stays warm from question to question."""
-
-    def __init__(self) -> None:
-        context = get_context("spawn")
-        self._own, self._native = (ProcessPoolExecutor(1, context) for _ in range(2))
-
-    def ask(self, question: str, *, files: int | None = None) -> tuple[float, float, int]:
-        """The seconds of a batch, native and ours, and how many rows are the same in both."""
-        asked = QUESTIONS[question]
-        with tempfile.TemporaryDirectory() as name:
-            folder = Path(name)
-            for seed, (stream, input_) in enumerate(asked.streams.items()):
-                given = input_ if files is None else replace(input_, files=files)
-                given.write(folder / "in" / stream, seed=10 * seed + 1)
-            own = self._own.submit(run_own, question, folder).result()
-            native = self._native.submit(run_other, question, folder).result()
-            return native, own, compare(asked, folder / "own", folder / "native")
-
-    def memory(self) -> list[tuple[int, int, int]]:
-        """See ``memory_over_batches``."""
-        with tempfile.TemporaryDirectory() as folder:
-            return self._own.submit(memory_over_batches, Path(folder)).result()
-
-
-def run_own(question: str, folder: Path) -> float:
-    """Answer a question with Tidemill, in the process that does that."""
-    return run_tidemill(QUESTIONS[question], folder / "in", folder / "own")
-
-
-def run_other(question: str, folder: Path) -> float:
-    """Answer a question with Spark alone, in the process that does that."""
-    return run_native(QUESTIONS[question], folder / "in", folder / "native")
+def ask(sides: Sides, question: str, *, files: int | None = None) -> tuple[float, float, int]:
+    """The seconds of a batch, native and ours, and how many rows are the same in both."""
+    asked = QUESTIONS[question]
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for seed, (stream, input_) in enumerate(asked.streams.items()):
+            given = input_ if files is None else replace(input_, files=files)
+            given.write(folder / "in" / stream, seed=10 * seed + 1)
+        own = sides.own(run_tidemill, question, folder)
+        native = sides.native(run_spark, question, folder)
+        return native, own, compare(asked, folder / "own", folder / "native")
 
 
 def memory_over_batches(folder: Path) -> list[tuple[int, int, int]]:
@@ -369,7 +254,9 @@ def memory_over_batches(folder: Path) -> list[tuple[int, int, int]]:
 
 def memory_in_use() -> tuple[int, int]:
     """The bytes in use after collecting garbage, in Java and in Python."""
-    java = spark_session()._jvm.java.lang  # noqa: SLF001 — there is no other way to it
+    machine = spark_session()._jvm  # noqa: SLF001 — there is no other way to it
+    assert machine is not None, "Spark runs"
+    java = machine.java.lang
     for _ in range(2):
         java.System.gc()
         gc.collect()
@@ -382,11 +269,11 @@ def answers(context: Context) -> Iterator[Table]:
     """How long batches take, and what the driver remembers."""
     sides = Sides()
     context.progress("warm-up")
-    sides.ask("empty", files=20)  # so that nobody pays for what Java does at first
+    ask(sides, "empty", files=20)  # so that nobody pays for what Java does at first
     found: list[tuple[Cell, ...]] = []
     for name, question in QUESTIONS.items():
         context.progress(name)
-        native, own, rows = sides.ask(name)
+        native, own, rows = ask(sides, name)
         ratio = native / own
         found.append(
             (question.name, native, own, ratio, question.limit, ratio >= question.limit, rows)
@@ -397,12 +284,11 @@ def answers(context: Context) -> Iterator[Table]:
         tuple(found),
     )
     context.progress("memory")
+    over_batches = sides.own(memory_over_batches, context.folder)
     yield Table(
         "Memory of the driver",
         ("batches", "MB of Java's heap in use", "MB of Python"),
-        tuple(
-            (batches, java // 10**6, python // 10**6) for batches, java, python in sides.memory()
-        ),
+        tuple((batches, java // 10**6, python // 10**6) for batches, java, python in over_batches),
     )
 
 
