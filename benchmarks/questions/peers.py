@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import duckdb
 import polars as pl
 
+from benchmarks.harness.inputs import Input
 from benchmarks.harness.measure import WrongAnswerError
 from benchmarks.harness.question import Question
 from benchmarks.harness.table import Table
@@ -22,7 +23,6 @@ from benchmarks.peers.queries import QUERIES
 from benchmarks.peers.report import COLUMNS, EQUAL, behind, left_out, line, rounds
 from benchmarks.peers.stopwatch import LONG, SHORT
 from benchmarks.peers.systems import PEERS, TIDEMILL
-from benchmarks.questions.spark_pipeline import Input
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
