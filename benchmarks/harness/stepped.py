@@ -51,6 +51,7 @@ class Stepped:
         plans = {q.name: planning.physical(q.plan, answer=answer_form(q)) for q in queries}
         self.runner = LocalRunner(build_graph(plans), partitions=partitions)
         self.answers = {query.name: Answer(query.plan.schema) for query in queries}
+        self.schemas = {query.name: query.plan.schema for query in queries}
         self._steps = 0
         self._gates: dict[str, Gate] = {}
         self._relations: dict[str, Flow] = {}
