@@ -95,6 +95,10 @@ class Stepped:
             self.answers[name].add(batches)
         return out
 
+    def forget(self) -> None:
+        """Let go of the answers so far."""
+        self.answers = {name: Answer(schema) for name, schema in self.schemas.items()}
+
     def state(self) -> tuple[int, int]:
         """How many rows are remembered, and in how many bytes."""
         engines = [engine for stage in self.runner.engines for engine in stage]

@@ -1,0 +1,149 @@
+"""How long after an event its result is out on the local engine, at a share of what it sustains.
+
+The sustained rate is found with steps of a second: with as many events a second, evenly spaced, and
+a full window, a step takes a second. Then events arrive one by one, at a share of that rate, on the
+clock of ``harness/live.py``. The answer of every drive is compared with DuckDB's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from statistics import median
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+import tidemill
+from benchmarks.harness.live import Course, Served, live
+from benchmarks.harness.measure import WrongAnswerError
+from benchmarks.harness.stepped import Stepped, instants, resident
+from benchmarks.latency.queries import QUERIES, SECOND, Asked, Evenly, duckdb_answer, rows_of
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["Driven", "Sizes", "drive", "sustained_rate"]
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """How much is done.
+
+    Attributes:
+        window: The seconds of a window.
+        seconds: For how long events arrive live.
+        seed: Which keys and values.
+    """
+
+    window: int
+    seconds: int
+    seed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Driven:
+    """What came of a rate.
+
+    Attributes:
+        course: The steps and responses.
+        state_rows: How many rows were remembered at the end.
+        resident: How many bytes the process had, with the input and the answer.
+        results: How many results DuckDB finds as well.
+    """
+
+    course: Course
+    state_rows: int
+    resident: int
+    results: int
+
+
+def opened(asked: Asked, window: int) -> Stepped:
+    """The query, with nothing read yet."""
+    session = tidemill.connect()
+    for name in asked.streams:
+        session.sql(
+            f"CREATE STREAM {name} (key BIGINT NOT NULL, value DOUBLE NOT NULL, at BIGINT) "
+            f"SOURCE memory('{name}') ORDERED BY at"
+        )
+    session.sql(f"CREATE QUERY q AS {asked.text(window)}")
+    return Stepped(session)
+
+
+def sustained_rate(number: int, sizes: Sizes) -> float:
+    """How many events a second take a second, in steps of a second with a full window.
+
+    What an event costs can depend on how many there are in the window, so it is asked again at
+    each rate that is found, until that is within a fifth of the one that was driven; three times
+    at most.
+    """
+    asked, rate = QUERIES[number], 100_000.0
+    for _ in range(3):
+        seconds = _second(asked, rate, sizes)
+        found = rate / seconds
+        if abs(found / rate - 1) < 0.2:  # noqa: PLR2004 — a fifth
+            return found
+        rate = found
+    return found
+
+
+def _second(asked: Asked, rate: float, sizes: Sizes) -> float:
+    """How long a step of a second takes; the one in the middle of three with a full window."""
+    engine = opened(asked, sizes.window)
+    fill = sizes.window if asked.has_window else 1
+    size, taken = round(rate), []
+    for step in range(fill + 3):
+        rows = rows_of(asked, step * size, (step + 1) * size, rate, sizes.seed)
+        began = perf_counter()
+        engine.step(rows)
+        taken.append(perf_counter() - began)
+        engine.forget()
+    return median(taken[fill:])
+
+
+def drive(number: int, rate: float, sizes: Sizes) -> Driven:
+    """Let events arrive at a rate.
+
+    Raises:
+        WrongAnswerError: DuckDB finds another answer.
+    """
+    asked, engine = QUERIES[number], opened(QUERIES[number], sizes.window)
+    fill = sizes.window if asked.has_window else 1
+    edges = [round(second * rate) for second in range(fill + sizes.seconds + 1)]
+    rows = rows_of(asked, 0, edges[-1], rate, sizes.seed)
+    count = len(asked.streams)
+
+    def some(first: int, after: int) -> dict[str, pl.DataFrame]:
+        """The events from a number up to another; streams take turns."""
+        return {
+            name: frame[-(-(first - place) // count) : -(-(after - place) // count)]
+            for place, (name, frame) in enumerate(rows.items())
+        }
+
+    for first, after in pairwise(edges[: fill + 1]):
+        engine.step(some(first, after))
+    begin = edges[fill]
+
+    def serve(first: int, after: int) -> Served:
+        part = some(begin + first, begin + after)
+        began = perf_counter()
+        out = engine.step(part)
+        return Served(perf_counter() - began, instants(out["q"]) / SECOND)
+
+    course = live(Evenly(begin, edges[-1] - begin, rate), serve)
+    state_rows, _ = engine.state()
+    memory = resident()
+    engine.finish()
+    results = engine.answers["q"].results()
+    wanted = duckdb_answer(asked, sizes.window, rows)
+    if not _same(wanted, results):
+        raise WrongAnswerError(
+            f"{asked.name} at {rate:,.0f} events/s: {results.height:,} results, "
+            f"and DuckDB has {wanted.height:,}"
+        )
+    return Driven(course, state_rows, memory, results.height)
+
+
+def _same(one: pl.DataFrame, other: pl.DataFrame) -> bool:
+    """Whether two frames hold the same bag of rows."""
+    other = other.select(one.columns).cast(dict(one.schema))  # type: ignore[arg-type]
+    return one.sort(one.columns).equals(other.sort(one.columns))
