@@ -17,10 +17,10 @@ from tidemill.engine.engine import Flow
 from tidemill.engine.fragments import build_graph
 from tidemill.engine.ingest import Gate, relation_flow
 from tidemill.lang.statements import ObjectKind
-from tidemill.model.batch import SIGN, START, TIME
+from tidemill.model.batch import END, SIGN, START, TIME, Form
 from tidemill.model.time import END_OF_TIME, Time
 from tidemill.optimizer.planning import PLANNING, Planning
-from tidemill.runtime.answers import Answer
+from tidemill.runtime.answers import NAMES, Answer, time_names
 from tidemill.runtime.local.runner import LocalRunner
 from tidemill.runtime.local.sources import read_relation
 from tidemill.runtime.shapes import answer_form
@@ -52,6 +52,7 @@ class Stepped:
         self.runner = LocalRunner(build_graph(plans), partitions=partitions)
         self.answers = {query.name: Answer(query.plan.schema) for query in queries}
         self.schemas = {query.name: query.plan.schema for query in queries}
+        self._given: dict[str, list[Batch]] = {query.name: [] for query in queries}
         self._steps = 0
         self._gates: dict[str, Gate] = {}
         self._relations: dict[str, Flow] = {}
@@ -93,11 +94,30 @@ class Stepped:
         self._steps += 1
         for name, batches in out.items():
             self.answers[name].add(batches)
+            self._given[name] += batches
         return out
 
     def forget(self) -> None:
         """Let go of the answers so far."""
         self.answers = {name: Answer(schema) for name, schema in self.schemas.items()}
+        self._given = {name: [] for name in self.schemas}
+
+    def elements(self, query: str) -> pl.DataFrame | None:
+        """What a query has given, as it was cut; nothing if some of it was in signed form."""
+        given = self._given[query]
+        if not given or any(SIGN in batch.columns for batch in given):
+            return None
+        columns = [*self.schemas[query].names, START, END]
+        whole = pl.concat([batch.select(columns) for batch in given])
+        return whole.rename(
+            dict(
+                zip(
+                    (START, END),
+                    time_names(self.schemas[query], *NAMES[Form.INTERVAL]),
+                    strict=True,
+                )
+            )
+        )
 
     def state(self) -> tuple[int, int]:
         """How many rows are remembered, and in how many bytes."""

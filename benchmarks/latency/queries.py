@@ -86,7 +86,7 @@ QUERIES = (
     ),
     Asked(
         "sliding equi-join",
-        1_000_000,
+        10_000_000,
         ("a", "b"),
         lambda window: (
             f"SELECT a.key AS key, a.at AS x, b.at AS y FROM a [RANGE {window} SECONDS] "
@@ -107,7 +107,7 @@ QUERIES = (
         lambda window: f"SELECT DISTINCT key FROM a [RANGE {window} SECONDS]",
         lambda window: (
             f"""
-            WITH known AS (SELECT key, "at", LAG("at") OVER w AS before
+            WITH known AS (SELECT key, "at", LAG("at", 1, "at") OVER w AS before
                            FROM a WINDOW w AS (PARTITION BY key ORDER BY "at")),
                  piece AS (SELECT *, SUM(("at" > before + {window * SECOND})::INTEGER)
                                      OVER (PARTITION BY key ORDER BY "at") AS piece FROM known)

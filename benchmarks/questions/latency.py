@@ -36,7 +36,7 @@ COLUMNS = (
 
 def answers(context: Context) -> Iterator[Table]:
     """Each query at each load, in a process of its own, so that memory is that of one drive."""
-    sizes = Sizes(60, 10, context.seed) if context.full else Sizes(5, 2, context.seed)
+    sizes = Sizes(60, 10, context.seed) if context.full else Sizes(2, 1, context.seed)
     rates: list[float] = []
     found: list[tuple[Cell, ...]] = []
     for number, asked in enumerate(QUERIES):
