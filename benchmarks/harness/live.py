@@ -11,6 +11,10 @@ next arrival only if there is nothing, and while it works more arrives:
 The work is done and measured, only the waiting is not: an hour with nothing to do costs nothing.
 Everything else is as it would be, also that steps grow when the server is behind. What is left out
 is what others do with the machine while the server waits.
+
+What others do while it works is in the times. So it is noted how much of a core the server got: if
+that is much less than a whole one, responses and rates are those of a busy machine, not of the
+server, and whoever shows them says so with ``disturbed``.
 """
 
 from __future__ import annotations
@@ -22,9 +26,12 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
-__all__ = ["Course", "Served", "Step", "live", "quantile"]
+__all__ = ["Course", "Served", "Step", "disturbed", "live", "quantile"]
+
+WHOLE = 0.9
+"""A server that gets this share of a core is not disturbed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +41,12 @@ class Served:
     Attributes:
         seconds: How long it took.
         answered: For each result, when the event arrived that it answers, in seconds.
+        processor: For how many of the seconds it had a processor, if that is known.
     """
 
     seconds: float
     answered: pl.Series
+    processor: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +58,14 @@ class Step:
         seconds: How long it took.
         events: How many events it took.
         waited: How long the first of them had been waiting.
+        processor: For how many of the seconds there was a processor, if that is known.
     """
 
     began: float
     seconds: float
     events: int
     waited: float
+    processor: float | None = None
 
 
 @dataclass(slots=True)
@@ -80,6 +91,14 @@ class Course:
         """The share of the time in which the server worked."""
         first, last = self.steps[0], self.steps[-1]
         return sum(s.seconds for s in self.steps) / (last.began + last.seconds - first.began)
+
+    @property
+    def share(self) -> float | None:
+        """How much of a core the server got while it worked, if that is known."""
+        known = [step.processor for step in self.steps if step.processor is not None]
+        if not known or len(known) < len(self.steps):
+            return None
+        return sum(known) / sum(step.seconds for step in self.steps)
 
     @property
     def events(self) -> int:
@@ -108,6 +127,18 @@ def quantile(values: pl.Series, share: float) -> float:
     return float(values.sort()[min(rank, values.len() - 1)])
 
 
+def disturbed(shares: Iterable[float | None]) -> tuple[str, ...]:
+    """What must be said below a table of drives that got such shares of a core.
+
+    >>> disturbed([0.97, None]), disturbed([0.97, 0.4])
+    ((), ('THE MACHINE WAS BUSY: a drive got 40 % of a core; times are not its.',))
+    """
+    least = min((share for share in shares if share is not None), default=1.0)
+    if least >= WHOLE:
+        return ()
+    return (f"THE MACHINE WAS BUSY: a drive got {100 * least:.0f} % of a core; times are not its.",)
+
+
 def live(arrivals: Sequence[float], serve: Callable[[int, int], Served]) -> Course:
     """Let a server answer what arrives.
 
@@ -121,7 +152,8 @@ def live(arrivals: Sequence[float], serve: Callable[[int, int], Served]) -> Cour
         last = bisect_right(arrivals, clock, lo=first)
         served = serve(first, last)
         course.note(
-            Step(clock, served.seconds, last - first, clock - arrivals[first]), served.answered
+            Step(clock, served.seconds, last - first, clock - arrivals[first], served.processor),
+            served.answered,
         )
         clock += served.seconds
         first = last

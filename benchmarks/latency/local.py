@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
-from statistics import median
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import TYPE_CHECKING
 
 import tidemill
@@ -22,7 +21,7 @@ from benchmarks.latency.queries import QUERIES, SECOND, Asked, Evenly, duckdb_an
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Driven", "Sizes", "drive", "sustained_rate"]
+__all__ = ["Driven", "Sizes", "drive", "same", "sustained_rate"]
 
 MOST = 500_000
 """How many events arrive live at most, if they last a second: more are not compared soon."""
@@ -75,8 +74,10 @@ def opened(asked: Asked, window: int) -> Stepped:
     return Stepped(session)
 
 
-def sustained_rate(number: int, sizes: Sizes) -> float:
+def sustained_rate(number: int, sizes: Sizes) -> tuple[float, float]:
     """How many events a second take a second, in steps of a second with a full window.
+
+    With it comes which share of a core the last steps got: the rate is one of wall time.
 
     What an event costs can depend on how many there are in the window, so it is asked again at
     each rate that is found, until that is within a fifth of the one that was driven; if it was too
@@ -84,32 +85,36 @@ def sustained_rate(number: int, sizes: Sizes) -> float:
     """
     asked, rate, was_higher = QUERIES[number], 100_000.0, True
     for _ in range(ROUNDS):
-        found = rate / _second(asked, rate, sizes)
+        seconds, share = _second(asked, rate, sizes)
+        found = rate / seconds
         if abs(found / rate - 1) < 0.2:  # noqa: PLR2004 — a fifth
             break
         is_higher = found > rate
         rate = found if is_higher is was_higher else (rate * found) ** 0.5
         was_higher = is_higher
-    return min(rate, found)
+    return min(rate, found), share
 
 
-def _second(asked: Asked, rate: float, sizes: Sizes) -> float:
-    """How long a step of a second takes; the one in the middle of three with a full window.
+def _second(asked: Asked, rate: float, sizes: Sizes) -> tuple[float, float]:
+    """How long a step of a second takes, and the share of a core it got.
+
+    It is the one in the middle of three with a full window.
 
     A step that takes more than two seconds while the window fills says enough.
     """
     engine = opened(asked, sizes.window)
     fill = sizes.window if asked.has_window else 1
-    size, taken = round(rate), list[float]()
+    size, taken = round(rate), list[tuple[float, float]]()
     for step in range(fill + 3):
         rows = rows_of(asked, step * size, (step + 1) * size, rate, sizes.seed)
-        began = perf_counter()
+        began, had = perf_counter(), process_time()
         engine.step(rows)
-        taken.append(perf_counter() - began)
+        seconds, processor = perf_counter() - began, process_time() - had
+        taken.append((seconds, processor / seconds))
         engine.forget()
-        if taken[-1] > 2:  # noqa: PLR2004 — as said
+        if seconds > 2:  # noqa: PLR2004 — as said
             return taken[-1]
-    return median(taken[fill:])
+    return sorted(taken[fill:])[1]
 
 
 def drive(number: int, rate: float, sizes: Sizes) -> Driven:
@@ -137,9 +142,10 @@ def drive(number: int, rate: float, sizes: Sizes) -> Driven:
 
     def serve(first: int, after: int) -> Served:
         part = some(begin + first, begin + after)
-        began = perf_counter()
+        began, had = perf_counter(), process_time()
         out = engine.step(part)
-        return Served(perf_counter() - began, instants(out["q"]) / SECOND)
+        seconds, processor = perf_counter() - began, process_time() - had
+        return Served(seconds, instants(out["q"]) / SECOND, processor)
 
     course = live(Evenly(begin, count, rate), serve)
     state_rows, _ = engine.state()
@@ -147,10 +153,10 @@ def drive(number: int, rate: float, sizes: Sizes) -> Driven:
     engine.finish()
     wanted = duckdb_answer(asked, sizes.window, rows)
     elements = engine.elements("q")
-    if elements is None or not _same(wanted, elements):
+    if elements is None or not same(wanted, elements):
         # They were cut, or withdrawn by messages: results puts them together, which takes long.
         results = engine.answers["q"].results()
-        if not _same(wanted, results):
+        if not same(wanted, results):
             raise WrongAnswerError(
                 f"{asked.name} at {rate:,.0f} events/s: {results.height:,} results, "
                 f"and DuckDB has {wanted.height:,}"
@@ -158,7 +164,7 @@ def drive(number: int, rate: float, sizes: Sizes) -> Driven:
     return Driven(course, state_rows, memory, wanted.height)
 
 
-def _same(one: pl.DataFrame, other: pl.DataFrame) -> bool:
+def same(one: pl.DataFrame, other: pl.DataFrame) -> bool:
     """Whether two frames hold the same bag of rows."""
     if one.height != other.height:
         return False

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -167,12 +167,12 @@ def _live(engine: Stepped, rows: pl.DataFrame) -> tuple[Course, dict[str, pl.Ser
 
     def serve(first: int, last: int) -> Served:
         part = rows[first:last]
-        began = perf_counter()
+        began, had = perf_counter(), process_time()
         out = engine.step({"report": part})
-        seconds = perf_counter() - began
+        seconds, processor = perf_counter() - began, process_time() - had
         answered = {name: instants(batches) / SECOND for name, batches in out.items()}
         given.append(answered)
-        return Served(seconds, pl.concat(list(answered.values())))
+        return Served(seconds, pl.concat(list(answered.values())), processor)
 
     course = live(rows["time"].cast(pl.Float64).to_list(), serve)
     outs = [step.began + step.seconds for step in course.steps]

@@ -83,7 +83,7 @@ def _responses(out: Path, plan: Plan, begin: float) -> pl.Series:
 
 
 def _steps(begin: float) -> list[Step]:
-    """The batches since a moment, as Spark reports them."""
+    """The batches since a moment, as Spark reports them; their events are files."""
     (query,) = SparkSession.builder.getOrCreate().streams.active
     found = [
         Step(

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from benchmarks.harness.live import quantile
+from benchmarks.harness.live import disturbed, quantile
 from benchmarks.harness.question import Question
 from benchmarks.harness.table import Table
 from benchmarks.linear_road import on_spark
@@ -60,6 +60,7 @@ def _row(plan: Plan, rows: pl.DataFrame, figures: Figures, results: int) -> tupl
         course.late(0.99),
         course.late(1),
         sustained(figures),
+        course.share,
         figures.state_rows,
         figures.state_bytes // 10**6,
         figures.resident // 10**6,
@@ -81,7 +82,15 @@ def sustained(figures: Figures) -> bool:
 
 COLUMNS = (
     *("L", "rows/s", "steps", "step, median s", "step, max s", "p50 s", "p99 s", "max s"),
-    *("sustained", "state rows", "state MB", "process MB", "rows", "results validated"),
+    *(
+        "sustained",
+        "core share",
+        "state rows",
+        "state MB",
+        "process MB",
+        "rows",
+        "results validated",
+    ),
 )
 
 
@@ -89,6 +98,7 @@ def answers(context: Context) -> Iterator[Table]:
     """The scales one after another, as long as they are sustained; then Spark."""
     began, last = perf_counter(), None
     found: list[tuple[Cell, ...]] = []
+    shares: list[float | None] = []
     minutes, seconds = (10, 120) if context.full else (6, 60)
     ended = "the grid has no greater scale"
     for scale in FULL if context.full else QUICK:
@@ -99,17 +109,22 @@ def answers(context: Context) -> Iterator[Table]:
         plan = Plan(scale, minutes, seconds, context.seed)
         rows, figures, results = _asked(plan, context.folder / f"{scale:g}", drive)
         found.append(_row(plan, rows, figures, results))
+        shares.append(figures.course.share)
         if not sustained(figures):
             ended = f"L = {scale:g} is not sustained"
             break
         last = (plan, figures)
     best = "none" if last is None else f"{last[0].scale:g}"
+    busy = disturbed(shares)
     yield Table(
         f"Linear Road live on the local engine, Q1 to Q9 in one session, {seconds} s of traffic "
         f"after {minutes} minutes",
         COLUMNS,
         tuple(found),
-        (f"Largest L that is sustained (no result later than {LIMIT:g} s): {best}; {ended}.",),
+        (
+            f"Largest L that is sustained (no result later than {LIMIT:g} s): {best}; {ended}.",
+            *busy,
+        ),
     )
     if last is not None:
         yield _by_query(*last)

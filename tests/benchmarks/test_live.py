@@ -73,6 +73,12 @@ def test_a_result_may_answer_an_event_of_an_earlier_step() -> None:
     assert course.responses.to_list() == [1.5]
 
 
+def test_the_share_of_a_core_is_known_if_that_of_every_step_is() -> None:
+    none = pl.Series([], dtype=pl.Float64)
+    assert live([0.0, 1.0], lambda *_: Served(0.5, none, 0.2)).share == pytest.approx(0.4)
+    assert live([0.0, 1.0], lambda a, _: Served(0.5, none, 0.2 if a else None)).share is None
+
+
 def test_examples_run() -> None:
-    assert doctest.testmod(module) == (0, 1)
+    assert doctest.testmod(module) == (0, 2)
     assert doctest.testmod(queries) == (0, 1)
