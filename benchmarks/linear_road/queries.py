@@ -64,8 +64,13 @@ QUERIES = {
 """The queries Q1 to Q9, by name."""
 
 
-def declarations(directory: Path) -> str:
-    """The statements that declare what ``simulator.write_traffic`` has written."""
+def declarations(directory: Path, *, files: int = 1) -> str:
+    """The statements that declare what ``simulator.write_traffic`` has written.
+
+    Args:
+        directory: Where.
+        files: How many files are taken at once.
+    """
     place = str(directory).replace("'", "''")
     return f"""
 CREATE STREAM report (
@@ -73,7 +78,7 @@ CREATE STREAM report (
     speed BIGINT NOT NULL, exp_way BIGINT NOT NULL, lane BIGINT NOT NULL, dir BIGINT NOT NULL,
     seg BIGINT NOT NULL, pos BIGINT NOT NULL, qid BIGINT NOT NULL, s_init BIGINT NOT NULL,
     s_end BIGINT NOT NULL, dow BIGINT NOT NULL, tod BIGINT NOT NULL, day BIGINT NOT NULL)
-  SOURCE parquet('{place}/input') ORDERED BY at;
+  SOURCE parquet('{place}/input', files_per_batch => {files}) ORDERED BY at;
 CREATE RELATION history (
     carid BIGINT NOT NULL, day BIGINT NOT NULL, exp_way BIGINT NOT NULL, toll BIGINT NOT NULL)
   SOURCE parquet('{place}/history.parquet');

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict, deque
 from dataclasses import dataclass, field
-from fractions import Fraction
 from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
@@ -234,4 +233,7 @@ def _mean(values: Sequence[float]) -> float:
     >>> _mean([0.1, 0.2, 0.3])
     0.2
     """
-    return float(sum(Fraction(value) for value in values) / len(values))
+    ratios = [value.as_integer_ratio() for value in values]
+    scale = max(denominator for _, denominator in ratios)  # all are powers of two
+    whole = sum(numerator * (scale // denominator) for numerator, denominator in ratios)
+    return whole / (scale * len(values))  # of whole numbers, so that it is rounded only here
