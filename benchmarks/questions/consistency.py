@@ -39,14 +39,6 @@ COLUMNS = (
     *("window", "technique", "engine", "partitions", "steps"),
     *("instants checked", "wrong", "missing", "seconds"),
 )
-LATE = "direct"
-"""The technique whose rows are in memory only when they have ended."""
-
-NOTE = (
-    f'With technique="{LATE}" a row of an answer in memory is there when it has ended: instants '
-    "that are read before all their rows have ended are not whole, and are counted as wrong here."
-)
-
 
 def answers(context: Context) -> Iterator[Table]:
     """What readers see on each engine, and what Spark's own operators give."""
@@ -118,17 +110,13 @@ def _row(technique: str, engine: str, partitions: int, seen: Seen) -> tuple[Cell
 
 def _memory(context: Context, steps: Sequence[pl.DataFrame]) -> Table:
     """What ``changes()`` gives while the streams go on."""
-    found = [
-        (technique, "local", 1, in_memory(variant, technique, steps))
-        for variant in VARIANTS
-        for technique in _told(context, TECHNIQUES)
-    ]
-    _enforced("", [one for one in found if one[0] != LATE])
-    return Table(
+    return _enforced(
         "changes() of an answer in memory, read from the first instant on after every step",
-        COLUMNS,
-        tuple(_row(*one) for one in found),
-        (NOTE,),
+        [
+            (technique, "local", 1, in_memory(variant, technique, steps))
+            for variant in VARIANTS
+            for technique in _told(context, TECHNIQUES)
+        ],
     )
 
 

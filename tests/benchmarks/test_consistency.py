@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks.consistency import transfers
 from benchmarks.consistency.ledger import Ledger, Totals, wrong_results
-from benchmarks.consistency.runs import local, steps_of
+from benchmarks.consistency.runs import in_memory, local, steps_of
 from benchmarks.consistency.transfers import VARIANTS, arrivals, truth
 
 STEPS = list(steps_of(arrivals(14, accounts=4, seed=2), 9, 2))
@@ -30,6 +30,14 @@ def test_the_total_is_0_at_every_instant(technique: str) -> None:
     seen = local(VARIANTS[1], technique, 1, STEPS)
     assert (seen.wrong, seen.missing) == (0, 0)
     assert seen.instants > 20
+
+
+@pytest.mark.parametrize("technique", ["direct", "negative", "hybrid", "pattern"])
+def test_an_answer_in_memory_is_whole_whenever_it_is_read(technique: str) -> None:
+    steps = list(steps_of(arrivals(40, accounts=6, seed=2), 9, 2))
+    seen = in_memory(VARIANTS[0], technique, steps)
+    assert seen.wrong == 0
+    assert seen.instants > 30
 
 
 def test_the_truth_adds_up_to_0() -> None:

@@ -71,6 +71,7 @@ from tidemill.optimizer.steps import (
     counted,
     distinct_rows,
     held_until_due,
+    lies_behind,
     in_form,
     project_rows,
     union_rows,
@@ -169,6 +170,9 @@ def implement_annotated(  # noqa: PLR0913 — every setting has a name and a def
         return done[id(node)]
 
     made = visit(plan)
+    if answer is None and lies_behind(made):
+        # Some rows of an instant would be there before others, which have not ended yet.
+        answer = Form.SIGNED
     if answer is not None:
         made = in_form(made, answer)
         made = held_until_due(made) if answer is Form.SIGNED else made

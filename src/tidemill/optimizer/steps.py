@@ -25,6 +25,7 @@ __all__ = [
     "distinct_rows",
     "distinct_where_they_are",
     "held_until_due",
+    "lies_behind",
     "in_form",
     "only",
     "project_rows",
@@ -57,7 +58,7 @@ def in_form(placed: Placed, form: Form) -> Placed:
 def held_until_due(changes: Placed) -> Placed:
     """The changes, none ahead of its time, for readers that apply them as they come."""
     schema = changes.plan.schema
-    if any(_holds_time_back(part) for part in walk_physical([changes.plan])):
+    if lies_behind(changes):
         # Partitions wait for ends of their own; behind an exchange all have come equally far.
         moved = Exchange(changes.plan, tuple(columns_of(schema)), schema)
         return apply_to(signed.Hold(schema), Placed(moved, ANYWHERE, changes.form))
@@ -67,6 +68,11 @@ def held_until_due(changes: Placed) -> Placed:
     if isinstance(part, Apply) and isinstance(part.operator, _IN_TIME):
         return changes
     return apply_to(signed.Hold(schema), by_row(changes))
+
+
+def lies_behind(placed: Placed) -> bool:
+    """Whether rows may leave after the watermark has passed their starts, each when it is known."""
+    return any(_holds_time_back(part) for part in walk_physical([placed.plan]))
 
 
 def _holds_time_back(part: PhysicalPlan) -> bool:
