@@ -40,6 +40,7 @@ COLUMNS = (
     *("instants checked", "wrong", "missing", "seconds"),
 )
 
+
 def answers(context: Context) -> Iterator[Table]:
     """What readers see on each engine, and what Spark's own operators give."""
     count, most = (600, 20) if context.full else (120, 20)

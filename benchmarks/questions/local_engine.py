@@ -11,6 +11,8 @@ os.environ.setdefault("POLARS_MAX_THREADS", "1")
 
 from dataclasses import dataclass
 from functools import partial
+from statistics import median
+from time import process_time
 from typing import TYPE_CHECKING
 
 import duckdb
@@ -129,6 +131,11 @@ def write_data(path: Path, rows: int) -> None:
 
 def run_tidemill(path: Path, text: str) -> Callable[[], pl.DataFrame]:
     """Run a query; what is given gives the results."""
+    return run_query(path, text).results
+
+
+def run_query(path: Path, text: str) -> tidemill.Query:
+    """A query that has run."""
     session = tidemill.connect()
     session.sql(
         "CREATE STREAM s (key BIGINT NOT NULL, value DOUBLE NOT NULL, at BIGINT) "
@@ -137,7 +144,7 @@ def run_tidemill(path: Path, text: str) -> Callable[[], pl.DataFrame]:
     query = session.sql(text)
     assert isinstance(query, tidemill.Query), "the questions are queries"
     session.run()
-    return query.results
+    return query
 
 
 def run_duckdb(path: Path, text: str) -> Callable[[], pl.DataFrame]:
@@ -243,6 +250,7 @@ def answers(context: Context) -> Iterator[Table]:
         ("Reading the files is part of both times.",),
     )
     yield _window(context, path)
+    yield _reading(context, path)
     kept, bytes_, columns = join_window(600_000)
     times = bytes_ / columns
     yield Table(
@@ -280,6 +288,26 @@ def _window(context: Context, path: Path) -> Table:
         "A window of ten times the length, SLIDE 1 SECOND",
         ("60 s", "600 s", "ratio of the best", "at most", "ok"),
         ((str(short), str(long), ratio, 1.5, ratio <= 1.5),),  # noqa: PLR2004 — the limit
+    )
+
+
+def _reading(context: Context, path: Path) -> Table:
+    """What it costs to read an answer, once it is there."""
+    query = run_query(path, QUESTIONS[1].query)
+    forms = {"results": query.results, "changes": query.changes}
+    found: list[tuple[Cell, ...]] = []
+    for name, read in forms.items():
+        context.progress(f"reading {name}")
+        seconds, rows = [], 0
+        for _ in range(REPEATS):
+            began = process_time()
+            rows = read().height
+            seconds.append(process_time() - began)
+        found.append((f"{name}()", rows, median(seconds), median(seconds) / rows * 1e6))
+    return Table(
+        "Reading the answer of a sliding sum",
+        ("what", "rows", "s of the processor", "us a row"),
+        tuple(found),
     )
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from benchmarks.harness.question import Question
 from benchmarks.harness.table import Table
 from benchmarks.scale.curves import Curves
-from benchmarks.scale.load import Load, cost_of, distinct, joined, summed
+from benchmarks.scale.load import Load, cost_of, distinct, greatest, joined, summed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -110,6 +110,14 @@ AXES = (
             "the same sum": lambda x: (Load(), [summed(RANGE)] * int(x)),
         },
         "What an event costs is that of all queries together.",
+    ),
+    Axis(
+        "rows",
+        "the last rows that count",
+        ((1_000, 10_000, 100_000), (1_000, 10_000, 100_000, 1_000_000)),
+        {"MAX": lambda x: (Load(rate=1_000), [greatest(int(x), 1_000)])},
+        "Nobody knows when a row will be displaced: its value is withdrawn by a message. A thousand"
+        " rows a second.",
     ),
     Axis(
         "partitions",

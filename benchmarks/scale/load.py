@@ -26,7 +26,7 @@ from tidemill.runtime.local.runner import LocalRunner
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["Cost", "Load", "Query", "cost_of", "distinct", "joined", "summed"]
+__all__ = ["Cost", "Load", "Query", "cost_of", "distinct", "greatest", "joined", "summed"]
 
 SECOND = 1_000_000
 _STREAMS = ("s", "r")
@@ -40,7 +40,8 @@ class Query:
 
     Attributes:
         text: In Tidemill's SQL.
-        range_: How long a row counts, in microseconds.
+        range_: How long a row counts, in microseconds; of the last rows, how long it takes until
+            there are so many.
         at: Its answer, given all rows of each stream and an instant.
     """
 
@@ -215,6 +216,17 @@ def distinct(range_: float) -> Query:
     return Query(
         text, length, lambda rows, time: _held(rows["s"], time, length).select("key").unique()
     )
+
+
+def greatest(rows: int, rate: int) -> Query:
+    """The greatest of many values of the last rows, given how many a second there are."""
+
+    def at(given: Rows, time: int) -> pl.DataFrame:
+        last = given["s"].filter(pl.col("at") <= time).tail(rows)
+        return last.select((pl.col("value") * 1000 + pl.col("key")).max().alias("most"))
+
+    text = f"SELECT MAX(value * 1000 + key) AS most FROM s [ROWS {rows}]"
+    return Query(text, rows * SECOND // rate, at)
 
 
 def _held(rows: pl.DataFrame, time: int, length: int) -> pl.DataFrame:

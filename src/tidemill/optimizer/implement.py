@@ -71,8 +71,8 @@ from tidemill.optimizer.steps import (
     counted,
     distinct_rows,
     held_until_due,
-    lies_behind,
     in_form,
+    lies_behind,
     project_rows,
     union_rows,
 )
