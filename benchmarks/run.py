@@ -62,13 +62,31 @@ def ask(question: Question, *, full: bool, seed: int, out: Path) -> bool:
         except WrongAnswerError as error:
             failure = f"NOT THE SAME: {error}"
             print(failure, flush=True)
-    took = perf_counter() - began
+        except Exception as error:
+            failure = f"FAILED: {type(error).__name__}: {error}"
+            raise
+        finally:
+            _write_run(question, tables, failure, full=full, seed=seed, began=began, out=out)
     _progress("")
-    print(f"{took:.0f} s", flush=True)
-    command = f"python -m benchmarks.run{' --full' if full else ''} {question.name}"
-    run = {"command": command, "full": full, "seed": seed, "seconds": round(took)}
-    _write(question, tables, failure, run, out)
+    print(f"{perf_counter() - began:.0f} s", flush=True)
     return not failure
+
+
+def _write_run(  # noqa: PLR0913 — all of it is written
+    question: Question,
+    tables: Sequence[Table],
+    failure: str,
+    *,
+    full: bool,
+    seed: int,
+    began: float,
+    out: Path,
+) -> None:
+    options = (" --full" if full else "") + (f" --seed {seed}" if seed != 1 else "")
+    command = f"python -m benchmarks.run{options} {question.name}"
+    seconds = round(perf_counter() - began)
+    run = {"command": command, "full": full, "seed": seed, "seconds": seconds}
+    _write(question, tables, failure, run, out)
 
 
 def _write(

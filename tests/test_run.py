@@ -335,6 +335,16 @@ def test_nothing_can_be_read_before_it_has_run() -> None:
         later.results()
 
 
+def test_partial_sums_meet_however_wide_their_numbers_are() -> None:
+    frame = pl.DataFrame({"x": [1.0, 1e300, 2.0, 3.0], "at": [1, 1, 2, 2]})
+    session = tidemill.connect(partitions=2)
+    session.put("m", frame)
+    session.sql("CREATE STREAM s (x DOUBLE, at BIGINT) SOURCE memory('m') ORDERED BY at")
+    sums = query(session, "SELECT SUM(x) AS a FROM s [RANGE 6 SLIDE 3]")
+    session.run()
+    assert sums.results().rows() == [(1e300, 2, 8)]
+
+
 def test_an_overflow_gives_null_and_stops_nothing() -> None:
     session = memory()
     huge = query(session, "SELECT at * 9223372036854775807 AS x, at FROM bid WHERE at < 3")

@@ -7,10 +7,14 @@ import doctest
 import polars as pl
 import pytest
 
+import tidemill
 from benchmarks.consistency import transfers
 from benchmarks.consistency.ledger import Ledger, Totals, wrong_results
 from benchmarks.consistency.runs import in_memory, local, steps_of
 from benchmarks.consistency.transfers import VARIANTS, arrivals, truth
+from benchmarks.harness.stepped import Stepped
+from tidemill.optimizer.planning import Joins, Planning
+from tidemill.optimizer.techniques import Technique
 
 STEPS = list(steps_of(arrivals(14, accounts=4, seed=2), 9, 2))
 CHANGES = ("account", "balance", "time", "sign")
@@ -38,6 +42,27 @@ def test_an_answer_in_memory_is_whole_whenever_it_is_read(technique: str) -> Non
     seen = in_memory(VARIANTS[0], technique, steps)
     assert seen.wrong == 0
     assert seen.instants > 30
+
+
+@pytest.mark.parametrize("partitions", [1, 2])
+@pytest.mark.parametrize("technique", Technique)
+def test_a_lazy_join_in_memory_is_whole_whenever_it_is_read(
+    technique: Technique, partitions: int
+) -> None:
+    session = tidemill.connect()
+    for name in "suw":
+        session.sql(f"CREATE STREAM {name} (at BIGINT) SOURCE memory('{name}') ORDERED BY at")
+    session.sql("CREATE QUERY q AS SELECT s.at FROM s [RANGE 6], u [RANGE 6], w [RANGE 6]")
+    planning = Planning(joins=Joins.MULTIWAY, lazy=4, technique=technique)
+    stepped = Stepped(session, planning=planning, partitions=partitions)
+    for time in range(8):
+        row = pl.DataFrame({"at": [time]})
+        stepped.step(dict.fromkeys("suw", row))
+    heights = [stepped.answers["q"].snapshot(time).height for time in range(7)]
+    expected = [min(time + 1, 6) ** 3 for time in range(7)]
+    known = heights.index(heights[-1])  # from there on it shows what was known last
+    assert known > 2
+    assert heights == [*expected[:known], *[expected[known]] * (7 - known)]
 
 
 def test_the_truth_adds_up_to_0() -> None:

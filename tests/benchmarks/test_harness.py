@@ -14,6 +14,7 @@ from benchmarks.harness.table import Table
 from benchmarks.run import ask
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 PAIR = Table("Speed", ("side", "seconds", "ok"), (("a", 1.25, True), ("b", 1234567.0, False)))
@@ -69,6 +70,18 @@ def test_what_was_found_is_written_with_the_machine_and_the_seed(tmp_path: Path)
     assert (
         (tmp_path / "speed.md").read_text(encoding="utf-8").startswith("## How fast\n\n### Speed")
     )
+
+
+def test_a_question_that_fails_leaves_no_tables_of_an_earlier_run(tmp_path: Path) -> None:
+    def broken(_: Context) -> Iterator[Table]:
+        yield from [PAIR] * int("no number")
+
+    assert ask(Question("q", "?", lambda _: iter([PAIR])), full=False, seed=1, out=tmp_path)
+    with pytest.raises(ValueError, match="no number"):
+        ask(Question("q", "?", broken), full=False, seed=1, out=tmp_path)
+    told = json.loads((tmp_path / "q.json").read_text(encoding="utf-8"))
+    assert told["tables"] == []
+    assert told["failure"].startswith("FAILED: ValueError: ")
 
 
 def test_a_question_whose_sides_do_not_agree_fails(tmp_path: Path) -> None:

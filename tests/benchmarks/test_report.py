@@ -22,7 +22,7 @@ def test_results_stand_below_the_mark(tmp_path: Path) -> None:
     ask(Question("speed", "How fast", answers), full=False, seed=3, out=tmp_path)
     page = written(f"By people.\n\n{MARK}\n\nold", tmp_path)
     assert page.startswith(
-        f"By people.\n\n{MARK}\n\n## How fast\n\n`python -m benchmarks.run speed`"
+        f"By people.\n\n{MARK}\n\n## How fast\n\n`python -m benchmarks.run --seed 3 speed`"
     )
     assert "| a | 1.25 |\n\na note\n\n![speed_up](images/speed_up.png)" in page
     assert "old" not in page

@@ -10,7 +10,7 @@ import pytest
 
 from benchmarks.harness.measure import WrongAnswerError
 from benchmarks.scale.curves import Curves
-from benchmarks.scale.load import Load, cost_of, distinct, joined, summed
+from benchmarks.scale.load import Load, cost_of, distinct, greatest, joined, summed
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,7 +21,9 @@ SMALL = Load(rate=40, keys=3, steps=3)
 @pytest.mark.parametrize("partitions", [1, 2])
 def test_the_queries_are_answered_and_cost_something(partitions: int) -> None:
     load = replace(SMALL, partitions=partitions)
-    cost = cost_of(load, [summed(2), summed(2, slide=0.5, least=500), joined(2), distinct(1)])
+    cost = cost_of(
+        load, [summed(2), summed(2, slide=0.5, least=500), joined(2), distinct(1), greatest(30, 40)]
+    )
     assert cost.microseconds > 0
     assert cost.state_rows > 0
 

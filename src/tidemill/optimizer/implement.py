@@ -170,12 +170,13 @@ def implement_annotated(  # noqa: PLR0913 — every setting has a name and a def
         return done[id(node)]
 
     made = visit(plan)
-    if answer is None and lies_behind(made):
+    late = lies_behind(made, lazy=multiway and lazy > 0)
+    if answer is None and late:
         # Some rows of an instant would be there before others, which have not ended yet.
         answer = Form.SIGNED
     if answer is not None:
         made = in_form(made, answer)
-        made = held_until_due(made) if answer is Form.SIGNED else made
+        made = held_until_due(made, late=late) if answer is Form.SIGNED else made
     top = made.plan
     patterns[top.fingerprint] = update_pattern(plan)
     reasons[top.fingerprint] = forms.why(plan)

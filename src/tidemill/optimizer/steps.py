@@ -55,10 +55,15 @@ def in_form(placed: Placed, form: Form) -> Placed:
     return apply_to(converter, placed, gives=form)
 
 
-def held_until_due(changes: Placed) -> Placed:
-    """The changes, none ahead of its time, for readers that apply them as they come."""
+def held_until_due(changes: Placed, *, late: bool) -> Placed:
+    """The changes, none ahead of its time, for readers that apply them as they come.
+
+    Args:
+        changes: Those of an answer.
+        late: Whether it ``lies_behind``.
+    """
     schema = changes.plan.schema
-    if lies_behind(changes):
+    if late:
         # Partitions wait for ends of their own; behind an exchange all have come equally far.
         moved = Exchange(changes.plan, tuple(columns_of(schema)), schema)
         return apply_to(signed.Hold(schema), Placed(moved, ANYWHERE, changes.form))
@@ -70,18 +75,23 @@ def held_until_due(changes: Placed) -> Placed:
     return apply_to(signed.Hold(schema), by_row(changes))
 
 
-def lies_behind(placed: Placed) -> bool:
-    """Whether rows may leave after the watermark has passed their starts, each when it is known."""
-    return any(_holds_time_back(part) for part in walk_physical([placed.plan]))
+def lies_behind(placed: Placed, *, lazy: bool) -> bool:
+    """Whether rows may leave after the watermark has passed their starts, each when it is known.
+
+    Args:
+        placed: The plan of an answer.
+        lazy: Whether its joins of intervals may become one that is evaluated now and then.
+    """
+    return any(_holds_time_back(part, lazy=lazy) for part in walk_physical([placed.plan]))
 
 
-def _holds_time_back(part: PhysicalPlan) -> bool:
+def _holds_time_back(part: PhysicalPlan, *, lazy: bool) -> bool:
     """Whether what leaves a part may lie behind the watermark of its partition."""
     if not isinstance(part, Apply) or isinstance(part.operator, _IN_TIME):
         return False
-    if isinstance(part.operator, interval.MultiJoin):
-        return part.operator.evaluation > 0
-    return isinstance(part.operator, _HOLDING)
+    return isinstance(part.operator, _HOLDING) or (
+        lazy and isinstance(part.operator, interval.Join)
+    )
 
 
 _HOLDING = (

@@ -25,7 +25,16 @@ from tidemill.model.batch import (
     time_columns,
 )
 from tidemill.model.time import END_OF_TIME
-from tidemill.physical.kernels.sweep import GROUP, SINCE, encode, keep, pick, repeat, timeline
+from tidemill.physical.kernels.sweep import (
+    GROUP,
+    SINCE,
+    encode,
+    keep,
+    named,
+    pick,
+    repeat,
+    timeline,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -89,7 +98,7 @@ class Answer:
         seen = start > _BEFORE
         if not self.has_ended and self._is_signed():
             seen &= end < END_OF_TIME
-        rows = names[starts[GROUP]].hstack([start, end])
+        rows = named(pl.DataFrame([starts[GROUP], start, end]), names)
         return _sorted(keep(rows, seen), (START, END, *self._schema.names))
 
     def _net(self) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -130,7 +139,7 @@ class Answer:
         net = keep(net, net[TIME] < END_OF_TIME)
         signs = net[_NET].sign().cast(pl.Int32).alias(SIGN)
         rows = repeat(net.with_columns(pl.col(_NET).abs()).hstack([signs]), _NET)
-        whole = names[rows[GROUP]].hstack(pick(rows, (TIME, SIGN)))
+        whole = named(pick(rows, (GROUP, TIME, SIGN)), names)
         ordered = _sorted(whole, (TIME, SIGN, *self._schema.names))
         return ordered.rename({TIME: time, SIGN: sign})
 

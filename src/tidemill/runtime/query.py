@@ -75,6 +75,9 @@ class Query:
     def snapshot(self, at: int | datetime) -> pl.DataFrame:
         """The rows that are valid at an instant, given in microseconds or as a calendar time.
 
+        While the session runs, the answer is known up to some instant; of a later one, this gives
+        the rows known to be valid then, as far as no change is still to come.
+
         Raises:
             RunError: The query has not been run, was dropped, or its answer is not kept.
         """

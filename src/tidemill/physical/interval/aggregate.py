@@ -8,8 +8,7 @@ State:  ``pending`` elements that start at or after the watermark; ``ends``, wha
         counters when an element ends; ``totals``, the counters of each group and since when its
         output has been the same. What counters cannot say has tables of its own: ``min`` and
         ``max`` (``extremes.py``, ``leaders.py``), DISTINCT, ``median`` and wide numbers
-        (``bags.py``). A group without rows is forgotten. A watermark touches only the groups that
-        change.
+        (``bags.py``). A group without rows is forgotten, and one that does not change not touched.
 Order:  none promised; a segment leaves when it has ended, so ``held`` is the oldest open one. With
         ``max_delay``, one that has been open for longer is emitted up to the watermark, and goes on
         from there (``counters.py``).
@@ -123,13 +122,13 @@ class Aggregate:
         )
         knows_ends = self.takes is Form.INTERVAL
         bags = tuple(Bag(a) for a in given.arguments if a.keeps_values or a.keeps_wide)
-        alone = (e for e in given.extremes if not e.argument.keeps_values)
+        alone = [e for e in given.extremes if not (knows_ends or e.argument.keeps_values)]
         leaders = tuple(Leaders(e.argument, e.greatest) for e in alone)
         object.__setattr__(self, "_contributions", given)
         object.__setattr__(self, "_arguments", given.arguments)
         object.__setattr__(self, "_bags", bags)
         object.__setattr__(self, "_extremes", given.extremes if knows_ends else ())
-        object.__setattr__(self, "_leaders", () if knows_ends else leaders)
+        object.__setattr__(self, "_leaders", leaders)
 
     def new_state(self) -> State:
         """The state before any input."""

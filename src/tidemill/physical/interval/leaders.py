@@ -149,7 +149,9 @@ class Leaders:
         bounds = by_group.join(all_, on=GROUP).filter(pl.col(COUNT) < pl.col(_MOST))
         if bounds.is_empty():
             return changes, changes.clear()
-        bounded = changes.join(bounds.select(GROUP, _WORST), on=GROUP, how="left")
+        bounded = changes.join(
+            bounds.select(GROUP, _WORST), on=GROUP, how="left", maintain_order="left"
+        )
         worst, value = pl.col(_WORST), pl.col(VALUE)
         is_worse = (value < worst if self.greatest else value > worst).fill_null(value=False)
         split = bounded.select(is_worse).to_series()

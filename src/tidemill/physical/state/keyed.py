@@ -17,17 +17,18 @@ it is loaded, under new names.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import polars as pl
 
 from tidemill.physical.state.levels import merge_from
+from tidemill.physical.state.places import Places, narrowed, numbered, pick, spanned
 from tidemill.physical.state.removals import ROW, SEGMENT, Removals
 from tidemill.physical.state.run import HASH, Run, row_bytes
 from tidemill.physical.state.table import Segment, Table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from tidemill.model.time import Time
     from tidemill.physical.operator import State
@@ -41,9 +42,6 @@ _BITS = 32
 _INNER = 2**_BITS - 1
 _OUTER = _INNER << _BITS
 """Where there is something within a key, the upper half of a hash is that of the key."""
-
-_Places: TypeAlias = list[tuple[Run, pl.Series]]
-"""Some rows: numbers of rows by run."""
 
 
 class KeyedTable(Table):
@@ -97,7 +95,7 @@ class KeyedTable(Table):
         """Add rows."""
         if frame.is_empty():
             return
-        added = _pick(frame, self._schema).hstack([self._hash(frame).alias(HASH)])
+        added = pick(frame, self._schema).hstack([self._hash(frame).alias(HASH)])
         first = merge_from([*(run.left for run in self._runs), added.height])
         rows = pl.concat([*(run.alive() for run in self._runs[first:]), added])
         self._runs[first:] = [Run(self._new_name(), rows.sort(HASH))]
@@ -189,7 +187,7 @@ class KeyedTable(Table):
         if manifest["hash"] != self._hash_version():
             self.insert(self.drain())
 
-    def _found(self, keys: pl.DataFrame) -> _Places:
+    def _found(self, keys: pl.DataFrame) -> Places:
         """The rows that agree with one of the keys."""
         if not self._runs:
             return []
@@ -199,17 +197,17 @@ class KeyedTable(Table):
         if not found:
             return []
         # Hashes may agree where keys do not.
-        there = pl.concat([_numbered(run.frame[rows], keys.columns) for run, rows in found])
-        wanted = _numbered(keys, keys.columns)
+        there = pl.concat([numbered(run.frame[rows], keys.columns) for run, rows in found])
+        wanted = numbered(keys, keys.columns)
         if wanted.height > _MANY * there.height:
             hit = pl.concat([run.frame[HASH][rows] for run, rows in found])
             wanted = wanted.filter(hashes.is_in((hit if is_whole else hit & _OUTER).implode()))
         agree = there.with_row_index(ROW).join(
             wanted, on=wanted.columns, how="semi", nulls_equal=True
         )
-        return found if agree.height == there.height else _narrowed(found, agree[ROW])
+        return found if agree.height == there.height else narrowed(found, agree[ROW])
 
-    def _candidates(self, hashes: pl.Series, *, is_whole: bool) -> _Places:
+    def _candidates(self, hashes: pl.Series, *, is_whole: bool) -> Places:
         """The rows with some hashes, or with some that are known in their outer part only."""
         last = hashes if is_whole else hashes | _INNER
         sides = pl.select(
@@ -221,12 +219,12 @@ class KeyedTable(Table):
             )
         ).get_columns()
         found = (
-            (run, run.among(_spanned(low, high)))
+            (run, run.among(spanned(low, high)))
             for run, low, high in zip(self._runs, sides[::2], sides[1::2], strict=True)
         )
         return [(run, rows) for run, rows in found if len(rows)]
 
-    def _remove(self, found: _Places) -> pl.DataFrame:
+    def _remove(self, found: Places) -> pl.DataFrame:
         """Remove and return rows."""
         taken = self._joined([run.frame[rows] for run, rows in found])
         for run, rows in found:
@@ -249,12 +247,12 @@ class KeyedTable(Table):
     def _hash(self, frame: pl.DataFrame) -> pl.Series:
         """The hash of each row: that of its key, or half of it and half of what is within."""
         outer = self._outer_hash(frame)
-        return outer | (key_hash(_pick(frame, self._within)) // 2**_BITS) if self._within else outer
+        return outer | (key_hash(pick(frame, self._within)) // 2**_BITS) if self._within else outer
 
     def _outer_hash(self, frame: pl.DataFrame) -> pl.Series:
         if not self._index:
             return pl.Series([0], dtype=pl.UInt64).new_from_index(0, frame.height)
-        outer = key_hash(_pick(frame, self._index))
+        outer = key_hash(pick(frame, self._index))
         return outer & _OUTER if self._within else outer
 
     def _hash_version(self) -> str:
@@ -268,7 +266,7 @@ class KeyedTable(Table):
 
     def _joined(self, frames: list[pl.DataFrame]) -> pl.DataFrame:
         """Rows of several runs as one frame, without their hashes."""
-        return self._concat([_pick(frame, self._schema) for frame in frames])
+        return self._concat([pick(frame, self._schema) for frame in frames])
 
 
 def keyed(state: State, name: str) -> KeyedTable:
@@ -281,32 +279,3 @@ def keyed(state: State, name: str) -> KeyedTable:
 def key_hash(keys: pl.DataFrame) -> pl.Series:
     """The hash of each row; it does not tell 0.0 from -0.0, nor one NaN from another."""
     return keys.to_struct("").hash(seed=0)
-
-
-def _spanned(low: pl.Series, past: pl.Series) -> pl.Series:
-    """All numbers of some ranges; most have none or one."""
-    some = low < past
-    low, past = low.filter(some), past.filter(some)
-    if len(low) == int((past - low).sum()):
-        return low
-    return pl.select(pl.int_ranges(low, past, dtype=pl.UInt32).explode()).to_series()
-
-
-def _narrowed(found: _Places, places: pl.Series) -> _Places:
-    """Of some rows, one after the other, those at the places given."""
-    narrowed, first = [], 0
-    for run, rows in found:
-        here = places.filter((places >= first) & (places < first + len(rows))) - first
-        narrowed.append((run, rows[here]))
-        first += len(rows)
-    return [(run, rows) for run, rows in narrowed if len(rows)]
-
-
-def _pick(frame: pl.DataFrame, names: Iterable[str]) -> pl.DataFrame:
-    """Some columns; not by select, since to Polars some names are patterns."""
-    return pl.DataFrame([frame.get_column(name) for name in names])
-
-
-def _numbered(frame: pl.DataFrame, names: Iterable[str]) -> pl.DataFrame:
-    """Some columns, with numbers for names."""
-    return pl.DataFrame([frame.get_column(name).alias(f"{i}") for i, name in enumerate(names)])

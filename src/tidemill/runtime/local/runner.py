@@ -14,6 +14,7 @@ from tidemill.engine.engine import Engine, Flow
 from tidemill.engine.fragments import Channel, Graph, Route
 from tidemill.engine.routing import route
 from tidemill.model.time import END_OF_TIME
+from tidemill.physical.kernels.sweep import pick
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -74,5 +75,7 @@ class LocalRunner:
         batches = [batch for flow in filled for batch in flow.batches if batch.height]
         if not batches:
             return [Flow([], watermark) for _ in range(self.partitions)]
-        parts = route(pl.concat(batches), channel.keys, self.partitions)
+        # Each with its columns in the order of the first: that may depend on the rows.
+        whole = pl.concat([pick(batch, batches[0].columns) for batch in batches])
+        parts = route(whole, channel.keys, self.partitions)
         return [Flow([part], watermark) for part in parts]
