@@ -18,7 +18,7 @@ import tidemill
 from benchmarks.harness.measure import WrongAnswerError
 from tidemill.engine.engine import Flow
 from tidemill.engine.fragments import build_graph
-from tidemill.model.batch import END, ID, START, Form
+from tidemill.model.batch import END, ID, START
 from tidemill.model.time import END_OF_TIME, Time
 from tidemill.optimizer.implement import implement
 from tidemill.optimizer.rewrite import optimize
@@ -111,14 +111,7 @@ def by_technique(
     """The plan of each technique."""
     best = optimize(plan, negation=negation) if rewritten else plan
     return {
-        technique.value: implement(
-            best,
-            max_delay=None,
-            split=False,
-            technique=technique,
-            # Elements, as they are known, and not when all of an instant are.
-            answer=Form.INTERVAL if technique is DIRECT else None,
-        )
+        technique.value: implement(best, max_delay=None, split=False, technique=technique)
         for technique in techniques
     }
 

@@ -149,8 +149,13 @@ def implement_annotated(  # noqa: PLR0913 — every setting has a name and a def
     multiway: bool = False,
     lazy: int = 0,
     answer: Form | None = None,
+    whole: bool = False,
 ) -> Implemented:
-    """The physical plan of a logical one, with what is known about its parts."""
+    """The physical plan of a logical one, with what is known about its parts.
+
+    The arguments are those of ``implement``, and ``whole``: whether an answer of either form has
+    all rows of an instant or none, whenever it is read.
+    """
     done: dict[int, Placed] = {}
     patterns: dict[str, UpdatePattern] = {}
     reasons: dict[str, str] = {}
@@ -171,7 +176,7 @@ def implement_annotated(  # noqa: PLR0913 — every setting has a name and a def
 
     made = visit(plan)
     late = lies_behind(made, lazy=multiway and lazy > 0)
-    if answer is None and late:
+    if answer is None and whole and late:
         # Some rows of an instant would be there before others, which have not ended yet.
         answer = Form.SIGNED
     if answer is not None:

@@ -65,7 +65,8 @@ class Planning:
 
         Args:
             plan: What the query means.
-            answer: The form that its answer must have; ``None`` for either.
+            answer: The form that its answer must have; ``None`` for either, if only all rows of an
+                instant are there at once.
             split: Whether scalar aggregates are computed in two parts.
         """
         return implement_annotated(
@@ -76,6 +77,7 @@ class Planning:
             multiway=self.joins is Joins.MULTIWAY,
             lazy=self.lazy,
             answer=answer,
+            whole=True,
         )
 
     def physical(
