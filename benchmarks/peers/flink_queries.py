@@ -1,7 +1,7 @@
 """The four queries on Flink, in SQL through PyFlink.
 
 In and out: a CSV file a stream, written before the clock starts, and CSV files of results, read
-and written by Flink in Java; the jars on PyPI have no Parquet. The clock is Flink's own: the net
+and written by Flink in Java; its wheel has no jar for Parquet. The clock is Flink's own: the net
 run time of the job, from its creation to its end, without planning; the seconds of the processor
 are with it. Nothing of a row passes through Python.
 
