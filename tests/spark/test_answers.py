@@ -28,7 +28,7 @@ PER_FAMILY = 4
 """How many generated queries of each of the 8 families run in one job, beside the traps."""
 
 FILES = sorted((Path(__file__).parents[1] / "scenarios").glob("*.scenario"))
-ALSO_IN_ONE = ("counterexamples", "kraemer_logical")
+ALSO_IN_ONE = ("counterexamples",)
 CASES = [
     pytest.param(path, partitions, id=f"{path.stem}-{partitions}", marks=marks)
     for path in FILES
