@@ -54,13 +54,13 @@ def extremes(
 @given(seed=SEEDS, gives=GIVES)
 def test_however_few_lead_the_best_is_found(seed: int, gives: type[interval.Aggregate]) -> None:
     chance = seeded(seed)
-    keys = chance.sample(("k", "d", "b"), chance.choice((0, 0, 1, 2)))
+    keys = chance.sample(("k", "b"), chance.choice((0, 0, 1)))
     operator = extremes(keys, chance.sample(SAMPLE.names, 1), gives)
     schedule = busy(SAMPLE, hard_row, chance)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(leaders, "_FEW", chance.randint(1, 3))
+        patch.setattr(leaders, "_FEW", chance.choice((1, 1, 2)))
         patch.setattr(leaders, "_ROOTS", 0)
-        patch.setattr(leaders, "_MANY", chance.randint(1, 2))
+        patch.setattr(leaders, "_MANY", chance.choice((1, 1, 2)))
         output = run(operator, schedule, reload=chance.random() < 0.2, tight=False)
     for t in schedule.times():
         wanted = meaning(operator, schedule.snapshot(0, t))
