@@ -273,6 +273,7 @@ def _q4_shapes(found: dict[str, list[dict[str, Measured]]]) -> list[Shape]:
             "Q4: with negative, the negation is better pushed down",
             min(order) > 1,
             f"pulled / pushed {listed(order)}",
+            "a join that stays small takes away more than the negation does",
         ),
         Shape(
             "Q4: pattern with the negation pulled up is best for the largest window",
