@@ -142,7 +142,7 @@ def answers(context: Context) -> Iterator[Table]:
                 costs[name].append(cost.microseconds)
                 state[name].append(cost.state_bytes)
         title = f"What an event costs: {axis.grows}"
-        Curves(title, axis.grows, "microseconds an event", points, costs).save(
+        Curves("What an event costs", axis.grows, "microseconds an event", points, costs).save(
             context.out / f"scale_{axis.name}.png"
         )
         yield Table(
