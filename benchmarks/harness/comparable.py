@@ -12,7 +12,7 @@ import polars.selectors as cs
 
 from benchmarks.harness.measure import WrongAnswerError
 
-__all__ = ["UNTIL", "changes", "each_window", "require_same", "same_answer", "same_rows"]
+__all__ = ["UNTIL", "changes", "each_window", "like", "require_same", "same_answer", "same_rows"]
 
 UNTIL = "until"
 """The column that says where a window ends, in microseconds; it does not belong to the window."""
@@ -42,6 +42,11 @@ def changes(results: pl.DataFrame) -> pl.DataFrame:
     ended = results.select(*values, pl.col("end").alias("@time"), pl.lit(-1).alias("@more"))
     net = pl.concat([begun, ended]).group_by(*values, "@time").agg(pl.col("@more").sum())
     return net.filter(pl.col("@more") != 0)
+
+
+def like(frame: pl.DataFrame, other: pl.DataFrame) -> pl.DataFrame:
+    """The columns of another frame, with its types."""
+    return frame.select(pl.col(name).cast(type_) for name, type_ in other.schema.items())
 
 
 def same_answer(one: pl.DataFrame, other: pl.DataFrame) -> bool:

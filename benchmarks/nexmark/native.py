@@ -124,23 +124,19 @@ def _q14(streams: Streams) -> DataFrame:
     )
 
 
+_ABOUT_AUCTIONS = (
+    *("item_name", "description", "initial_bid", "reserve", "expires", "seller", "category"),
+)
+
+
 def _q20(streams: Streams) -> DataFrame:
     bid = _named("b", _timed(streams("bid")))
     auction = _named("a", _timed(streams("auction")).where("category = 10"))
     pairs = bid.join(auction, F.expr(f"b_auction = a_id AND {_near('a', 'b')}"))
     bids = ("auction", "bidder", "price", "channel", "url")
-    auctions = (
-        "item_name",
-        "description",
-        "initial_bid",
-        "reserve",
-        "expires",
-        "seller",
-        "category",
-    )
     return pairs.selectExpr(
         *(f"b_{name} AS {name}" for name in bids),
-        *(f"a_{name} AS {name}" for name in auctions),
+        *(f"a_{name} AS {name}" for name in _ABOUT_AUCTIONS),
         "b_date_time AS bid_time",
         "a_date_time AS auction_time",
         "b_extra AS bid_extra",
@@ -182,19 +178,10 @@ def _q23(streams: Streams) -> DataFrame:
     both = pairs.join(auction, F.expr(f"a_seller = b_bidder AND {near}"))
     bids = ("bidder", "price", "channel", "url")
     people = ("name", "email_address", "credit_card", "city", "state")
-    auctions = (
-        "item_name",
-        "description",
-        "initial_bid",
-        "reserve",
-        "expires",
-        "seller",
-        "category",
-    )
     return both.selectExpr(
         *(f"b_{name} AS {name}" for name in bids),
         *(f"p_{name} AS {name}" for name in people),
-        *(f"a_{name} AS {name}" for name in auctions),
+        *(f"a_{name} AS {name}" for name in _ABOUT_AUCTIONS),
         "p_id AS person_id",
         "a_date_time AS auction_time",
         *(f"{name[0]}_extra AS {name}_extra" for name in ("bid", "person", "auction")),

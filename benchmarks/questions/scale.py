@@ -57,10 +57,11 @@ def _each(
     point: Callable[[float, Callable[[float], Query]], Point],
 ) -> dict[str, Callable[[float], Point]]:
     """A line for each of the three queries."""
-    return {
-        name: lambda x, query=query: point(x, query)  # type: ignore[misc]
-        for name, query in THREE.items()
-    }
+
+    def line(query: Callable[[float], Query]) -> Callable[[float], Point]:
+        return lambda x: point(x, query)
+
+    return {name: line(query) for name, query in THREE.items()}
 
 
 AXES = (
