@@ -32,6 +32,7 @@ from tidemill.algebra.plan import (
     RowWindow,
     Rstream,
     SemiJoin,
+    SessionWindow,
     Source,
     StrictDifference,
     TimeWindow,
@@ -59,6 +60,7 @@ __all__ = [
     "plans",
     "predicates",
     "row_windows",
+    "session_windows",
     "time_windows",
     "windows",
 ]
@@ -82,9 +84,18 @@ def row_windows(schema: Schema) -> SearchStrategy[RowWindow]:
 
 
 @cache
+def session_windows(schema: Schema) -> SearchStrategy[SessionWindow]:
+    """Session windows, partitioned or not."""
+    partitions = st.lists(st.sampled_from(schema.names), max_size=2, unique=True).map(tuple)
+    return st.builds(SessionWindow, st.integers(1, 6), st.just(()) | partitions)
+
+
+@cache
 def windows(schema: Schema) -> SearchStrategy[WindowSpec]:
     """Windows of every kind."""
-    return st.one_of(time_windows(), row_windows(schema), st.just(Unbounded()))
+    return st.one_of(
+        time_windows(), row_windows(schema), session_windows(schema), st.just(Unbounded())
+    )
 
 
 # Expressions

@@ -18,7 +18,14 @@ from hypothesis import strategies as st
 from laws.aggregations import SAMPLE, aggregations, assert_same_groups, meaning, sample_rows
 from laws.test_join_operator import CONDITIONS, LEFT_PAIR, NAMES, RIGHT_PAIR, equality, pairs
 from laws.test_sweep_operators import MEANINGS, NUMBER, OTHER, PAIR
-from laws.test_window_operators import INSTANTS, TIMES, last_rows, row_windows
+from laws.test_window_operators import (
+    INSTANTS,
+    TIMES,
+    last_rows,
+    row_windows,
+    session_rows,
+    session_windows,
+)
 from physical.run import Arrive, Element, Schedule, batch, normal, run, schedules
 from streams import call
 from tidemill.algebra.evaluate import evaluate
@@ -213,8 +220,20 @@ def test_a_row_window_shows_the_last_rows(
         assert output.snapshot(t) == last_rows(schedule.elements(), window, t), t
 
 
+@given(schedule=INSTANTS, data=st.data(), reload=st.booleans())
+def test_a_session_window_shows_the_rows_since_the_last_pause(
+    schedule: Schedule, data: st.DataObject, *, reload: bool
+) -> None:
+    window = as_signed(data.draw(session_windows(schedule.schemas[0])), signed.SessionWindow)
+    output = run(window, schedule, reload=reload)
+    assert not output.elements
+    for t in TIMES:
+        assert output.snapshot(t) == session_rows(schedule.elements(), window, t), t
+
+
 def as_signed(
-    given_: interval.Aggregate | interval.RowWindow, kind: type[AnyOperator]
+    given_: interval.Aggregate | interval.RowWindow | interval.SessionWindow,
+    kind: type[AnyOperator],
 ) -> AnyOperator:
     """The same description of an operator in another form."""
     return kind(**{f.name: getattr(given_, f.name) for f in fields(given_) if f.init})

@@ -6,6 +6,7 @@ What they must give is computed here from the elements that come in, instant by 
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -22,6 +23,7 @@ from tidemill.physical.interval import split
 from tidemill.physical.interval.coalesce import Coalesce
 from tidemill.physical.interval.granularity import Granularity
 from tidemill.physical.interval.row_window import RowWindow
+from tidemill.physical.interval.session_window import SessionWindow
 from tidemill.physical.interval.split import Split
 from tidemill.physical.interval.time_window import TimeWindow
 
@@ -120,6 +122,66 @@ def test_the_state_of_a_row_window_is_bounded(
         pending = sum(e.start >= watermark for e in schedule.elements())
         # Of each group the elements in the window, those that wait, and how many there have been.
         assert size <= groups * (rows + slide - 1 + 1) + pending
+
+
+# Session windows
+
+
+def session_rows(elements: list[Element], window: SessionWindow, time: int) -> Bag:
+    """The rows whose group has had an element in the last ``gap`` at every instant since."""
+    columns = [window.schema.names.index(name) for name in window.partition_by]
+    groups: dict[Row, list[Element]] = {}
+    for element in elements:
+        row = normal(element.row)
+        groups.setdefault(tuple(row[i] for i in columns), []).append(element)
+    seen: Bag = Counter()
+    for group in groups.values():
+        covered = {t for e in group for t in range(e.start, e.start + window.gap)}
+        seen.update(
+            normal(e.row)
+            for e in group
+            if e.start <= time and all(t in covered for t in range(e.start, time + 1))
+        )
+    return seen
+
+
+@st.composite
+def session_windows(draw: st.DrawFn, schema: Schema) -> SessionWindow:
+    return SessionWindow(
+        schema,
+        draw(st.integers(1, 8)),
+        tuple(draw(st.lists(st.sampled_from(schema.names), unique=True))),
+        draw(st.none() | st.integers(0, 4)),
+    )
+
+
+@given(schedule=INSTANTS, data=st.data(), reload=st.booleans())
+def test_a_session_window_shows_the_rows_since_the_last_pause(
+    schedule: Schedule, data: st.DataObject, *, reload: bool
+) -> None:
+    window = data.draw(session_windows(schedule.schemas[0]))
+    output = run(window, schedule, reload=reload)
+    for t in TIMES:
+        assert output.snapshot(t) == session_rows(schedule.elements(), window, t), t
+    if not window.partition_by and window.max_delay is None:
+        assert is_end_ordered(output)
+
+
+@given(schedule=INSTANTS, data=st.data())
+def test_the_state_of_a_session_window_is_what_is_not_over(
+    schedule: Schedule, data: st.DataObject
+) -> None:
+    window = data.draw(session_windows(schedule.schemas[0]))
+    sizes = iter(run(window, schedule).sizes)
+    places = [window.schema.names.index(name) for name in window.partition_by]
+    for number, event in enumerate(schedule.events):
+        if isinstance(event, Advance):
+            seen = replace(schedule, events=schedule.events[:number]).elements()
+            pending = [e for e in seen if e.start >= event.time]
+            # Sessions that end before the watermark are over.
+            rows = session_rows(seen, window, event.time - 1)
+            groups = {tuple(row[place] for place in places) for row in rows}
+            assert next(sizes) == rows.total() + len(groups) + len(pending)
 
 
 # Split and coalesce

@@ -21,6 +21,7 @@ from tidemill.algebra.plan import (
     Plan,
     RowWindow,
     Rstream,
+    SessionWindow,
     Source,
     TimeWindow,
     Unbounded,
@@ -126,6 +127,37 @@ def test_a_partitioned_window_holds_the_last_elements_of_each_group(
         assert found.snapshot(window, t) == Counter(expected)
 
 
+@given(inputs(), SIZES, st.sampled_from([(), ("a",), ("b",), ("b", "a")]))
+def test_a_session_lasts_while_a_time_window_of_the_group_is_not_empty(
+    data: Inputs, gap: int, by: tuple[str, ...]
+) -> None:
+    found = data.reference()
+    places = [PAIR.names.index(name) for name in by]
+    for t in HORIZON:
+        expected: list[Row] = []
+        for element in data.streams[S.name]:
+            times = [
+                other.time
+                for other in data.streams[S.name]
+                if all(other.row[p] == element.row[p] for p in places)
+            ]
+            if element.time <= t and all(
+                any(u - gap < time <= u for time in times) for u in range(element.time, t + 1)
+            ):
+                expected.append(element.row)
+        window = Window(S, SessionWindow(gap, by))
+        assert found.snapshot(window, t) == Counter(expected)
+
+
+def test_a_row_at_the_end_of_a_session_goes_on_with_it() -> None:
+    found = reference(S={1: "a", 4: "b", 8: "c"})
+    assert_bags(
+        found,
+        Window(one_column("S"), SessionWindow(3)),
+        {**dict.fromkeys([1, 2, 3], "a"), **dict.fromkeys([4, 5, 6], "ab"), 8: "c", 9: "c", 10: "c"},
+    )
+
+
 def test_ties_are_in_the_order_of_their_ids() -> None:
     found = reference(S={1: "cab"})
     assert_bags(found, Window(one_column("S"), RowWindow(2)), {1: "ab", 2: "ab"}, range(3))
@@ -154,6 +186,12 @@ def test_a_count_window_over_a_derived_stream_counts_every_instant() -> None:
     assert_bags(
         found, Window(periods("S"), RowWindow(2)), {0: "a", **dict.fromkeys(range(1, 20), "ab")}
     )
+
+
+def test_a_session_over_a_derived_stream_has_a_row_for_every_instant() -> None:
+    found = reference(S="a[0,2) b[3,4)")
+    window = Window(periods("S"), SessionWindow(2))
+    assert_bags(found, window, {0: "a", 1: "aa", 2: "aa", 3: "aab", 4: "aab"})
 
 
 @given(inputs(), plans(2), SIZES)

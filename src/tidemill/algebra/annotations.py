@@ -26,6 +26,7 @@ from tidemill.algebra.plan import (
     RowWindow,
     Rstream,
     SemiJoin,
+    SessionWindow,
     Source,
     StrictDifference,
     TimeWindow,
@@ -94,8 +95,8 @@ def is_end_ordered(plan: Plan) -> bool:
     match plan:
         case Window(_, TimeWindow() | Unbounded()):
             return True
-        case Window(_, RowWindow(partition_by=partition_by)):
-            return not partition_by
+        case Window(_, RowWindow(partition_by=by) | SessionWindow(partition_by=by)):
+            return not by
         case Relation(validity=validity):
             return validity is None
         case Filter() | Project():

@@ -3,6 +3,9 @@
 A plan *grows* when its snapshots gain rows and never lose them: an UNBOUNDED window does. Operators
 that must remember what they saw cannot stand above it, except where what they remember stays small:
 an aggregate that needs one value a group, or a join with a relation that never changes.
+
+A SESSION window does not grow: its rows leave after a pause, and how long they wait for one depends
+on the data, as the number of rows in a time window does.
 """
 
 from __future__ import annotations

@@ -33,6 +33,7 @@ from tidemill.algebra.plan import (
     RowWindow,
     Rstream,
     SemiJoin,
+    SessionWindow,
     Source,
     StrictDifference,
     TimeWindow,
@@ -130,9 +131,14 @@ def _window(spec: WindowSpec) -> str:
             return f"range={duration_text(size)}{moved}"
         case RowWindow(rows, slide, partition_by):
             moved = f" slide={slide}" if slide > 1 else ""
-            by = f" by={','.join(map(name_text, partition_by))}" if partition_by else ""
-            return f"rows={rows}{moved}{by}"
+            return f"rows={rows}{moved}{_by(partition_by)}"
+        case SessionWindow(gap, partition_by):
+            return f"session={duration_text(gap)}{_by(partition_by)}"
         case Unbounded():
             return "unbounded"
         case _:
             assert_never(spec)
+
+
+def _by(columns: tuple[str, ...]) -> str:
+    return f" by={','.join(map(name_text, columns))}" if columns else ""

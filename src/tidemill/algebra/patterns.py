@@ -40,6 +40,7 @@ from tidemill.algebra.plan import (
     RowWindow,
     Rstream,
     SemiJoin,
+    SessionWindow,
     Source,
     StrictDifference,
     TimeWindow,
@@ -80,7 +81,7 @@ def update_pattern(plan: Plan) -> UpdatePattern:
                 case TimeWindow():
                     fixed = lifetime(plan) is not None
                     return UpdatePattern.WEAKEST if fixed else UpdatePattern.WEAK
-                case RowWindow():
+                case RowWindow() | SessionWindow():
                     return UpdatePattern.STRICT
                 case _:
                     assert_never(spec)

@@ -42,6 +42,7 @@ __all__ = [
     "RowWindow",
     "Rstream",
     "SemiJoin",
+    "SessionWindow",
     "Source",
     "StrictDifference",
     "TimeWindow",
@@ -86,11 +87,25 @@ class RowWindow:
 
 
 @dataclass(frozen=True, slots=True)
+class SessionWindow:
+    """The elements since the last pause, of each group if it is partitioned, until the next pause.
+
+    A pause is longer than ``gap``: the elements leave ``gap`` after the last of them.
+    """
+
+    gap: int
+    partition_by: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        assert self.gap > 0, "the binder refuses empty windows"
+
+
+@dataclass(frozen=True, slots=True)
 class Unbounded:
     """Every element since the beginning."""
 
 
-WindowSpec: TypeAlias = TimeWindow | RowWindow | Unbounded
+WindowSpec: TypeAlias = TimeWindow | RowWindow | SessionWindow | Unbounded
 
 NOW = TimeWindow(1)
 """The window of one instant: the identity, left out of plans."""

@@ -11,6 +11,7 @@ never used in production. ``Reference(streams, relations).snapshot(plan, time)``
 - The elements of a stream are in the order (time, id), and stay in it through Filter and Project.
   In every other derived stream, rows of one instant are ordered by their values, column by column,
   NULLs first, so that the order is a function of the snapshots alone. ROWS windows count in it.
+- A SESSION window keeps an element for as long as a time window of its group is never empty.
 - Istream at t is the snapshot at t minus the one at t - 1, as bags; Dstream at t the reverse.
 """
 
@@ -42,6 +43,7 @@ from tidemill.algebra.plan import (
     RowWindow,
     Rstream,
     SemiJoin,
+    SessionWindow,
     Source,
     StrictDifference,
     TimeWindow,
@@ -157,6 +159,8 @@ class Reference:
                 return self._sum(plan.input, last - size + 1, last)
             case RowWindow():
                 return Counter(self._last_rows(plan.input, plan.spec, time))
+            case SessionWindow():
+                return Counter(self._session_rows(plan.input, plan.spec, time))
             case Unbounded():
                 return self._sum(plan.input, 0, time)
             case _:
@@ -197,13 +201,26 @@ class Reference:
                 return None
 
     def _last_rows(self, plan: Plan, window: RowWindow, time: int) -> Iterable[Row]:
-        columns = [plan.schema.names.index(name) for name in window.partition_by]
-        groups: dict[Row, list[Row]] = {}
+        for group in self._groups(plan, window.partition_by, time):
+            last = len(group) // window.slide * window.slide
+            yield from (element.row for element in group[max(last - window.rows, 0) : last])
+
+    def _session_rows(self, plan: Plan, window: SessionWindow, time: int) -> Iterable[Row]:
+        for group in self._groups(plan, window.partition_by, time):
+            first = time - window.gap + 1
+            for element in reversed(group):
+                if element.time < first:
+                    break
+                yield element.row
+                first = element.time - window.gap
+
+    def _groups(self, plan: Plan, by: tuple[str, ...], time: int) -> Iterable[list[Element]]:
+        """The elements of the plan up to ``time``, in their order, of each group."""
+        columns = [plan.schema.names.index(name) for name in by]
+        groups: dict[Row, list[Element]] = {}
         for element in self._sequence(plan, time):
-            groups.setdefault(tuple(element.row[i] for i in columns), []).append(element.row)
-        for rows in groups.values():
-            last = len(rows) // window.slide * window.slide
-            yield from rows[max(last - window.rows, 0) : last]
+            groups.setdefault(tuple(element.row[i] for i in columns), []).append(element)
+        return groups.values()
 
     def _sequence(self, plan: Plan, time: int) -> list[Element]:
         """The elements of the plan up to ``time``, in the order in which ROWS counts them."""

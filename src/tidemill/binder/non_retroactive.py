@@ -35,9 +35,11 @@ from tidemill.algebra.plan import (
     Relation,
     RowWindow,
     Rstream,
+    SessionWindow,
     Source,
     StrictDifference,
     Window,
+    WindowSpec,
 )
 from tidemill.algebra.tree import children, once_per_node, walk, with_children
 from tidemill.binder.joins import Item, Joined, Tree
@@ -53,9 +55,11 @@ _TAKEN_BACK: Final = (
     "which takes results back when later rows come, and the row that made them may have changed "
     "by then"
 )
+_KEPT_ON: Final = "in which rows stay for as long as others come, also those without a partner"
 _NO_TIME: Final = "whose results do not have the time of one row"
-_PARTNERS: Final[dict[type[Plan], tuple[str, str]]] = {
-    Window: ("a window of ROWS", _TAKEN_BACK),
+_PARTNERS: Final[dict[type[Plan | WindowSpec], tuple[str, str]]] = {
+    RowWindow: ("a window of ROWS", _TAKEN_BACK),
+    SessionWindow: ("a window of SESSION", _KEPT_ON),
     Aggregate: ("an aggregate", _TAKEN_BACK),
     Difference: ("EXCEPT", _TAKEN_BACK),
     StrictDifference: ("EXCEPT", _TAKEN_BACK),
@@ -180,7 +184,7 @@ def _without_window(plan: Plan) -> tuple[Plan, Window | None] | None:
     if is_chronon(plan):
         return plan, None
     match plan:
-        case Window(_, RowWindow()):
+        case Window(_, RowWindow() | SessionWindow()):
             return None
         case Window(input_):
             return input_, plan
@@ -202,13 +206,13 @@ def _check_unmixed(item: Item) -> None:
             )
 
 
-def _obstacle(plan: Plan) -> type[Plan]:
+def _obstacle(plan: Plan) -> type[Plan | WindowSpec]:
     while isinstance(plan, Filter | Project):
         plan = plan.input
-    return type(plan)
+    return type(plan.spec if isinstance(plan, Window) else plan)
 
 
-def _refused(item: Item, partner: type[Plan]) -> BindError:
+def _refused(item: Item, partner: type[Plan | WindowSpec]) -> BindError:
     what, why = _PARTNERS.get(partner, ("a subquery of this kind", _NO_TIME))
     return BindError(
         f'"{_name(item)}" is non-retroactive and cannot be joined to {what}, {why}',

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tidemill.algebra.plan import NOW, Plan, RowWindow, TimeWindow, Unbounded, Window, WindowSpec
+from tidemill.algebra.plan import (
+    NOW,
+    Plan,
+    RowWindow,
+    SessionWindow,
+    TimeWindow,
+    Unbounded,
+    Window,
+    WindowSpec,
+)
 from tidemill.errors import BindError, suggestion
 from tidemill.lang.spans import span_of, value_span
 from tidemill.model.time import END_OF_TIME, duration_text
@@ -20,6 +29,7 @@ __all__ = ["bind_window"]
 _SMALLEST = {
     ("RANGE", "size"): "for the rows of the present instant only, write NOW",
     ("ROWS", "size"): "for the last row only, write ROWS 1",
+    ("SESSION", "size"): "it is the longest pause within a session, as in SESSION 10 SECONDS",
     ("RANGE", "slide"): "leave SLIDE out to move with every instant",
     ("ROWS", "slide"): "leave SLIDE out to move with every row",
 }
@@ -48,12 +58,15 @@ def _spec(clause: WindowClause, partition_by: tuple[str, ...]) -> WindowSpec:
         return Unbounded()
     if clause.frame == "ROWS":
         return RowWindow(clause.size, clause.slide or 1, partition_by)
+    if clause.frame == "SESSION":
+        return SessionWindow(clause.size, partition_by)
     # A time window of each group is a time window of the whole (K39): nothing is left to partition.
     return TimeWindow(clause.size, clause.slide or 1)
 
 
 def _check(clause: WindowClause) -> None:
     kind = clause.frame
+    endless = "RANGE" if kind == "SESSION" else kind
     for key, value in (("size", clause.size), ("slide", clause.slide)):
         word = kind if key == "size" else "SLIDE"
         if value is not None and value <= 0:
@@ -66,7 +79,7 @@ def _check(clause: WindowClause) -> None:
             raise BindError(
                 f"{word} is longer than time",
                 span=value_span(clause, key),
-                hint=f"for everything since the beginning, write {kind} UNBOUNDED",
+                hint=f"for everything since the beginning, write {endless} UNBOUNDED",
             )
     if clause.slide is None:
         return

@@ -76,7 +76,7 @@ def _division(self: sqlglot_generator.Generator, node: exp.Div | exp.IntDiv | ex
 
 
 def _window_clause(self: sqlglot_generator.Generator, node: WindowClause) -> str:
-    value = duration_text if node.frame == "RANGE" else str
+    value = str if node.frame == "ROWS" else duration_text
     parts = []
     if node.partition_by:
         parts.append(f"PARTITION BY {self.expressions(node, key='partition_by', flat=True)}")

@@ -33,13 +33,20 @@ __all__ = [
 # Whether results leave with the rows of the window; EXTERNAL says nothing new and is not kept.
 _KINDS: Final = ("INTERNAL", "EXTERNAL")
 
+# Windows that do not slide, and why.
+_STILL: Final = {
+    "NOW": "the present instant moves with time",
+    "SESSION": "a session goes on with every row; leave SLIDE out",
+}
+
 
 class WindowClause(exp.Expression):
     """What a window keeps.
 
     Args:
-        frame: ``"RANGE"``, ``"ROWS"`` or ``"NOW"``.
-        size: Microseconds or rows; None for UNBOUNDED and for NOW.
+        frame: ``"RANGE"``, ``"ROWS"``, ``"SESSION"`` or ``"NOW"``.
+        size: Microseconds or rows; None for UNBOUNDED and for NOW. Of a session it is the longest
+            pause.
         slide: Microseconds or rows between two moves, or None if the window moves all the time.
         partition_by: The columns, each value of which has a window of its own.
         internal: Whether results stay when the rows that made them leave the window.
@@ -55,7 +62,7 @@ class WindowClause(exp.Expression):
 
     @property
     def frame(self) -> str:
-        """``"RANGE"``, ``"ROWS"`` or ``"NOW"``."""
+        """``"RANGE"``, ``"ROWS"``, ``"SESSION"`` or ``"NOW"``."""
         frame: str = self.args["frame"]
         return frame
 
@@ -180,7 +187,7 @@ def read_output_window(cursor: Cursor) -> WindowClause:
 def _read_frame(cursor: Cursor, closing: str) -> WindowClause:
     if cursor.at_any(_KINDS):
         _refuse_order(cursor)
-    frame = cursor.choice(("RANGE", "ROWS", "NOW"))
+    frame = cursor.choice(("RANGE", "ROWS", "SESSION", "NOW"))
     node = WindowClause(frame=frame)
     if frame == "NOW":
         return node
@@ -188,9 +195,14 @@ def _read_frame(cursor: Cursor, closing: str) -> WindowClause:
         cursor.fail(
             f"{frame} with MIN and MAX is not supported yet", hint=f"write one size: {frame} 10"
         )
+    if frame == "SESSION" and cursor.at("UNBOUNDED"):
+        cursor.fail(
+            "SESSION needs the length of a pause",
+            hint="for everything since the beginning, write RANGE UNBOUNDED",
+        )
     if not cursor.accept("UNBOUNDED"):
         _read_value(cursor, node, "size", closing)
-    if cursor.accept("SLIDE"):
+    if frame != "SESSION" and cursor.accept("SLIDE"):
         _read_value(cursor, node, "slide", closing)
     start = cursor.index
     if cursor.accept("INTERNAL"):
@@ -247,16 +259,17 @@ def _read_column(cursor: Cursor) -> exp.Column:
 def _refuse_rest(cursor: Cursor, node: WindowClause, closing: str) -> None:
     if cursor.at("PARTITION BY"):
         cursor.fail("PARTITION BY stands first in a window", hint="[PARTITION BY column ROWS 10]")
-    if cursor.at("SLIDE") and node.frame != "NOW":
-        _refuse_order(cursor)
+    if cursor.at("SLIDE") and node.frame in _STILL:
+        cursor.fail(f"{node.frame} takes no SLIDE", hint=_STILL[node.frame])
     if cursor.at("SLIDE"):
-        cursor.fail("NOW takes no SLIDE", hint="the present instant moves with time")
+        _refuse_order(cursor)
     if cursor.at("INTERNAL") and node.frame == "NOW":
         cursor.fail(
             "NOW cannot be INTERNAL",
             hint="to keep every row for ever, write RANGE UNBOUNDED INTERNAL",
         )
-    cursor.fail_expected(f'SLIDE, INTERNAL or "{closing}"')
+    slide = "" if node.frame == "SESSION" else "SLIDE, "
+    cursor.fail_expected(f'{slide}INTERNAL or "{closing}"')
 
 
 def _refuse_order(cursor: Cursor) -> None:

@@ -36,6 +36,7 @@ from tidemill.algebra.plan import (
     RowWindow,
     Rstream,
     SemiJoin,
+    SessionWindow,
     Source,
     StrictDifference,
     TimeWindow,
@@ -258,7 +259,6 @@ def _window(plan: Window, below: Placed, form: Form) -> Placed:
         case Unbounded():
             return apply_to(interval.TimeWindow(plan.schema, None), below)
         case RowWindow(rows, slide, partition_by):
-            keys = [Column(name, plan.schema[name].type) for name in partition_by]
             kind = signed.RowWindow if form is Form.SIGNED else interval.RowWindow
             window = kind(
                 plan.schema,
@@ -267,9 +267,19 @@ def _window(plan: Window, below: Placed, form: Form) -> Placed:
                 partition_by,
                 by_id=carries_ids(plan.input),
             )
-            return apply_to(window, gathered(below, keys), gives=form)
+            return apply_to(window, _by_columns(below, partition_by), gives=form)
+        case SessionWindow(gap, partition_by):
+            sessions = signed.SessionWindow if form is Form.SIGNED else interval.SessionWindow
+            operator = sessions(plan.schema, gap, partition_by)
+            return apply_to(operator, _by_columns(below, partition_by), gives=form)
         case _:
             assert_never(plan.spec)
+
+
+def _by_columns(below: Placed, names: tuple[str, ...]) -> Placed:
+    """Rows that agree on some columns in one partition."""
+    schema = below.plan.schema
+    return gathered(below, [Column(name, schema[name].type) for name in names])
 
 
 @once_per_node

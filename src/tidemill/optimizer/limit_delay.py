@@ -35,12 +35,15 @@ def limit_delay(
 
     def limited(part: PhysicalPlan) -> PhysicalPlan:
         match part:
-            case Apply(signed.Aggregate() | signed.Counting() | signed.RowWindow()):
+            case Apply(
+                signed.Aggregate() | signed.Counting() | signed.RowWindow() | signed.SessionWindow()
+            ):
                 return part  # they hold nothing back
             case Apply(
                 interval.Aggregate()
                 | interval.Counting()
                 | interval.RowWindow()
+                | interval.SessionWindow()
                 | signed.ToIntervals() as operator,
                 below,
             ):

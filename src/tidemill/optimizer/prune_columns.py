@@ -42,6 +42,7 @@ from tidemill.algebra.plan import (
     RowWindow,
     Rstream,
     SemiJoin,
+    SessionWindow,
     Source,
     StrictDifference,
     Union,
@@ -94,6 +95,8 @@ def _asked(plan: Plan, needed: Names) -> tuple[Names, ...]:
             return (_aggregated(plan, needed),)
         case Window(input_, RowWindow(partition_by=groups)):
             return (needed | {*groups},) if carries_ids(input_) else (_all(input_),)
+        case Window(_, SessionWindow(partition_by=groups)):
+            return (needed | {*groups},)
         case Window() | Rstream():
             return (needed,)
         case Distinct(input_) | Istream(input_) | Dstream(input_):

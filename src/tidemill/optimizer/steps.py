@@ -98,13 +98,21 @@ _HOLDING = (
     interval.Aggregate
     | interval.Counting
     | interval.RowWindow
+    | interval.SessionWindow
     | interval.Split
     | interval.Coalesce
     | signed.ToIntervals
 )
 
 
-_IN_TIME = signed.Aggregate | signed.Counting | signed.Join | signed.MultiJoin | signed.RowWindow
+_IN_TIME = (
+    signed.Aggregate
+    | signed.Counting
+    | signed.Join
+    | signed.MultiJoin
+    | signed.RowWindow
+    | signed.SessionWindow
+)
 """Operators that emit a change when the watermark has passed it."""
 
 

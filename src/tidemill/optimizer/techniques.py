@@ -37,6 +37,7 @@ from tidemill.algebra.plan import (
     RowWindow,
     Rstream,
     SemiJoin,
+    SessionWindow,
     Source,
     StrictDifference,
     Union,
@@ -179,7 +180,7 @@ def _ask_for_intervals(plan: Plan, edges: dict[int, tuple[Form, str]]) -> bool:
     match plan:
         case Filter() | Project() | Rstream():
             can = _ask_for_intervals(plan.input, edges)
-        case Window(_, RowWindow()) | Aggregate() | AntiJoin():
+        case Window(_, RowWindow() | SessionWindow()) | Aggregate() | AntiJoin():
             can = True
         case Difference() | StrictDifference() | Intersect() | MaxUnion():
             can = True

@@ -21,6 +21,7 @@ _SIGNED = (
     | signed.Join
     | signed.MultiJoin
     | signed.RowWindow
+    | signed.SessionWindow
     | signed.ToSigned
 )
 

@@ -13,6 +13,7 @@ from tidemill.physical.interval.multi_join import EAGER, MultiJoin, ShortLived
 from tidemill.physical.interval.number import NUMBER, Number
 from tidemill.physical.interval.project import Project
 from tidemill.physical.interval.row_window import RowWindow
+from tidemill.physical.interval.session_window import SessionWindow
 from tidemill.physical.interval.split import Split
 from tidemill.physical.interval.time_window import TimeWindow
 from tidemill.physical.interval.union import Union
@@ -35,6 +36,7 @@ __all__ = [
     "Number",
     "Project",
     "RowWindow",
+    "SessionWindow",
     "ShortLived",
     "Split",
     "TimeWindow",

@@ -18,6 +18,7 @@ from tidemill.physical.signed.hold import Hold
 from tidemill.physical.signed.join import Join
 from tidemill.physical.signed.multi_join import MultiJoin
 from tidemill.physical.signed.row_window import RowWindow
+from tidemill.physical.signed.session_window import SessionWindow
 
 __all__ = [
     "Aggregate",
@@ -26,6 +27,7 @@ __all__ = [
     "Join",
     "MultiJoin",
     "RowWindow",
+    "SessionWindow",
     "ToIntervals",
     "ToSigned",
 ]

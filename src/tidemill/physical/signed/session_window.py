@@ -1,0 +1,57 @@
+"""Session window in signed form: an element appears at once, and goes when its session is over.
+
+Law:    that of ``interval.SessionWindow``.
+State:  that of ``interval.SessionWindow``.
+Order:  none promised. What changes before the watermark leaves when the watermark comes, so nothing
+        is held back: the first result is there with the first element, while an interval would be
+        known after the last.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from tidemill.model.batch import END, SIGN, START, TIME, TIME_TYPE, signed_columns
+from tidemill.model.time import END_OF_TIME
+from tidemill.physical.interval import session_window as interval
+from tidemill.physical.kernels.sweep import pick
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tidemill.model.batch import Batch
+    from tidemill.model.schema import Schema
+    from tidemill.model.time import Time
+    from tidemill.physical.operator import State
+
+__all__ = ["SessionWindow"]
+
+
+@dataclass(frozen=True, slots=True)
+class SessionWindow(interval.SessionWindow):
+    """The rows since the last pause, which appear and are withdrawn."""
+
+    def on_watermark(self, state: State, time: Time) -> Iterator[Batch]:
+        """Emit the elements before ``time`` that come in, and those whose session is over."""
+        rows = self.move(state, time)
+        came = rows.filter(~pl.col(interval.WAS_IN))
+        went = rows.filter(pl.col(END) < END_OF_TIME)
+        changes = pl.concat(
+            [_changes(came, self.schema, START, 1), _changes(went, self.schema, END, -1)]
+        )
+        if not changes.is_empty():
+            yield changes
+
+    def held(self, state: State) -> Time:  # noqa: ARG002
+        """Nothing is held back."""
+        return END_OF_TIME
+
+
+def _changes(rows: pl.DataFrame, schema: Schema, time: str, sign: int) -> Batch:
+    signs = pl.Series(SIGN, [sign], TIME_TYPE).new_from_index(0, rows.height)
+    frame = pl.DataFrame([*pick(rows, schema.names), rows[time].alias(TIME), signs])
+    frame.columns = signed_columns(schema)
+    return frame
