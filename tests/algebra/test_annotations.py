@@ -31,6 +31,7 @@ from tidemill.algebra.plan import (
     RowWindow,
     Rstream,
     SemiJoin,
+    SessionWindow,
     StrictDifference,
     TimeWindow,
     Unbounded,
@@ -100,6 +101,7 @@ NOT_CHRONON = {
     "window of one instant that slides by two": Window(S, TimeWindow(1, slide=2)),
     "unbounded window": Window(S, Unbounded()),
     "count window": Window(S, RowWindow(1)),
+    "session window": Window(S, SessionWindow(1)),
     "partitioned window": PARTITIONED,
     "filter of a window": Filter(W, TRUE),
     "map of a window": project(W, letter=LETTER),
@@ -142,6 +144,7 @@ ENFORCED = {
     "unbounded window": Window(S, Unbounded()),
     "count window": Window(S, RowWindow(3)),
     "count window that slides": Window(S, RowWindow(3, slide=2)),
+    "session window": Window(S, SessionWindow(3)),
     "scalar aggregate": of_all(PARTITIONED),
     "constant relation": R,
 }
@@ -160,6 +163,7 @@ def test_filter_and_map_keep_ends_in_order(plan: Plan) -> None:
 
 DESTROYED = {
     "partitioned window": PARTITIONED,
+    "partitioned session window": Window(S, SessionWindow(3, ("letter",))),
     "temporal relation": P,
     "union": Union(W, W),
     "max-union": MaxUnion(W, W),
@@ -217,6 +221,7 @@ def test_standard_operators_are_snapshot_reducible(plan: Plan) -> None:
         Window(S, TimeWindow(1, slide=2)),
         Window(S, Unbounded()),
         Window(S, RowWindow(1)),
+        Window(S, SessionWindow(1)),
         Istream(S),
         Dstream(S),
         Rstream(S),

@@ -23,6 +23,7 @@ from tidemill.algebra.plan import (
     RowWindow,
     Rstream,
     SemiJoin,
+    SessionWindow,
     StrictDifference,
     TimeWindow,
     Unbounded,
@@ -65,6 +66,7 @@ REFUSED: dict[str, Plan] = {
     "max-union": MaxUnion(FIVE, ALL),
     "time window": Window(ALL, TimeWindow(5)),
     "count window": Window(ALL, RowWindow(1)),
+    "session window": Window(ALL, SessionWindow(1)),
     "rstream": Rstream(ALL),
     "count of distinct values": aggregate(AggregateCall("count", LETTER, BIGINT, distinct=True)),
     "median": aggregate(AggregateCall("median", LETTER, DOUBLE)),
@@ -92,6 +94,7 @@ ALLOWED: dict[str, Plan] = {
     "join above an aggregate": cross(aggregate(COUNT), FIVE),
     "join above insertions": cross(Istream(ALL), FIVE),
     "join of bounded windows": cross(FIVE, Window(S, RowWindow(3))),
+    "distinct of a session window": Distinct(Window(S, SessionWindow(3))),
     "distinct of a stream": Distinct(S),
     "median of a bounded window": Aggregate(
         FIVE, (), (NamedAggregate("m", AggregateCall("median", LETTER, DOUBLE)),)

@@ -41,6 +41,7 @@ from tidemill.algebra.plan import (
     RowWindow,
     Rstream,
     SemiJoin,
+    SessionWindow,
     StrictDifference,
     TimeWindow,
     Union,
@@ -313,8 +314,14 @@ def test_count_by_letter() -> None:
         ),
         (TimeWindow(50, slide=10), "b[9,59) a[9,59) c[9,59) a[9,59) b[19,69)"),
         (RowWindow(2, slide=2), "b[3,7) a[3,7) c[7,inf) a[7,inf)"),
+        (SessionWindow(2), "b[1,6) a[3,6) c[4,6) a[7,9) b[10,12)"),
+        (SessionWindow(3), "b[1,13) a[3,13) c[4,13) a[7,13) b[10,13)"),
+        (SessionWindow(4, ("letter",)), "b[1,5) a[3,11) c[4,8) a[7,11) b[10,14)"),
     ],
-    ids=["time 50", "rows 1", "rows 1 by letter", "time 50 slide 10", "rows 2 slide 2"],
+    ids=[
+        *("time 50", "rows 1", "rows 1 by letter", "time 50 slide 10", "rows 2 slide 2"),
+        *("session 2", "session 3", "session 4 by letter"),
+    ],
 )
 def test_window(window: WindowSpec, expected: str) -> None:
     assert_bags(PHYSICAL, Window(P3, window), expected, BEYOND)

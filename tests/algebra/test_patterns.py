@@ -24,6 +24,7 @@ from tidemill.algebra.plan import (
     Relation,
     RowWindow,
     SemiJoin,
+    SessionWindow,
     StrictDifference,
     TimeWindow,
     Unbounded,
@@ -127,6 +128,7 @@ WEAK = {
 STRICT = {
     "count window": LAST,
     "partitioned window": Window(S, RowWindow(1, partition_by=("letter",))),
+    "session window": Window(S, SessionWindow(5)),
     "filter of a count window": Filter(LAST, TRUE),
     "distinct of a count window": Distinct(LAST),
     "union with a count window": Union(FIVE, LAST),

@@ -103,7 +103,7 @@ a second window on the same stream
                                  ^
 hint: keep one of the two
 ===
-expected RANGE, ROWS or NOW, found "0"
+expected RANGE, ROWS, SESSION or NOW, found "0"
    1 | SELECT a FROM bid[0]
                          ^
 hint: write SELECT … FROM stream [RANGE …] [JOIN … ON …] [WHERE …] [GROUP BY …] [HAVING …]
@@ -132,6 +132,21 @@ INTERNAL or EXTERNAL stands last in a window
    1 | SELECT a FROM bid [ROWS 5 INTERNAL SLIDE 2]
                                           ^^^^^
 hint: [RANGE 10 MINUTES INTERNAL]
+===
+SESSION takes no SLIDE
+   1 | SELECT a FROM bid [SESSION 5 SLIDE 2]
+                                    ^^^^^
+hint: a session goes on with every row; leave SLIDE out
+===
+SESSION needs the length of a pause
+   1 | SELECT a FROM bid [SESSION UNBOUNDED]
+                                  ^^^^^^^^^
+hint: for everything since the beginning, write RANGE UNBOUNDED
+===
+expected INTERNAL or "]", found ","
+   1 | SELECT a FROM bid [SESSION 5, 3]
+                                   ^
+hint: write SELECT … FROM stream [RANGE …] [JOIN … ON …] [WHERE …] [GROUP BY …] [HAVING …]
 ===
 NOW cannot be INTERNAL
    1 | SELECT a FROM bid [NOW INTERNAL]

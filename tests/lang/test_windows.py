@@ -68,6 +68,8 @@ def test_without_a_window_the_item_stays_what_it_is(source: str) -> None:
         ("RANGE -5 SECONDS", "RANGE", -5 * SECOND, None),
         ("RANGE 0", "RANGE", 0, None),
         ("ROWS -1 SLIDE 0", "ROWS", -1, 0),
+        ("SESSION 10 SECONDS", "SESSION", 10 * SECOND, None),
+        ("session 0", "SESSION", 0, None),
     ],
 )
 def test_frames(text: str, frame: str, size: int | None, slide: int | None) -> None:
@@ -78,7 +80,7 @@ def test_frames(text: str, frame: str, size: int | None, slide: int | None) -> N
 
 @pytest.mark.parametrize(
     "text",
-    ["RANGE 5", "RANGE 5 MINUTES SLIDE 1 MINUTE", "ROWS 5", "RANGE UNBOUNDED", "ROWS 5 SLIDE 5"],
+    ["RANGE 5", "RANGE 5 MINUTES SLIDE 1 MINUTE", "ROWS 5", "RANGE UNBOUNDED", "SESSION 5"],
 )
 def test_a_window_may_be_internal(text: str) -> None:
     assert not window(text).internal
@@ -93,6 +95,14 @@ def test_a_partitioned_window_has_columns() -> None:
     found = window("PARTITION BY seller, b.item ROWS 10 SLIDE 2")
     assert [column.sql() for column in found.partition_by] == ["seller", "b.item"]
     assert (found.frame, found.size, found.slide) == ("ROWS", 10, 2)
+
+
+def test_session_is_a_name_where_a_name_can_stand() -> None:
+    found = window("PARTITION BY session SESSION 10")
+    assert [column.sql() for column in found.partition_by] == ["session"]
+    assert (found.frame, found.size) == ("SESSION", 10)
+    session = item("session [SESSION 5] session")
+    assert (session.name, session.alias) == ("session", "session")
 
 
 @pytest.mark.parametrize(

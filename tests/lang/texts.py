@@ -83,6 +83,7 @@ GRAMMAR: Final[dict[str, tuple[str, ...]]] = {
     "frame": (
         *("NOW", "RANGE UNBOUNDED<slide>", "RANGE <duration><slide>", "ROWS 5<slide>", "ROWS -1"),
         *("PARTITION BY <column>, b ROWS 10<slide>", "RANGE <duration> SLIDE <duration>"),
+        *("SESSION <duration>", "PARTITION BY <column> SESSION <duration>"),
     ),
     "window": (
         *("[<frame>]", "WINDOW(<frame>)", "[RANGE <duration><slide> INTERNAL]"),

@@ -26,6 +26,7 @@ from tidemill.algebra.plan import (
     Plan,
     RowWindow,
     SemiJoin,
+    SessionWindow,
     StrictDifference,
     TimeWindow,
     Union,
@@ -60,6 +61,19 @@ def test_a_filter_on_other_columns_does_not_pass_a_partitioned_window() -> None:
         dict.fromkeys((1, 2, 3), words("ag")),
         FIRST,
     )
+
+
+def test_a_filter_does_not_pass_a_session_window() -> None:
+    found = reference(S={1: "a", 2: "b"})
+    assert_bags(found, Filter(Window(S, SessionWindow(1)), IS_A), {1: "a", 2: "a"}, FIRST)
+    assert_bags(found, Window(Filter(S, IS_A), SessionWindow(1)), {1: "a"}, FIRST)
+
+
+def test_a_union_does_not_pass_session_windows() -> None:
+    found = reference(S={1: "a"}, T={2: "b"})
+    one = SessionWindow(1)
+    assert_bags(found, Union(Window(S, one), Window(T, one)), {1: "a", 2: "b"}, FIRST)
+    assert_bags(found, Window(Union(S, T), one), {1: "a", 2: "ab"}, FIRST)
 
 
 def test_a_union_does_not_pass_count_windows() -> None:

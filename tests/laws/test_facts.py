@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from laws.catalogue import HORIZON, Inputs, P, R, S, T, U, inputs
+from laws.catalogue import HORIZON, PAIR, Inputs, P, R, S, T, U, inputs
 from laws.operands import IDENTICAL, NAMES, SAME_A, A, B, C, D, picked
-from laws.strategies import plans
+from laws.strategies import plans, session_windows
 from streams import equal
 from tidemill.algebra.annotations import is_constant
 from tidemill.algebra.expr import TRUE, Expr
@@ -25,6 +25,7 @@ from tidemill.algebra.plan import (
     JoinKind,
     Plan,
     RowWindow,
+    SessionWindow,
     TimeWindow,
     Unbounded,
     Window,
@@ -35,13 +36,14 @@ from tidemill.model.types import BIGINT
 if TYPE_CHECKING:
     from tidemill.algebra.snapshot import Bag
 
+SESSION = Window(S, SessionWindow(2))
 THREE, FOUR = Window(S, TimeWindow(3)), Window(T, TimeWindow(4, slide=2))
 UNEVEN = Window(T, TimeWindow(3, slide=2))
 ALL = Window(S, Unbounded())
 ONE_A = Window(S, RowWindow(1, partition_by=("a",)))
 ONE_B = Window(T, RowWindow(1, partition_by=("b",)))
 TWO_B = Window(T, RowWindow(2, partition_by=("b",)))
-PAIRS = (ONE_A, ONE_B, TWO_B, Distinct(THREE), Window(T, RowWindow(1)))
+PAIRS = (ONE_A, ONE_B, TWO_B, Distinct(THREE), Window(T, RowWindow(1)), SESSION)
 KEYED = (*PAIRS, U, R)
 CONDITIONS = (TRUE, SAME_A, equal(B, D), equal(A, A), equal(C, C), IDENTICAL)
 
@@ -141,7 +143,7 @@ def test_rows_of_a_known_lifetime_go_when_it_is_over(data: Inputs, plan: Plan) -
         born.append(now)
 
 
-@given(plans(leaves=(THREE, FOUR, UNEVEN, R, S)))
+@given(plans(leaves=(THREE, FOUR, UNEVEN, SESSION, R, S)))
 def test_the_weakest_pattern_is_that_of_a_known_lifetime(plan: Plan) -> None:
     assert (update_pattern(plan) is UpdatePattern.WEAKEST) == (lifetime(plan) is not None)
 
@@ -153,6 +155,18 @@ def test_what_is_there_stays_as_long_as_if_nothing_came(data: Inputs, plan: Plan
     found, expected = data.reference(), data.until(now).reference()
     for t in HORIZON[now:]:
         assert expected.snapshot(plan, t) <= found.snapshot(plan, t), f"at instant {t}"
+
+
+@given(inputs(), session_windows(PAIR), st.integers(0, 12))
+def test_a_session_is_not_over_sooner_when_more_comes(
+    data: Inputs, window: SessionWindow, now: int
+) -> None:
+    # Its end is not known when a row appears; what is known is that it stays for the gap.
+    plan, least = Window(S, window), Window(S, TimeWindow(window.gap))
+    found, expected = data.reference(), data.until(now).reference()
+    for t in HORIZON[now:]:
+        assert expected.snapshot(plan, t) <= found.snapshot(plan, t), f"at instant {t}"
+        assert found.snapshot(least, t) <= found.snapshot(plan, t), f"at instant {t}"
 
 
 @given(inputs(), plans())

@@ -40,6 +40,7 @@ from tidemill.algebra.plan import (
     Project,
     RowWindow,
     SemiJoin,
+    SessionWindow,
     StrictDifference,
     TimeWindow,
     Union,
@@ -157,6 +158,9 @@ OTHERS: dict[str, Plan] = {
     "count window": Window(S, RowWindow(2)),
     "partitioned window": Window(S, RowWindow(2, partition_by=("a",))),
     "window on a derived stream": Window(Union(S, T), RowWindow(2, partition_by=("b",))),
+    "session window": Window(S, SessionWindow(2)),
+    "partitioned session window": Window(S, SessionWindow(2, ("a",))),
+    "session window on a derived stream": Window(Union(S, T), SessionWindow(2, ("b",))),
     "project": Project(X, (Named("x", Call("+", (A, A), BIGINT)), Named("y", B))),
 }
 

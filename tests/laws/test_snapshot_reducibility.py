@@ -33,6 +33,7 @@ from tidemill.algebra.plan import (
     RowWindow,
     Rstream,
     SemiJoin,
+    SessionWindow,
     StrictDifference,
     TimeWindow,
     Unbounded,
@@ -286,9 +287,13 @@ STREAM = one_column("S")
         (Window(STREAM, RowWindow(3)), "aa", "bb"),
         (Window(STREAM, RowWindow(3, slide=2)), "aa", "bb"),
         (Window(STREAM, RowWindow(1, partition_by=("letter",))), "a", "b"),
+        (Window(STREAM, SessionWindow(2)), "aa", "bb"),
         (Dstream(STREAM), "aa", "bb"),
     ],
-    ids=["time", "time slide", "unbounded", "rows", "rows slide", "rows by letter", "dstream"],
+    ids=[
+        *("time", "time slide", "unbounded", "rows", "rows slide", "rows by letter", "session"),
+        "dstream",
+    ],
 )
 def test_what_was_an_instant_ago_matters_when_nothing_is_now(
     plan: Plan, this: str, that: str

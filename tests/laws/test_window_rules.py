@@ -17,13 +17,14 @@ from laws.operands import (
     mapped,
     union_of,
 )
-from laws.strategies import pairs, predicates, row_windows, time_windows
+from laws.strategies import pairs, predicates, row_windows, session_windows, time_windows
 from streams import assert_same, equal, text
 from tidemill.algebra.plan import (
     NOW,
     Filter,
     Plan,
     RowWindow,
+    SessionWindow,
     TimeWindow,
     Unbounded,
     Union,
@@ -95,6 +96,40 @@ def test_a_filter_on_the_groups_passes_a_partitioned_window(
     assert_same(
         data.reference(), Filter(Window(S, window), is_x), Window(Filter(S, is_x), window), HORIZON
     )
+
+
+@given(inputs(), session_windows(PAIR).filter(lambda window: "b" in window.partition_by))
+def test_a_filter_on_the_groups_passes_a_partitioned_session_window(
+    data: Inputs, window: SessionWindow
+) -> None:
+    is_x = equal(B, text("x"))
+    assert_same(
+        data.reference(), Filter(Window(S, window), is_x), Window(Filter(S, is_x), window), HORIZON
+    )
+
+
+@given(inputs(), pairs(1), st.integers(1, 6))
+def test_a_map_passes_a_session_window_of_other_columns(data: Inputs, x: Plan, gap: int) -> None:
+    window = SessionWindow(gap, ("b",))  # F changes the other column
+    assert_same(
+        data.reference(), mapped(Window(x, window), F), Window(mapped(x, F), window), HORIZON
+    )
+
+
+@given(inputs(), pairs(1), st.integers(1, 6))
+def test_a_session_window_of_the_groups_is_a_partitioned_one(
+    data: Inputs, x: Plan, gap: int
+) -> None:
+    parts = union_of(*(Window(Filter(x, group), SessionWindow(gap)) for group in GROUPS))
+    assert_same(data.reference(), parts, Window(x, SessionWindow(gap, ("b",))), HORIZON)
+
+
+@given(inputs(), pairs(1), st.sampled_from([(), ("a",), ("b", "a")]))
+def test_a_session_longer_than_the_past_is_unbounded(
+    data: Inputs, x: Plan, by: tuple[str, ...]
+) -> None:
+    window = SessionWindow(10**9, by)
+    assert_same(data.reference(), Window(x, window), Window(x, Unbounded()), HORIZON)
 
 
 @given(inputs(), pairs(), moving)

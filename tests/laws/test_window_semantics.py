@@ -154,7 +154,13 @@ def test_a_row_at_the_end_of_a_session_goes_on_with_it() -> None:
     assert_bags(
         found,
         Window(one_column("S"), SessionWindow(3)),
-        {**dict.fromkeys([1, 2, 3], "a"), **dict.fromkeys([4, 5, 6], "ab"), 8: "c", 9: "c", 10: "c"},
+        {
+            **dict.fromkeys([1, 2, 3], "a"),
+            **dict.fromkeys([4, 5, 6], "ab"),
+            8: "c",
+            9: "c",
+            10: "c",
+        },
     )
 
 

@@ -40,6 +40,7 @@ WHOLE = {
     "no window": "SELECT COUNT(*) FROM Bid",
     "a window for ever": "SELECT COUNT(*) FROM Bid [RANGE UNBOUNDED]",
     "the last rows": "SELECT COUNT(*) FROM Bid [ROWS 10 SLIDE 5]",
+    "sessions": "SELECT COUNT(*) FROM Bid [SESSION 10]",
     "groups": "SELECT itemID, COUNT(*) FROM Bid [RANGE 6 SLIDE 2] GROUP BY itemID",
     "the value in the middle": "SELECT MEDIAN(bid_price), COUNT(*) FROM Bid [RANGE 6 SLIDE 2]",
     "different values": "SELECT COUNT(DISTINCT itemID) FROM Bid [RANGE 6 SLIDE 2]",

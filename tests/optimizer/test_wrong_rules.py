@@ -24,6 +24,7 @@ from tidemill.algebra.plan import (
     Plan,
     Project,
     RowWindow,
+    SessionWindow,
     Source,
     TimeWindow,
     Window,
@@ -68,6 +69,12 @@ def test_a_filter_on_other_columns_stays_above_a_partitioned_window() -> None:
     is_a = equal(Y, text("a"))
     plan = Filter(Window(PAIRS, last), is_a)
     assert_wrong(pairs((1, "xa"), (2, "xb")), plan, Window(Filter(PAIRS, is_a), last))
+    assert optimize(plan) == plan
+
+
+def test_a_filter_stays_above_a_session_window() -> None:
+    plan = Filter(Window(S, SessionWindow(1)), IS_A)
+    assert_wrong(reference(S={1: "a", 2: "b"}), plan, Window(Filter(S, IS_A), SessionWindow(1)))
     assert optimize(plan) == plan
 
 

@@ -3,7 +3,8 @@
 Instants count from 0. A time window of size w that moves every a covers the w instants up to W(t),
 the last instant at or before t at which it has moved: W(t) = floor((t + 1) / a) * a - 1. A row
 window keeps the last rows of the first floor(n / a) * a elements, of each group if it is
-partitioned; NULLs are one group.
+partitioned; NULLs are one group. A session window keeps an element for as long as a time window of
+its group has not been empty.
 """
 
 from __future__ import annotations
@@ -68,12 +69,19 @@ def content(
     for element in past:
         key = tuple(_same_group(element.row[place]) for place in places)
         groups.setdefault(key, []).append(element)
+    if window.frame == "SESSION":
+        return [e for group in groups.values() for e in _session(group, window.size, time)]
     return [e for group in groups.values() for e in _last(group, window.size, slide)]
 
 
 def _last(group: list[Element], size: int, slide: int) -> list[Element]:
     counted = group[: len(group) // slide * slide]
     return counted[max(len(counted) - size, 0) :]
+
+
+def _session(group: list[Element], gap: int, time: int) -> list[Element]:
+    covered = {instant for e in group for instant in range(e.time, e.time + gap)}
+    return [e for e in group if covered.issuperset(range(e.time, time + 1))]
 
 
 def _same_group(value: Value) -> Hashable:

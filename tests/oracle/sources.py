@@ -26,9 +26,10 @@ TIME_WINDOWS = (
     "NOW",
 )
 ROW_WINDOWS = ("ROWS 2", "ROWS 4", "ROWS 3 SLIDE 2", "ROWS UNBOUNDED", "ROWS 1")
+SESSION_WINDOWS = ("SESSION 1", "SESSION 3")
 JOINS = ("JOIN", "INNER JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL OUTER JOIN", ",", "CROSS JOIN")
 SIGNS = ("=", "<>", "<", "<=", ">", ">=")
-_STREAMS = re.compile(r"\b(RANGE|ROWS|NOW|[IDR]STREAM)\b")
+_STREAMS = re.compile(r"\b(RANGE|ROWS|SESSION|NOW|[IDR]STREAM)\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,10 +82,10 @@ class Sources:
     def windowed(self, text: str, alias: str, names: Sequence[str], windows: bool) -> str:  # noqa: FBT001
         if not windows:
             return f"{text} {self.choose(('', 'AS '))}{alias}"
-        frame = self.choose((*TIME_WINDOWS, *ROW_WINDOWS, ""))
+        frame = self.choose((*TIME_WINDOWS, *ROW_WINDOWS, *SESSION_WINDOWS, ""))
         if not frame:
             return f"{text} {alias}"
-        if frame.startswith("ROWS") and self.choose.one_in(2):
+        if frame.startswith(("ROWS", "SESSION")) and self.choose.one_in(2):
             frame = f"PARTITION BY {self.choose(names)} {frame}"
         window = self.choose((f"[{frame}]", f"WINDOW({frame})"))
         return self.choose((f"{text} {window} AS {alias}", f"{text} {alias} {window}"))

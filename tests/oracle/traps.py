@@ -209,6 +209,10 @@ TRAPS = {
         SELECT k, i FROM a [RANGE 5 SLIDE 3]""",
     "a window that moves every third row of a group": """
         SELECT k, i FROM b [PARTITION BY k ROWS 3 SLIDE 2]""",
+    "sessions of NaN and NULL": """
+        SELECT x, COUNT(*), MAX(k) FROM a [PARTITION BY x SESSION 1] GROUP BY x""",
+    "a session over changes": """
+        SELECT * FROM ISTREAM(SELECT k, COUNT(*) AS n FROM b [RANGE 3] GROUP BY k) [SESSION 1] q""",
     "a window over a union counts in the order of the values": """
         SELECT * FROM (SELECT k, i FROM a UNION ALL SELECT k, i FROM b) [ROWS 3] q""",
     "a window over changes of a relation": """

@@ -21,6 +21,7 @@ from tidemill.model.types import BIGINT, DOUBLE
 from tidemill.physical.interval.counting import Counting, Multiplicity
 from tidemill.physical.interval.distinct import Distinct
 from tidemill.physical.interval.row_window import RowWindow
+from tidemill.physical.interval.session_window import SessionWindow
 
 if TYPE_CHECKING:
     from tidemill.physical.interval.aggregate import Aggregate
@@ -48,6 +49,8 @@ OPERATORS: dict[str, Operator] = {
     "rows": RowWindow(PAIRS, SIZE),
     "rows slide": RowWindow(PAIRS, SIZE // 2, SIZE // 2),
     "rows by key": RowWindow(PAIRS, 4, partition_by=("k",)),
+    "a session": SessionWindow(PAIRS, LENGTH),
+    "sessions by key": SessionWindow(PAIRS, LENGTH, ("k",)),
     "many rows by key": RowWindow(PAIRS, SIZE // 8, partition_by=("x",)),
 }
 
@@ -107,11 +110,12 @@ def test_a_small_step_writes_little(name: str) -> None:
         aggregation(PAIRS, AggregateCall("max", X, BIGINT), by=("k",)),
         DIFFERENCE,
         RowWindow(PAIRS, SIZE),
+        SessionWindow(PAIRS, LENGTH, ("k",)),
     ],
-    ids=["count and median", "max", "difference", "rows"],
+    ids=["count and median", "max", "difference", "rows", "sessions"],
 )
 def test_an_open_segment_is_touched_once_in_a_delay(
-    operator: Aggregate | Counting | RowWindow, delay: int
+    operator: Aggregate | Counting | RowWindow | SessionWindow, delay: int
 ) -> None:
     operator, known, touching = replace(operator, max_delay=delay), set[tuple[str, int]](), []
     state = operator.new_state()

@@ -103,7 +103,9 @@ def read_duration(cursor: Cursor, *, stop: Collection[str] = ()) -> Duration:
         microseconds = sign * _read_sum(cursor, stop)
     span = cursor.span_from(start)
     if abs(microseconds) > _LONGEST:
-        cursor.fail("the duration is too long", span=span, hint="UNBOUNDED keeps rows for ever")
+        cursor.fail(
+            "the duration is too long", span=span, hint="RANGE UNBOUNDED keeps rows for ever"
+        )
     if microseconds.denominator != 1:
         cursor.fail(
             "the duration is not a whole number of microseconds",
