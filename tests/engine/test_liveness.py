@@ -25,6 +25,8 @@ QUERIES = {
         SELECT s.k, q.n FROM s [RANGE 5], (SELECT COUNT(*) AS n FROM s [RANGE 5]) q""",
     "a last row that is not displaced": """
         SELECT s.k, q.k AS other FROM s [RANGE 5], (SELECT k FROM r [ROWS 1]) q""",
+    "a session that is not over": """
+        SELECT s.k, q.k AS other FROM s [RANGE 5], (SELECT k FROM r [SESSION 1000]) q""",
     "a distinct row that stays": """
         SELECT s.k, q.c FROM s [RANGE 5], (SELECT DISTINCT 1 AS c FROM s [RANGE 5]) q""",
     "an aggregate over an aggregate": """

@@ -12,12 +12,17 @@ from tidemill.physical import signed
 from tidemill.physical.plan import Apply, Exchange
 
 COUNTS = "SELECT k, COUNT(*) AS n FROM s [RANGE 4] GROUP BY k"
+SESSIONS = "SELECT k FROM s [PARTITION BY k SESSION 4]"
 HELD_BACK = f"SELECT k, MAX(n) AS m FROM (RSTREAM ({COUNTS})) [RANGE 2] GROUP BY k"
 
 
 @pytest.mark.parametrize(
     ("text", "technique"),
-    [(COUNTS, Technique.DIRECT), *((HELD_BACK, technique) for technique in Technique)],
+    [
+        (COUNTS, Technique.DIRECT),
+        (SESSIONS, Technique.DIRECT),
+        *((HELD_BACK, technique) for technique in Technique),
+    ],
 )
 def test_where_time_is_held_back_partitions_wait_for_each_other(
     text: str, technique: Technique
@@ -33,7 +38,8 @@ def test_where_time_is_held_back_partitions_wait_for_each_other(
 
 def test_where_changes_leave_in_time_nothing_is_added() -> None:
     for technique in (Technique.PATTERN, Technique.NEGATIVE, Technique.HYBRID):
-        assert not isinstance(planned(COUNTS, technique).operator, signed.Hold)
+        for text in (COUNTS, SESSIONS):
+            assert not isinstance(planned(text, technique).operator, signed.Hold)
 
 
 def planned(text: str, technique: Technique) -> Apply:

@@ -9,10 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from laws.catalogue import S
 from laws.strategies import plans
 from laws.strict_plans import SHAPES, strict_plans
 from tidemill.algebra.patterns import update_pattern
+from tidemill.algebra.plan import SessionWindow, Window
 from tidemill.algebra.tree import share
+from tidemill.model.batch import Form
 from tidemill.optimizer.explain_physical import explain_physical
 from tidemill.optimizer.planning import Joins, Planning
 from tidemill.optimizer.techniques import Technique
@@ -39,3 +42,15 @@ def test_every_edge_has_a_label_and_a_reason(
         if "Exchange " not in text and not text.startswith("see ["):
             assert LABEL.search(text), text
     assert made.patterns[made.plan.fingerprint] is update_pattern(shared)
+
+
+@pytest.mark.parametrize(
+    ("answer", "label"),
+    [
+        (Form.SIGNED, "signed.SessionWindow(gap=2)  strict: ends depend on input still to come"),
+        (Form.INTERVAL, "interval.SessionWindow(gap=2)  strict: its reader takes intervals"),
+    ],
+)
+def test_sessions_come_in_the_form_of_their_reader(answer: Form, label: str) -> None:
+    made = Planning().annotated(Window(S, SessionWindow(2)), answer=answer)
+    assert explain_physical(made).startswith(f"{label}  remembers ")

@@ -146,20 +146,17 @@ def _in_sessions(known: pl.DataFrame, came: pl.DataFrame, gap: int, before: Time
     """The last instants of open sessions, and those of new elements, by group and time.
 
     Each has ``_IS_LAST``, ``_LAST``, the last instant of its session, and ``END``, where that ends:
-    NULL while it may go on, as the last one of a group may if ``before`` is not after ``_LAST``.
+    NULL while it may go on, since ``_LAST`` is not before ``before``.
     """
     new = came.select(GROUP, pl.col(START).alias(_LAST)).with_row_index(_ROW)
     instants = pl.concat([known.select(GROUP, _LAST), new], how="diagonal").sort(GROUP, _LAST)
     group, instant = pl.col(GROUP), pl.col(_LAST)
     ends_group = (group != group.shift(-1)).fill_null(value=True)
     ends_session = ends_group | (instant.shift(-1) - instant > gap)
-    # Of each session, what is true of its last instant.
-    last, has_later = (
-        pl.when(ends_session).then(value).backward_fill() for value in (instant, ~ends_group)
-    )
+    last = pl.when(ends_session).then(instant).backward_fill()
     end = last.clip(upper_bound=END_OF_TIME - gap) + gap
     return instants.with_columns(
         ends_session.alias(_IS_LAST),
         last.alias(_LAST),
-        pl.when(has_later | (last < before)).then(end).alias(END),
+        pl.when(last < before).then(end).alias(END),
     )
