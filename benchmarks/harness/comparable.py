@@ -2,7 +2,8 @@
 
 Tidemill says from when to when a row holds; the native query gives a row for each window, when that
 is closed. Of a window ``[RANGE r SLIDE s]``, what ends before ``until``, a multiple of ``s``, is
-what Tidemill's answer is about at the instants of ``[until - 1, until + s - 1)``.
+what Tidemill's answer is about at the instants of ``[until - 1, until + s - 1)``. Of a session,
+what Spark gives when it is over is what Tidemill says at its last instant, ``until - 1``.
 """
 
 from __future__ import annotations
@@ -12,7 +13,16 @@ import polars.selectors as cs
 
 from benchmarks.harness.measure import WrongAnswerError
 
-__all__ = ["UNTIL", "changes", "each_window", "like", "require_same", "same_answer", "same_rows"]
+__all__ = [
+    "UNTIL",
+    "changes",
+    "each_session",
+    "each_window",
+    "like",
+    "require_same",
+    "same_answer",
+    "same_rows",
+]
 
 UNTIL = "until"
 """The column that says where a window ends, in microseconds; it does not belong to the window."""
@@ -29,6 +39,18 @@ def each_window(results: pl.DataFrame, slide: int) -> pl.DataFrame:
     windows = results.with_columns(pl.int_ranges(first, after).alias(UNTIL))
     exploded = windows.explode(UNTIL).drop_nulls(UNTIL)
     return exploded.with_columns(pl.col(UNTIL) * slide).drop("start", "end")
+
+
+def each_session(results: pl.DataFrame, key: str) -> pl.DataFrame:
+    """The last row of each session, with its end instead of start and end.
+
+    Args:
+        results: Tidemill's: at an instant one row for each session that is not over.
+        key: The column whose values have sessions of their own.
+    """
+    goes_on = results.select(key, pl.col("start").alias("end"))
+    last = results.join(goes_on, on=[key, "end"], how="anti", nulls_equal=True)
+    return last.rename({"end": UNTIL}).drop("start")
 
 
 def changes(results: pl.DataFrame) -> pl.DataFrame:

@@ -6,7 +6,9 @@ Each means what Tidemill's query of the same name means:
 - two rows that are both in windows ``[RANGE r]`` at some instant are less than ``r`` apart, so that
   a join of such windows is a join with a bound on the times, and gives the same pairs;
 - ``[RANGE r SLIDE s]`` has the rows of Spark's windows of length ``r`` every ``s``, at the instants
-  that ``harness/comparable.py`` says; there is a row for each window, once it is closed.
+  that ``harness/comparable.py`` says; there is a row for each window, once it is closed;
+- so there is for each session, with what Tidemill says at its last instant. Spark cannot be asked
+  what Tidemill says before: the count so far, at every instant.
 
 What cannot be asked is in ``refused.py``.
 """
@@ -38,12 +40,14 @@ class Native:
 
     Attributes:
         ask: Makes it of its streams.
-        slide: From one of its windows to the next, in microseconds; ``None`` if it has none, and
-            gives a row whenever Tidemill does.
+        slide: From one of its windows to the next, in microseconds.
+        sessions: The column whose values have sessions of their own. If this and ``slide`` are
+            ``None``, it has no windows, and gives a row whenever Tidemill does.
     """
 
     ask: Callable[[Streams], DataFrame]
     slide: int | None = None
+    sessions: str | None = None
 
 
 def _q0(streams: Streams) -> DataFrame:
@@ -94,6 +98,12 @@ def _q8(streams: Streams) -> DataFrame:
     people = _timed(streams("person")).groupBy(window, "id", "name").agg(F.lit(1).alias("one"))
     sellers = _timed(streams("auction")).groupBy(window.alias("w"), "seller").agg(F.lit(1))
     return people.join(sellers, F.expr("window = w AND id = seller")).select("id", "name", _until())
+
+
+def _q11(streams: Streams) -> DataFrame:
+    window = F.session_window("date_time", "10 seconds").alias("window")
+    counts = _timed(streams("bid")).groupBy(window, "bidder").agg(F.count("*").alias("bids"))
+    return counts.select("bidder", "bids", _until())
 
 
 def _q13(streams: Streams) -> DataFrame:
@@ -217,6 +227,7 @@ NATIVE = {
     "q5": Native(_q5, 2 * SECOND),
     "q7": Native(_q7, 10 * SECOND),
     "q8": Native(_q8, 10 * SECOND),
+    "q11": Native(_q11, sessions="bidder"),
     "q13": Native(_q13),
     "q14": Native(_q14),
     "q20": Native(_q20),

@@ -18,7 +18,13 @@ import polars as pl
 from pyspark.errors import AnalysisException
 
 import tidemill
-from benchmarks.harness.comparable import UNTIL, each_window, require_same, same_answer
+from benchmarks.harness.comparable import (
+    UNTIL,
+    each_session,
+    each_window,
+    require_same,
+    same_answer,
+)
 from benchmarks.harness.measure import Timing, WrongAnswerError, measured
 from benchmarks.harness.spark_sides import (
     batch_seconds,
@@ -219,10 +225,14 @@ def native_seconds(
         if said is None or CANNOT[question.name].says not in said:
             raise WrongAnswerError(f"{question.name}: Spark does not refuse it, or says {said}")
         return None
-    slide = NATIVE[question.name].slide
+    native = NATIVE[question.name]
     seconds = sides.native(_run_native, load, question.name, out)
-    if slide is not None:  # no window is behind the last event, but each before it is there
-        local = each_window(local, slide).filter(pl.col(UNTIL) <= load.closed(question))
+    if native.slide is not None:
+        local = each_window(local, native.slide)
+    elif native.sessions is not None:
+        local = each_session(local, native.sessions)
+    if UNTIL in local.columns:  # no window is behind the last event, but each before it is there
+        local = local.filter(pl.col(UNTIL) <= load.closed(question))
     rows = require_same(f"{question.name}, native", local, _answer(out / "0"))
     assert rows, "an answer without rows proves nothing"
     return seconds

@@ -113,8 +113,20 @@ SELECT auction, bidder, price, date_time, extra FROM b WHERE price = (SELECT MAX
     ),
     Question(
         "q11",
-        "bids of each bidder without a pause of ten seconds",
-        missing="session windows",
+        "bids of each bidder without a pause of more than ten seconds",
+        "SELECT bidder, COUNT(*) AS bids FROM bid [PARTITION BY bidder SESSION 10 SECONDS]"
+        " GROUP BY bidder",
+        """
+WITH paused AS (
+  SELECT bidder, date_time, date_time - lag(date_time) OVER earlier > INTERVAL 10 SECOND AS is_first
+  FROM bid WHERE is_past(date_time) WINDOW earlier AS (PARTITION BY bidder ORDER BY date_time)),
+numbered AS (
+  SELECT bidder, date_time, COUNT(*) FILTER (WHERE is_first)
+    OVER (PARTITION BY bidder ORDER BY date_time) AS session FROM paused)
+SELECT bidder, COUNT(*) AS bids FROM numbered GROUP BY bidder, session
+HAVING in_range(MAX(date_time), 10)
+""",
+        remark="the count is there from the first bid on, not only when the session is over",
     ),
     _by_day("q15", "bids, bidders and auctions of a day, by price", "", _ALL_COUNTS),
     _by_day(

@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING
 import polars as pl
 import pytest
 
-from benchmarks.harness.comparable import each_window, require_same, same_answer, same_rows
+from benchmarks.harness.comparable import (
+    each_session,
+    each_window,
+    require_same,
+    same_answer,
+    same_rows,
+)
 from benchmarks.harness.measure import WrongAnswerError
 from benchmarks.nexmark.generator import around_midnight
 from benchmarks.nexmark.native import NATIVE
@@ -35,6 +41,8 @@ def test_windows_of_spark_alone_slide_as_those_of_tidemill() -> None:
     for name, native in NATIVE.items():
         slides = f"SLIDE {(native.slide or 0) // SECOND} SECONDS"
         assert (slides in str(BY_NAME[name].sql)) == (native.slide is not None)
+        by = f"PARTITION BY {native.sessions} SESSION"
+        assert (by in str(BY_NAME[name].sql)) == (native.sessions is not None)
 
 
 def test_a_row_holds_about_each_window_that_ends_while_it_does() -> None:
@@ -48,6 +56,13 @@ def test_a_row_holds_about_each_window_that_ends_while_it_does() -> None:
 
 def test_a_row_that_no_window_ends_in_is_in_none() -> None:
     assert each_window(results((7, 2 * SECOND, 3 * SECOND)), 2 * SECOND).is_empty()
+
+
+def test_of_a_session_the_last_row_counts() -> None:
+    # two bids, then one; and a session of another bidder, cut where nothing changes
+    rows = [(7, 1, 0, 4), (7, 2, 4, 9), (7, 1, 12, 17), (8, 1, 3, 5), (8, 1, 5, 8)]
+    found = each_session(pl.DataFrame(rows, ["x", "n", "start", "end"], orient="row"), "x")
+    assert sorted(found.rows()) == [(7, 1, 17), (7, 2, 9), (8, 1, 8)]
 
 
 def test_how_the_time_of_a_row_is_cut_makes_no_difference() -> None:
