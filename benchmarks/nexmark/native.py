@@ -8,7 +8,9 @@ Each means what Tidemill's query of the same name means:
 - ``[RANGE r SLIDE s]`` has the rows of Spark's windows of length ``r`` every ``s``, at the instants
   that ``harness/comparable.py`` says; there is a row for each window, once it is closed;
 - so there is for each session, with what Tidemill says at its last instant. Spark cannot be asked
-  what Tidemill says before: the count so far, at every instant.
+  what Tidemill says before: the count so far, at every instant. In both a row ten seconds after the
+  last one goes on with the session; but Spark closes it when its watermark reaches that instant,
+  and would differ if a batch ended there and the next one began with a row of the same instant.
 
 What cannot be asked is in ``refused.py``.
 """
