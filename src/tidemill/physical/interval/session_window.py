@@ -86,7 +86,9 @@ class SessionWindow:
 
     def on_watermark(self, state: State, time: Time) -> Iterator[Batch]:
         """Emit the elements of the sessions that are over, and cut those overdue."""
-        yield from self._out(self.move(state, time).filter(pl.col(END).is_not_null()))
+        rows = self.move(state, time)
+        if not rows.is_empty():
+            yield from self._out(rows.filter(pl.col(END).is_not_null()))
         if self.max_delay is not None and time < END_OF_TIME:
             overdue = state.tables["open"].extract(START, Time(time - self.max_delay))
             now = pl.lit(time, TIME_TYPE)
@@ -110,6 +112,8 @@ class SessionWindow:
         # A session is over if its last element is from before this instant.
         before = time if time == END_OF_TIME else Time(time - self.gap)
         known = sessions.extract(_LAST, before)
+        if came.is_empty() and known.is_empty():
+            return came  # nothing comes in or goes out
         if not came.is_empty():
             known = pl.concat([known, sessions.take(pick(came, self.partition_by))])
         names, (known, came) = encode(self.partition_by, [known, came])

@@ -37,13 +37,13 @@ class SessionWindow(interval.SessionWindow):
     def on_watermark(self, state: State, time: Time) -> Iterator[Batch]:
         """Emit the elements before ``time`` that come in, and those whose session is over."""
         rows = self.move(state, time)
+        if rows.is_empty():
+            return
         came = rows.filter(~pl.col(interval.WAS_IN))
         went = rows.filter(pl.col(END) < END_OF_TIME)
-        changes = pl.concat(
+        yield pl.concat(
             [_changes(came, self.schema, START, 1), _changes(went, self.schema, END, -1)]
         )
-        if not changes.is_empty():
-            yield changes
 
     def held(self, state: State) -> Time:  # noqa: ARG002
         """Nothing is held back."""
