@@ -8,12 +8,14 @@ other random numbers every time. HYPOTHESIS_PROFILE names one; ``--more`` is sho
 from __future__ import annotations
 
 import os
+from threading import active_count
 from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 import golden
+from tidemill.engine.pool import looking_on
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -46,6 +48,13 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
     # Two processes would overwrite each other's expectations, so rewriting ignores -n.
     if config.getoption("--rewrite-golden") and hasattr(config.option, "numprocesses"):
         config.option.numprocesses = 0
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _threads_of_pytest() -> Iterator[None]:
+    # Those that several processes talk through: none of them makes a call of Polars.
+    with looking_on(active_count() - 1):
+        yield
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -39,7 +39,6 @@ if TYPE_CHECKING:
 
 SECOND = 1_000_000
 KEYS = 10_000
-REPEATS = 5
 BATCHES = 20
 
 
@@ -208,7 +207,7 @@ def join_window(rows: int) -> tuple[int, int, int]:
 
 def answers(context: Context) -> Iterator[Table]:
     """What the local engine takes, what a longer window costs, and what a window remembers."""
-    rows = 2_000_000 if context.full else 500_000
+    rows = 1_000_000 if context.full else 200_000
     path = context.folder / "events"
     path.mkdir()
     write_data(path, rows)
@@ -220,7 +219,7 @@ def answers(context: Context) -> Iterator[Table]:
                 "Tidemill": partial(_run_checked, path, asked),
             },
             same=same,
-            repeat=REPEATS,
+            repeat=_repeats(context),
             progress=partial(_tell, context, asked.name),
         )
         floor, own = timings["DuckDB"], timings["Tidemill"]
@@ -243,6 +242,10 @@ def answers(context: Context) -> Iterator[Table]:
     )
 
 
+def _repeats(context: Context) -> int:
+    return 5 if context.full else 3
+
+
 def _run_checked(path: Path, asked: Asked) -> Callable[[], pl.DataFrame]:
     results = run_tidemill(path, asked.query)
     return lambda: asked.check(results())
@@ -262,7 +265,7 @@ def _window(context: Context, path: Path) -> Table:
             "RANGE 600 SECONDS": lambda: run_tidemill(path, wide),
         },
         same=lambda *_: True,  # two questions, each of which has been compared before
-        repeat=REPEATS,
+        repeat=_repeats(context),
         progress=context.progress,
     )
     short, long = timings.values()
@@ -282,7 +285,7 @@ def _reading(context: Context, path: Path) -> Table:
     for name, read in forms.items():
         context.progress(f"reading {name}")
         seconds, rows = [], 0
-        for _ in range(REPEATS):
+        for _ in range(_repeats(context)):
             began = process_time()
             rows = read().height
             seconds.append(process_time() - began)

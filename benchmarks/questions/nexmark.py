@@ -12,6 +12,8 @@ import os
 
 os.environ.setdefault("POLARS_MAX_THREADS", "1")
 
+from dataclasses import dataclass
+from threading import active_count
 from typing import TYPE_CHECKING
 
 from benchmarks.harness.question import Question
@@ -22,6 +24,7 @@ from benchmarks.nexmark.generator import around_midnight
 from benchmarks.nexmark.queries import ASKED, QUESTIONS
 from benchmarks.nexmark.refused import CANNOT
 from benchmarks.nexmark.sides import Load, native_seconds, run_local, spark_seconds, warm_up
+from tidemill.engine.pool import looking_on
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -42,15 +45,37 @@ COLUMNS = (
     "rows",
     "DuckDB",
 )
-REPEAT = 5
-INSTANTS = 40
+ON_SPARK = ("q2", "q5", "q8", "q20")
+"""The queries that are asked on Spark in a short run: one of each kind."""
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """How much is done.
+
+    Attributes:
+        repeat: How often the local engine runs a query.
+        instants: At how many instants DuckDB is asked, besides the last ones.
+        on_spark: The queries that are asked on Spark.
+    """
+
+    repeat: int
+    instants: int
+    on_spark: tuple[str, ...]
+
+
+def effort_of(context: Context) -> Effort:
+    """Everything, or a part of it."""
+    if context.full:
+        return Effort(5, 40, tuple(query.name for query in ASKED))
+    return Effort(3, 10, ON_SPARK)
 
 
 def load_of(context: Context) -> Load:
     """The events; batches count when windows of a minute are full."""
     place = context.folder / "events"
     if context.full:
-        return Load(around_midnight(1_000_000, context.seed, rate=5_000), place, files=20, skip=7)
+        return Load(around_midnight(500_000, context.seed, rate=2_500), place, files=10, skip=5)
     return Load(around_midnight(100_000, context.seed, rate=1_000), place, files=8, skip=5)
 
 
@@ -62,22 +87,33 @@ def row(
     def progress(text: str) -> None:
         context.progress(f"{query.name}: {text}")
 
-    out = context.folder / query.name
-    local = run_local(
-        load, query, database, out / "local", repeat=REPEAT, at=INSTANTS, progress=progress
-    )
-    progress("on Spark")
-    spark = load.rate(query, spark_seconds(sides, load, query, local.answer, out / "spark"))
-    progress("native Spark")
-    seconds = native_seconds(sides, load, query, local.answer, out / "native")
-    native = None if seconds is None else load.rate(query, seconds)
+    out, effort = context.folder / query.name, effort_of(context)
+    with looking_on(active_count() - 1):  # the threads of the sides only wait
+        local = run_local(
+            load,
+            query,
+            database,
+            out / "local",
+            repeat=effort.repeat,
+            at=effort.instants,
+            progress=progress,
+        )
+    on_spark: tuple[Cell, ...] = (None, "not asked in a short run", None)
+    if query.name in effort.on_spark:
+        progress("on Spark")
+        spark = load.rate(query, spark_seconds(sides, load, query, local.answer, out / "spark"))
+        progress("native Spark")
+        seconds = native_seconds(sides, load, query, local.answer, out / "native")
+        if seconds is None:
+            on_spark = (round(spark), f"cannot: {CANNOT[query.name].why}", None)
+        else:
+            native = load.rate(query, seconds)
+            on_spark = (round(spark), f"{native:,.0f}", spark / native)
     return (
         f"{query.name}: {query.title}",
         round(load.events(query) / local.timing.median),
         round(local.timing.spread * 50),
-        round(spark),
-        f"cannot: {CANNOT[query.name].why}" if native is None else f"{native:,.0f}",
-        None if native is None else spark / native,
+        *on_spark,
         local.answer.height,
         f"equal at {local.instants} instants",
     )
@@ -106,14 +142,14 @@ def answers(context: Context) -> Iterator[Table]:
         f"Events a second, {site.events:,} events, {site.rate:,} in a second of the streams' time",
         COLUMNS,
         rows,
-        tuple(f"- {note}." for note in notes(load)),
+        tuple(f"- {note}." for note in notes(load, effort_of(context))),
     )
 
 
-def notes(load: Load) -> Iterator[str]:
+def notes(load: Load, effort: Effort) -> Iterator[str]:
     """What must be known to read the figures."""
     yield "all events of the streams that a query reads count, whether it keeps them or not"
-    yield f"local: one process, one core, all files; the median of {REPEAT} runs"
+    yield f"local: one process, one core, all files; the median of {effort.repeat} runs"
     yield f"Spark: two cores, {load.files} batches, of which the first {load.skip} do not count"
     yield "times native: Tidemill on Spark, compared with native Spark on the same batches"
     for query in ASKED:

@@ -24,6 +24,7 @@ from tidemill.model.types import BIGINT, DOUBLE, VARCHAR
 from tidemill.physical.interval import pairs as pairs_module
 from tidemill.physical.interval.join import Join
 from tidemill.physical.operator import RIGHT
+from tidemill.physical.state import table as table_module
 
 if TYPE_CHECKING:
     from tidemill.algebra.snapshot import Bag
@@ -73,17 +74,27 @@ def pairs(schedule: Schedule, names: tuple[str, ...], condition: Expr, time: int
 
 
 @pytest.mark.parametrize("many", [4, 1 << 21], ids=["bounded", "free"])
+@pytest.mark.parametrize("few", [1, None], ids=["searched", "gone through"])
 @given(
     schedule=schedules(LEFT_PAIR, RIGHT_PAIR),
     condition=CONDITIONS,
     orderly=st.tuples(st.booleans(), st.booleans()),
     reload=st.booleans(),
 )
-def test_join_is_snapshot_reducible(
-    schedule: Schedule, condition: Expr, orderly: tuple[bool, bool], many: int, *, reload: bool
+def test_join_is_snapshot_reducible(  # noqa: PLR0913 — whatever is drawn
+    schedule: Schedule,
+    condition: Expr,
+    orderly: tuple[bool, bool],
+    many: int,
+    few: int | None,
+    *,
+    reload: bool,
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pairs_module, "_MANY", many)
+        if few is not None:
+            patch.setattr(table_module, "_SMALL_ROWS", few)
+            patch.setattr(table_module, "_MANY_MORE", 0)
         join = Join(LEFT_PAIR, RIGHT_PAIR, NAMES, condition, orderly)
         output = run(join, schedule, reload=reload)
     for t in schedule.times():

@@ -17,6 +17,7 @@ from tidemill.model.batch import END, START
 from tidemill.model.time import Time
 from tidemill.physical.operator import State
 from tidemill.physical.state import keyed
+from tidemill.physical.state.hashes import key_hash
 from tidemill.physical.state.keyed import KeyedTable
 from tidemill.physical.state.levels import merge_from
 from tidemill.physical.state.removals import SEGMENT
@@ -234,7 +235,7 @@ actions = st.lists(
 )
 
 
-@pytest.fixture(params=[keyed.key_hash, collide, collide_often], ids=lambda f: f.__name__)
+@pytest.fixture(params=[key_hash, collide, collide_often], ids=lambda f: f.__name__)
 def hashing(request: pytest.FixtureRequest) -> Iterator[Hash]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(keyed, "key_hash", request.param)

@@ -24,7 +24,7 @@ def frame(rows: list[tuple[int, int, int]]) -> pl.DataFrame:
 
 
 def table(*, by_expiry: bool = False) -> Table:
-    return Table(SCHEMA, (START, END), by_expiry=by_expiry)
+    return Table(SCHEMA, (START, END), key=("x",), by_expiry=by_expiry)
 
 
 @pytest.mark.parametrize("by_expiry", LAYOUTS)
@@ -61,6 +61,36 @@ def test_segments_that_end_too_early_are_skipped() -> None:
     rows.insert(frame([(2, 0, 20), (3, 0, 5)]))
     assert rows.alive(END, after=Time(10)).rows() == [(2, 0, 20), (3, 0, 5)]
     assert rows.alive(END, after=Time(9)).height == 3
+
+
+def test_few_keys_are_searched_for_in_large_segments_only(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("tidemill.physical.state.table._SMALL_ROWS", 3)
+    rows = Table(SCHEMA, (START, END), key=("x",))
+    rows.insert(frame([(n % 40, 0, 10 + n) for n in range(100)]))
+    rows.insert(frame([(1, 0, 500), (2, 0, 500)]))
+    wanted = pl.DataFrame({"another": [7, 7, 300]})
+    found = rows.meeting(END, after=Time(0), keys=wanted)
+    assert found.sort(END).rows() == [
+        *((7, 0, 10 + n) for n in (7, 47, 87)),
+        *((x, 0, 500) for x in (1, 2)),
+    ]
+    assert rows.meeting(END, after=Time(200), keys=wanted).height == 2
+    assert rows.meeting(END, after=Time(0), keys=frame([])[["x"]]).height == 2
+
+
+def test_what_finds_rows_goes_with_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tidemill.physical.state.table._SMALL_ROWS", 3)
+    rows = Table(SCHEMA, (START, END), key=("x",))
+    one = pl.DataFrame({"x": [7]})
+    for number in range(5):
+        rows.insert(frame([(n, number, number + 1) for n in range(100)]))
+        before = rows.bytes()
+        assert rows.meeting(END, after=Time(number), keys=one).rows() == [(7, number, number + 1)]
+        assert rows.bytes() - before == 100 * 12, "a hash and a number for each row"
+        rows.purge(END, Time(number + 1))
+    assert rows.bytes() == 0
 
 
 def test_many_small_segments_become_few() -> None:
@@ -101,16 +131,25 @@ actions = st.lists(
         ),
         st.tuples(st.just("extract"), st.sampled_from([START, END]), st.integers(0, 20)),
         st.tuples(st.just("purge"), st.just(END), st.integers(0, 20)),
+        st.tuples(st.just("meeting"), st.integers(0, 20), st.lists(st.integers(0, 4), max_size=3)),
         st.tuples(st.just("reload")),
     ),
     max_size=12,
 )
 
 
+@pytest.mark.parametrize("small", [1, 3, 4096])
 @given(steps=actions, by_expiry=st.booleans())
 def test_a_table_is_the_bag_of_its_rows(
-    steps: list[tuple[object, ...]], *, by_expiry: bool
+    steps: list[tuple[object, ...]], small: int, *, by_expiry: bool
 ) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("tidemill.physical.state.table._SMALL_ROWS", small)
+        patch.setattr("tidemill.physical.state.table._MANY_MORE", 1)
+        _is_the_bag_of_its_rows(steps, by_expiry=by_expiry)
+
+
+def _is_the_bag_of_its_rows(steps: list[tuple[object, ...]], *, by_expiry: bool) -> None:
     rows, model = table(by_expiry=by_expiry), Counter[tuple[int, ...]]()
     floor = -1
     for step in steps:
@@ -129,6 +168,12 @@ def test_a_table_is_the_bag_of_its_rows(
                 floor = max(floor, time)
                 rows.purge(column, Time(time))
                 model = Counter({row: n for row, n in model.items() if row[2] > time})
+            case ("meeting", int(after), list(keys)):
+                given = pl.DataFrame({"k": keys}, schema={"k": pl.Int64})
+                found = Counter(rows.meeting(END, after=Time(after), keys=given).rows())
+                assert found <= model
+                wanted = {row: n for row, n in model.items() if row[0] in keys and row[2] > after}
+                assert Counter(wanted) <= found
             case _:
                 fresh = table(by_expiry=by_expiry)
                 state = State({"t": fresh})

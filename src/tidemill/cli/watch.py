@@ -11,6 +11,7 @@ from rich.live import Live
 
 from tidemill.cli.meter import Meter
 from tidemill.cli.view import line, tables
+from tidemill.engine.pool import looking_on
 from tidemill.errors import RunError
 
 if TYPE_CHECKING:
@@ -87,17 +88,18 @@ def watch(
     """
     worker = _Worker(session, forever=forever)
     display = _Display(session, console, clock)
-    worker.start()
-    try:
-        with display.live:
-            while worker.is_alive():
-                worker.join(_POLL)
-                display.show()
-    except KeyboardInterrupt:
-        worker.is_stopping.set()
-        console.print("stopping at the end of the batch …")
-        _stop(session, worker)
-        return Outcome(display.read(), stopped=True)
+    with looking_on():
+        worker.start()
+        try:
+            with display.live:
+                while worker.is_alive():
+                    worker.join(_POLL)
+                    display.show()
+        except KeyboardInterrupt:
+            worker.is_stopping.set()
+            console.print("stopping at the end of the batch …")
+            _stop(session, worker)
+            return Outcome(display.read(), stopped=True)
     if worker.error is not None:
         raise worker.error
     return Outcome(display.read(), stopped=False)

@@ -13,6 +13,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Protocol
 
 from tidemill.engine.fragments import Node, Route, has_no_time
+from tidemill.engine.pool import in_pool
 from tidemill.engine.stacks import Stack, members, move, stacked_state, stacks_of
 from tidemill.model.time import END_OF_TIME, Time
 from tidemill.physical.operator import State
@@ -92,6 +93,7 @@ class Engine:
         self.watermarks: dict[str, Time] = dict.fromkeys(self.states, Time(0))
         self.metrics: dict[str, Metrics] = {node.name: Metrics() for node in fragment.nodes}
 
+    @in_pool
     def step(self, inputs: Mapping[str, Flow]) -> dict[str, Flow]:
         """Pass what arrived through the operators."""
         flows: dict[str, Flow] = {name: inputs[name] for name in self.fragment.reads}

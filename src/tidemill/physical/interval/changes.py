@@ -75,6 +75,8 @@ class Changes:
         started = state.tables["pending"].extract(START, time)
         ends.insert(started.filter(pl.col(END) < END_OF_TIME))
         ended = ends.extract(END, time)
+        if started.is_empty() and ended.is_empty():
+            return
         sign = 1 if self.change is Change.INSERTED else -1
         names = list(number_columns(self.schema))
         changes = pl.concat(

@@ -50,12 +50,8 @@ def take_totals(
     """Remove and return the totals of groups that change or are overdue; in the end of all."""
     if late is not None and late.is_final:
         return totals.drain()
-    found = [pl.DataFrame(schema=totals.schema)]
-    if not changes.is_empty():
-        found.append(totals.take(pick(changes, keys)))
-    if late is not None:
-        found.append(totals.extract(SINCE, late.before))
-    return pl.concat(found)
+    found = totals.none() if changes.is_empty() else totals.take(pick(changes, keys))
+    return found if late is None else pl.concat([found, totals.extract(SINCE, late.before)])
 
 
 def oldest(state: State) -> Time:

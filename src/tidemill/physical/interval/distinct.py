@@ -116,11 +116,8 @@ def _take(
     """Remove and return what is covered of rows that come again, or end; in the end all."""
     if time == END_OF_TIME:
         return covered.drain()
-    found = [pl.DataFrame(schema=covered.schema)]
-    if not started.is_empty():
-        found.append(covered.take(pick(started, row)))
-    found.append(covered.extract(END, Time(time + 1)))
-    return pl.concat(found)
+    found = covered.none() if started.is_empty() else covered.take(pick(started, row))
+    return pl.concat([found, covered.extract(END, Time(time + 1))])
 
 
 def _stretches(known: pl.DataFrame, started: pl.DataFrame) -> pl.DataFrame:

@@ -66,7 +66,7 @@ class Join:
     def new_state(self) -> State:
         """No element of either input."""
         left, right = (
-            Table(side.columns, (START, END), by_expiry=not orderly)
+            Table(side.columns, (START, END), key=side.keys, by_expiry=not orderly)
             for side, orderly in zip(self._pairing.sides, self.orderly, strict=True)
         )
         return State({"left": left, "right": right})
@@ -81,7 +81,8 @@ class Join:
         # A partner that ends before all of these begin meets none of them.
         earliest = elements[START].min()
         assert isinstance(earliest, int), "times are integers"
-        partners = tables[other].alive(END, after=Time(earliest))
+        wanted = pick(elements, self._pairing.sides[own].keys)
+        partners = tables[other].meeting(END, after=Time(earliest), keys=wanted)
         tables[own].insert(elements)
         for pairs in self._pairing.overlaps(elements, partners, own):
             out = pick(pairs, (*self._pairing.columns, START, END))

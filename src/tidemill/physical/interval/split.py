@@ -72,6 +72,8 @@ class Split:
         """Emit the pieces that start before ``time``."""
         rest = state.tables["rest"]
         due = rest.extract(START, time)
+        if due.is_empty():
+            return
         if time == END_OF_TIME:
             endless = due.filter(pl.col(END) == END_OF_TIME)
             if not endless.is_empty():

@@ -107,22 +107,21 @@ class ToIntervals:
         """Emit the elements that have ended, and cut those overdue."""
         row, opened = list(number_columns(self.schema)), keyed(state, "open")
         changes = net(state.tables["pending"].extract(TIME, time))
-        known = pl.DataFrame(schema=opened.schema)
+        parts, late = [], overdue(time, self.max_delay)
         if not changes.is_empty():
             known = opened.take(pick(changes, row))
-        names, (known, changes) = encode(row, [known, changes])
-        closed, still = matched(known, changes)
-        opened.insert(named(still, names))
-        parts = [named(closed, names)]
-        late = overdue(time, self.max_delay)
+            names, (known, changes) = encode(row, [known, changes])
+            closed, still = matched(known, changes)
+            opened.insert(named(still, names))
+            parts.append(named(closed, names))
         if late is not None:
             due = opened.extract(START, late.before) if not late.is_final else opened.drain()
             parts.append(due.with_columns(pl.lit(late.now, TIME_TYPE).alias(END)))
             if not late.is_final:
                 opened.insert(due.with_columns(pl.lit(late.now, TIME_TYPE).alias(START)))
-        out = pl.concat([pick(part, (*row, START, END)) for part in parts])
-        if not out.is_empty():
-            yield restored(out, self.schema)
+        for part in parts:
+            if not part.is_empty():
+                yield restored(pick(part, (*row, START, END)), self.schema)
 
     def held(self, state: State) -> Time:
         """The instant at which the oldest open row appeared, or the next one will."""

@@ -50,7 +50,7 @@ def take_touched(changes: pl.DataFrame, table: KeyedTable) -> Touched:
         table: The rows that are there, each once with how often in ``SIGN``.
     """
     changes = net(changes)
-    none = pl.DataFrame(schema=table.schema)
+    none = table.none()
     if changes.is_empty():
         return Touched(standing(none), none)
     row = [name for name in table.schema if name != SIGN]

@@ -19,16 +19,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
 import polars as pl
 
+from tidemill.physical.state.hashes import key_hash
 from tidemill.physical.state.levels import merge_from
-from tidemill.physical.state.places import Places, narrowed, numbered, pick, spanned
+from tidemill.physical.state.places import Places, narrowed, numbered, pick
 from tidemill.physical.state.removals import ROW, SEGMENT, Removals
 from tidemill.physical.state.run import HASH, Run, row_bytes
 from tidemill.physical.state.table import Segment, Table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+
+    from numpy.typing import NDArray
 
     from tidemill.model.time import Time
     from tidemill.physical.operator import State
@@ -193,7 +197,7 @@ class KeyedTable(Table):
             return []
         is_whole = all(name in keys.columns for name in self._within)
         hashes = self._hash(keys) if is_whole else self._outer_hash(keys)
-        found = self._candidates(hashes.unique(), is_whole=is_whole)
+        found = self._candidates(np.unique(hashes.to_numpy()), is_whole=is_whole)
         if not found:
             return []
         # Hashes may agree where keys do not.
@@ -207,25 +211,17 @@ class KeyedTable(Table):
         )
         return found if agree.height == there.height else narrowed(found, agree[ROW])
 
-    def _candidates(self, hashes: pl.Series, *, is_whole: bool) -> Places:
+    def _candidates(self, hashes: NDArray[np.uint64], *, is_whole: bool) -> Places:
         """The rows with some hashes, or with some that are known in their outer part only."""
-        last = hashes if is_whole else hashes | _INNER
-        sides = pl.select(
-            expr
-            for i, run in enumerate(self._runs)
-            for expr in (
-                pl.lit(run.frame[HASH]).search_sorted(pl.lit(hashes), "left").alias(f"first{i}"),
-                pl.lit(run.frame[HASH]).search_sorted(pl.lit(last), "right").alias(f"past{i}"),
-            )
-        ).get_columns()
-        found = (
-            (run, run.among(spanned(low, high)))
-            for run, low, high in zip(self._runs, sides[::2], sides[1::2], strict=True)
-        )
+        last = hashes if is_whole else hashes | np.uint64(_INNER)
+        found = ((run, run.among(run.hashed(hashes, last))) for run in self._runs)
         return [(run, rows) for run, rows in found if len(rows)]
 
     def _remove(self, found: Places) -> pl.DataFrame:
         """Remove and return rows."""
+        found = [(run, rows) for run, rows in found if len(rows)]
+        if not found:
+            return self.none()
         taken = self._joined([run.frame[rows] for run, rows in found])
         for run, rows in found:
             run.remove(rows)
@@ -274,8 +270,3 @@ def keyed(state: State, name: str) -> KeyedTable:
     table = state.tables[name]
     assert isinstance(table, KeyedTable), f"{name} has a key"
     return table
-
-
-def key_hash(keys: pl.DataFrame) -> pl.Series:
-    """The hash of each row; it does not tell 0.0 from -0.0, nor one NaN from another."""
-    return keys.to_struct("").hash(seed=0)

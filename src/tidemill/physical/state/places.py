@@ -11,19 +11,10 @@ if TYPE_CHECKING:
 
     from tidemill.physical.state.run import Run
 
-__all__ = ["Places", "narrowed", "numbered", "pick", "spanned"]
+__all__ = ["Places", "narrowed", "numbered", "pick"]
 
 Places: TypeAlias = "list[tuple[Run, pl.Series]]"
 """Some rows: numbers of rows by run."""
-
-
-def spanned(low: pl.Series, past: pl.Series) -> pl.Series:
-    """All numbers of some ranges; most have none or one."""
-    some = low < past
-    low, past = low.filter(some), past.filter(some)
-    if len(low) == int((past - low).sum()):
-        return low
-    return pl.select(pl.int_ranges(low, past, dtype=pl.UInt32).explode()).to_series()
 
 
 def narrowed(found: Places, places: pl.Series) -> Places:

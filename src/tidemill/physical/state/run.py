@@ -10,10 +10,15 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
+import numpy as np
 import polars as pl
+
+from tidemill.physical.state.hashes import found_between
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from numpy.typing import NDArray
 
 __all__ = ["HASH", "Run", "row_bytes"]
 
@@ -41,7 +46,7 @@ class Run:
         frame: The rows, sorted by ``HASH``.
     """
 
-    __slots__ = ("_alive", "_fronts", "_oldest", "_text", "frame", "left", "name")
+    __slots__ = ("_alive", "_fronts", "_hashes", "_oldest", "_text", "frame", "left", "name")
 
     def __init__(self, name: int, frame: pl.DataFrame) -> None:
         self.name = name
@@ -52,6 +57,13 @@ class Run:
         self._alive: pl.Series | None = None
         self._oldest: dict[str, int | None] = {}
         self._fronts: dict[str, _Front] = {}
+        self._hashes: NDArray[np.uint64] | None = None
+
+    def hashed(self, first: NDArray[np.uint64], last: NDArray[np.uint64]) -> pl.Series:
+        """The numbers of the rows, gone or not, whose hash is in one of some ranges."""
+        if self._hashes is None:
+            self._hashes = self.frame.get_column(HASH).to_numpy()
+        return pl.Series(found_between(self._hashes, first, last).astype(np.uint32))
 
     def among(self, rows: pl.Series) -> pl.Series:
         """Those of some numbers of rows that are left."""

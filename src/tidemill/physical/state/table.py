@@ -3,7 +3,8 @@
 Inserting appends a segment. Each segment knows the least and the greatest value of every time
 column, so that reading, extracting and purging skip what lies outside. Extracting and purging drop
 whole segments; in a segment of which only a part is over, the rows are passed over until half of
-them are, then it is written anew. Small segments are merged when there are many.
+them are, then it is written anew. Small segments are merged when there are many. Large ones get an
+index when a few keys are first looked for in them.
 
 Law: a table behaves like the bag of its rows. ``rows`` and ``bytes`` count exactly the rows that
 are alive. Segments have names that are never used twice, so that whoever stores them need write
@@ -17,12 +18,16 @@ from functools import reduce
 from operator import and_
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import polars as pl
 
 from tidemill.model.batch import END
+from tidemill.physical.state.hashes import Index, key_hash
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
 
     from tidemill.model.time import Time
 
@@ -31,6 +36,9 @@ __all__ = ["Segment", "Table"]
 _MANY_SMALL = 16
 _SMALL_ROWS = 4096
 _STRETCHES = 8
+
+_MANY_MORE = 32
+"""A segment with so many rows for each key is searched; one with fewer is quicker gone through."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +52,7 @@ class Segment:
         high: The greatest value of each time column, or more.
         floor: Rows whose time is at most this have been extracted.
         left: How many rows have not.
+        index: What finds its rows by key, if it has been asked to.
     """
 
     name: int
@@ -52,6 +61,7 @@ class Segment:
     high: dict[str, int]
     floor: dict[str, int] = field(default_factory=dict)
     left: int = 0
+    index: list[Index] = field(default_factory=list, repr=False, compare=False)
 
 
 class Table:
@@ -60,25 +70,38 @@ class Table:
     Args:
         schema: The columns and their types.
         times: The columns of time, by which rows are found and purged.
+        key: The columns that ``meeting`` looks for; without any it gives all rows.
         by_expiry: Whether rows inserted together are laid out by their ``END``, in a few segments
             one after another (G-25), so that rows that expire together stand together. For rows
             that do not end in the order they come in. Otherwise the layout is by arrival.
     """
 
-    __slots__ = ("_by_expiry", "_floor", "_next_name", "_schema", "_segments", "_times")
+    __slots__ = (
+        "_by_expiry",
+        "_floor",
+        "_key",
+        "_next_name",
+        "_none",
+        "_schema",
+        "_segments",
+        "_times",
+    )
 
     def __init__(
         self,
         schema: dict[str, pl.DataType],
         times: tuple[str, ...],
         *,
+        key: Sequence[str] = (),
         by_expiry: bool = False,
     ) -> None:
         assert all(time in schema for time in times), "time columns are columns"
         assert not by_expiry or END in times, "a layout by expiry needs an end"
         self._schema = schema
         self._times = times
+        self._key = tuple(key)
         self._by_expiry = by_expiry
+        self._none: pl.DataFrame | None = None
         self._segments: list[Segment] = []
         self._next_name = 0
         # Rows whose time is at most this are over, whether or not they have been removed yet.
@@ -99,8 +122,9 @@ class Table:
         return sum(self._alive(segment).height for segment in self._segments)
 
     def bytes(self) -> int:
-        """How many bytes the rows that are alive take."""
-        return sum(int(self._alive(segment).estimated_size()) for segment in self._segments)
+        """How many bytes the rows that are alive take, and what finds them."""
+        rows = sum(int(self._alive(segment).estimated_size()) for segment in self._segments)
+        return rows + sum(index.bytes() for s in self._segments for index in s.index)
 
     def segments(self) -> tuple[Segment, ...]:
         """The segments, oldest first."""
@@ -123,6 +147,32 @@ class Table:
         """At least the rows that are alive with ``column > after``; other segments are skipped."""
         found = [s for s in self._segments if s.high[column] > after]
         return self._concat([self._alive(segment) for segment in found])
+
+    def meeting(self, column: str, *, after: Time, keys: pl.DataFrame) -> pl.DataFrame:
+        """At least the rows that are alive with ``column > after`` and one of the keys.
+
+        In a segment of many more rows than there are keys, only those with their hashes are looked
+        at. Others are given as they are.
+
+        Args:
+            column: A column of time.
+            after: Before which rows do not matter.
+            keys: Columns of the types of the key.
+        """
+        found = [s for s in self._segments if s.high[column] > after]
+        least = max(_SMALL_ROWS, _MANY_MORE * keys.height) if self._key else None
+        hashes: NDArray[np.uint64] | None = None
+        parts: list[pl.DataFrame] = []
+        for segment in found:
+            if least is None or segment.frame.height < least:
+                parts.append(self._alive(segment))
+                continue
+            if hashes is None:
+                hashes = np.unique(key_hash(keys).to_numpy())
+            rows = self._index_of(segment).rows(hashes)
+            if len(rows):
+                parts.append(self._alive(replace(segment, frame=segment.frame[rows])))
+        return self._concat(parts)
 
     def extract(self, column: str, before: Time) -> pl.DataFrame:
         """Remove and return the rows with ``column < before``."""
@@ -162,6 +212,12 @@ class Table:
                 assert value is None or isinstance(value, int), "times are integers"
                 least = value if least is None else min(least, least if value is None else value)
         return least
+
+    def none(self) -> pl.DataFrame:
+        """No rows; made once, since that takes longer than most of what is done with them."""
+        if self._none is None:
+            self._none = pl.DataFrame(schema=self._schema)
+        return self._none.clone()
 
     def clear(self) -> None:
         """Forget everything."""
@@ -240,6 +296,12 @@ class Table:
         high: dict[str, Any] = {name: column.max() for name, column in times.items()}
         return Segment(self._next_name - 1, frame, low, high, left=frame.height)
 
+    def _index_of(self, segment: Segment) -> Index:
+        if not segment.index:
+            keys = pl.DataFrame([segment.frame.get_column(name) for name in self._key])
+            segment.index.append(Index(key_hash(keys)))
+        return segment.index[0]
+
     def _compact(self) -> None:
         """Merge small segments."""
         small = [s for s in self._segments if s.frame.height < _SMALL_ROWS]
@@ -251,5 +313,5 @@ class Table:
 
     def _concat(self, frames: list[pl.DataFrame]) -> pl.DataFrame:
         if not frames:
-            return pl.DataFrame(schema=self._schema)
+            return self.none()
         return frames[0] if len(frames) == 1 else pl.concat(frames)

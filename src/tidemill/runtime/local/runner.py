@@ -12,6 +12,7 @@ import polars as pl
 
 from tidemill.engine.engine import Engine, Flow
 from tidemill.engine.fragments import Channel, Graph, Route
+from tidemill.engine.pool import in_pool
 from tidemill.engine.routing import route
 from tidemill.model.time import END_OF_TIME
 from tidemill.physical.kernels.sweep import pick
@@ -39,6 +40,7 @@ class LocalRunner:
             [Engine(fragment) for _ in range(partitions)] for fragment in graph.fragments
         ]
 
+    @in_pool
     def step(self, inputs: Mapping[str, Flow]) -> dict[str, list[Batch]]:
         """Pass what arrived on each input through all stages; the new elements of each answer."""
         flows = {name: self._spread(flow) for name, flow in inputs.items()}

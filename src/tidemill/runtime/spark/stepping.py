@@ -14,6 +14,7 @@ from uuid import uuid4
 
 import pandas as pd
 
+from tidemill.engine.pool import in_pool
 from tidemill.runtime.spark.cache import Cache
 from tidemill.runtime.spark.keeper import Kept, open_stage
 from tidemill.runtime.spark.ledger import batch_number
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
     from tidemill.runtime.spark.deployment import Parcel
     from tidemill.runtime.spark.outlet import Outlet
+    from tidemill.runtime.spark.stage import Stage
 
 __all__ = ["Task", "step"]
 
@@ -77,12 +79,17 @@ def step(
     kept = _opened(task, pid, shelf, cache)
     messages = [message for frame in rows for message in _messages(frame)]
     batch = batch_number()
-    given = kept.stage.step(messages)
+    given: Iterable[Message] = _stepped(kept.stage, messages)
     if task.outlet is not None:
         given = task.outlet.let_out(given, batch, pid)
     yield _frame(given)
     kept.save(shelf, cache, f"{batch}-{uuid4().hex[:12]}")
     _OPEN[task.number, pid] = kept
+
+
+@in_pool
+def _stepped(stage: Stage, messages: list[Message]) -> list[Message]:
+    return list(stage.step(messages))
 
 
 def _opened(task: Task, pid: int, shelf: _StateShelf, cache: Cache) -> Kept:

@@ -1,0 +1,66 @@
+"""Hashes of keys, and rows found by them.
+
+NumPy halves a sorted array several times faster than Polars does, and without its overhead.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["Index", "found_between", "key_hash"]
+
+
+def key_hash(keys: pl.DataFrame) -> pl.Series:
+    """The hash of each row; it does not tell 0.0 from -0.0, nor one NaN from another."""
+    return keys.to_struct("").hash(seed=0)
+
+
+def found_between(
+    hashes: NDArray[np.uint64], first: NDArray[np.uint64], last: NDArray[np.uint64]
+) -> NDArray[np.intp]:
+    """Where hashes lie between one of ``first`` and the one of ``last`` beside it, both included.
+
+    >>> found_between(*(np.array(a, np.uint64) for a in ([1, 3, 3, 5, 9], [0, 3, 4], [0, 3, 6])))
+    array([1, 2, 3])
+
+    Args:
+        hashes: Sorted.
+        first: Sorted, so that what is looked for next is near what was looked for last.
+        last: None lies after the next of ``first``.
+    """
+    low, past = np.searchsorted(hashes, first, "left"), np.searchsorted(hashes, last, "right")
+    some = low < past
+    low, count = low[some], (past - low)[some]
+    total = int(count.sum())
+    if total == len(low):
+        return low
+    return np.repeat(low - (np.cumsum(count) - count), count) + np.arange(total)
+
+
+class Index:
+    """Where rows are, by the hashes of their keys.
+
+    Args:
+        hashes: The hash of each row.
+    """
+
+    __slots__ = ("_hashes", "_order")
+
+    def __init__(self, hashes: pl.Series) -> None:
+        unsorted = hashes.to_numpy()
+        self._order = np.argsort(unsorted).astype(np.uint32)
+        self._hashes = unsorted[self._order]
+
+    def rows(self, hashes: NDArray[np.uint64]) -> pl.Series:
+        """The numbers of the rows with one of some hashes, which are sorted and unique."""
+        return pl.Series(self._order[found_between(self._hashes, hashes, hashes)])
+
+    def bytes(self) -> int:
+        """How many bytes it takes."""
+        return int(self._hashes.nbytes + self._order.nbytes)
