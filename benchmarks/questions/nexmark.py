@@ -68,7 +68,7 @@ def effort_of(context: Context) -> Effort:
     """Everything, or a part of it."""
     if context.full:
         return Effort(5, 40, tuple(query.name for query in ASKED))
-    return Effort(3, 10, ON_SPARK)
+    return Effort(2, 10, ON_SPARK)
 
 
 def load_of(context: Context) -> Load:

@@ -133,7 +133,7 @@ def answers(context: Context) -> Iterator[Table]:
             f"By update pattern, {step:,} rows of a link a step", _COLUMNS, tuple(asked.rows)
         )
         shapes = shapes or some
-    larger = (2_000, 16_000, 128_000, 512_000) if context.full else (2_000, 512_000)
+    larger = (2_000, 16_000, 128_000, 512_000) if context.full else (2_000, 128_000)
     asked = Asked(context, Sizes(larger, 64_000, 16_000))
     shapes += _negations(asked)
     yield Table("NOT EXISTS, by the share of results that end early", _COLUMNS, tuple(asked.rows))

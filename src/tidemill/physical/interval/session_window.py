@@ -131,7 +131,7 @@ class SessionWindow:
     def _taken(self, opened: KeyedTable, over: pl.DataFrame) -> pl.DataFrame:
         """Remove and return the open elements of groups, each with the ``END`` of its group."""
         if over.is_empty():
-            return pl.DataFrame(schema={**opened.schema, END: TIME_TYPE})
+            return opened.none().with_columns(pl.lit(None, TIME_TYPE).alias(END))
         taken = opened.take(pick(over, self.partition_by))
         _, (over, taken) = encode(self.partition_by, [over, taken])
         return taken.join(pick(over, (GROUP, END)), on=GROUP, how="left")

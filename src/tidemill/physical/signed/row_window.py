@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from tidemill.model.time import Time
     from tidemill.physical.operator import State
 
-__all__ = ["RowWindow"]
+__all__ = ["RowWindow", "changes_at"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class RowWindow(interval.RowWindow):
             rows = self.move(state, due).filter(pl.col(START) < pl.col(END).fill_null(END_OF_TIME))
             came = rows.filter(~pl.col(interval.WAS_IN))
             went = rows.filter(pl.col(END).is_not_null())
-            out = [_changes(came, self.schema, START, 1), _changes(went, self.schema, END, -1)]
+            out = [changes_at(came, self.schema, START, 1), changes_at(went, self.schema, END, -1)]
             yield pl.concat(out)
         if time == END_OF_TIME:
             state.tables["open"].clear()
@@ -53,7 +53,8 @@ class RowWindow(interval.RowWindow):
         return END_OF_TIME
 
 
-def _changes(rows: pl.DataFrame, schema: Schema, time: str, sign: int) -> Batch:
+def changes_at(rows: pl.DataFrame, schema: Schema, time: str, sign: int) -> Batch:
+    """The rows as changes of such a sign, at the times of a column."""
     signs = pl.Series(SIGN, [sign], pl.Int64).new_from_index(0, rows.height)
     frame = pl.DataFrame([*pick(rows, schema.names), rows[time].alias(TIME), signs])
     frame.columns = signed_columns(schema)

@@ -14,16 +14,15 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from tidemill.model.batch import END, SIGN, START, TIME, TIME_TYPE, signed_columns
+from tidemill.model.batch import END, START
 from tidemill.model.time import END_OF_TIME
 from tidemill.physical.interval import session_window as interval
-from tidemill.physical.kernels.sweep import pick
+from tidemill.physical.signed.row_window import changes_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tidemill.model.batch import Batch
-    from tidemill.model.schema import Schema
     from tidemill.model.time import Time
     from tidemill.physical.operator import State
 
@@ -42,16 +41,9 @@ class SessionWindow(interval.SessionWindow):
         came = rows.filter(~pl.col(interval.WAS_IN))
         went = rows.filter(pl.col(END) < END_OF_TIME)
         yield pl.concat(
-            [_changes(came, self.schema, START, 1), _changes(went, self.schema, END, -1)]
+            [changes_at(came, self.schema, START, 1), changes_at(went, self.schema, END, -1)]
         )
 
     def held(self, state: State) -> Time:  # noqa: ARG002
         """Nothing is held back."""
         return END_OF_TIME
-
-
-def _changes(rows: pl.DataFrame, schema: Schema, time: str, sign: int) -> Batch:
-    signs = pl.Series(SIGN, [sign], TIME_TYPE).new_from_index(0, rows.height)
-    frame = pl.DataFrame([*pick(rows, schema.names), rows[time].alias(TIME), signs])
-    frame.columns = signed_columns(schema)
-    return frame
