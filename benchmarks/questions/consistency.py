@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 TECHNIQUES = ("direct", "negative", "hybrid", "pattern")
 COLUMNS = (
-    *("window", "technique", "engine", "partitions", "steps"),
+    *("technique", "engine", "partitions", "steps of each"),
     *("instants checked", "wrong", "missing", "seconds"),
 )
 
@@ -101,13 +101,24 @@ def _enforced(title: str, found: Sequence[tuple[str, str, int, Seen]]) -> Table:
                 f"{engine}, {technique}, {partitions} partitions, {seen.variant}: "
                 f"{seen.wrong} of {seen.instants} instants are wrong, {seen.missing} are missing"
             )
-    return Table(title, COLUMNS, tuple(_row(*one) for one in found))
+    alike: dict[tuple[str, str, int], list[Seen]] = {}
+    for technique, engine, partitions, seen in found:
+        alike.setdefault((technique, engine, partitions), []).append(seen)
+    windows = ", ".join(f"`{variant}`" for variant in dict.fromkeys(s.variant for *_, s in found))
+    return Table(
+        title,
+        COLUMNS,
+        tuple((*run, *_added_up(seen)) for run, seen in alike.items()),
+        (f"Over the windows {windows}.",),
+    )
 
 
-def _row(technique: str, engine: str, partitions: int, seen: Seen) -> tuple[Cell, ...]:
+def _added_up(seen: Sequence[Seen]) -> tuple[Cell, ...]:
+    """What was seen over all windows."""
     return (
-        *(seen.variant, technique, engine, partitions, seen.steps),
-        *(seen.instants, seen.wrong, seen.missing, seen.seconds),
+        seen[0].steps,
+        *(sum(one.instants for one in seen), sum(one.wrong for one in seen)),
+        *(sum(one.missing for one in seen), sum(one.seconds for one in seen)),
     )
 
 
