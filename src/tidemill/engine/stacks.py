@@ -34,7 +34,8 @@ from tidemill.model.schema import Field, Schema
 from tidemill.model.time import END_OF_TIME, Time
 from tidemill.model.types import BIGINT
 from tidemill.physical import interval, signed
-from tidemill.physical.kernels.sweep import SINCE, pick
+from tidemill.physical.frames import pick
+from tidemill.physical.kernels.sweep import SINCE
 from tidemill.physical.plan import Apply, Exchange, Input, PhysicalPlan, inputs
 
 if TYPE_CHECKING:

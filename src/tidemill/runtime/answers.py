@@ -25,13 +25,12 @@ from tidemill.model.batch import (
     time_columns,
 )
 from tidemill.model.time import END_OF_TIME
+from tidemill.physical.frames import keep, pick
 from tidemill.physical.kernels.sweep import (
     GROUP,
     SINCE,
     encode,
-    keep,
     named,
-    pick,
     repeat,
     timeline,
 )

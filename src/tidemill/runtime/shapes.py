@@ -19,7 +19,8 @@ import polars as pl
 from tidemill.algebra.keys import keys
 from tidemill.errors import RunError, suggestion
 from tidemill.model.batch import SIGN, TIME, Form, empty_batch, time_columns
-from tidemill.physical.kernels.sweep import encode, pick
+from tidemill.physical.frames import pick
+from tidemill.physical.kernels.sweep import encode
 from tidemill.runtime.answers import NAMES, Answer, time_names
 
 if TYPE_CHECKING:

@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import polars as pl
 
 from tidemill.model.batch import END, START, TIME_TYPE, Form, polars_type, time_columns
+from tidemill.physical.frames import pick
 from tidemill.physical.interval.bags import Bag, Swept
 from tidemill.physical.interval.contributions import Contributions
 from tidemill.physical.interval.counters import deltas, oldest, take_totals
@@ -36,7 +37,7 @@ from tidemill.physical.interval.leaders import Leaders, SweptStep
 from tidemill.physical.kernels.aggregates import median_of, result
 from tidemill.physical.kernels.arguments import ROWS, Argument, argument_of, carry
 from tidemill.physical.kernels.cover import ROW, VALUE, extremes, located, middle
-from tidemill.physical.kernels.sweep import SINCE, cut, encode, named, overdue, pick, timeline
+from tidemill.physical.kernels.sweep import SINCE, cut, encode, named, overdue, timeline
 from tidemill.physical.kernels.wide import wide_sums
 from tidemill.physical.operator import State
 from tidemill.physical.state.keyed import KeyedTable, keyed

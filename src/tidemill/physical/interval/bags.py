@@ -15,6 +15,7 @@ import polars as pl
 
 from tidemill.model.batch import END, START, TIME_TYPE, polars_type
 from tidemill.model.time import END_OF_TIME, Time
+from tidemill.physical.frames import pick
 from tidemill.physical.kernels.arguments import ROWS
 from tidemill.physical.kernels.cover import COUNT, VALUE
 from tidemill.physical.kernels.sweep import (
@@ -25,7 +26,6 @@ from tidemill.physical.kernels.sweep import (
     encode,
     named,
     overdue,
-    pick,
     timeline,
     touched,
 )

@@ -17,7 +17,8 @@ import polars as pl
 
 from tidemill.model.batch import END, START
 from tidemill.model.time import END_OF_TIME, Time
-from tidemill.physical.kernels.sweep import SINCE, TIME, earliest, pick
+from tidemill.physical.frames import pick
+from tidemill.physical.kernels.sweep import SINCE, TIME, earliest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

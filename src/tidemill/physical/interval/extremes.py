@@ -16,8 +16,9 @@ import polars as pl
 from tidemill.model.batch import END, START, TIME_TYPE, polars_type
 from tidemill.model.time import END_OF_TIME, Time
 from tidemill.model.types import Kind
+from tidemill.physical.frames import pick
 from tidemill.physical.kernels.cover import VALUE, extremes, located, staircase
-from tidemill.physical.kernels.sweep import GROUP, pick
+from tidemill.physical.kernels.sweep import GROUP
 from tidemill.physical.state.keyed import KeyedTable, keyed
 from tidemill.physical.state.table import Table
 

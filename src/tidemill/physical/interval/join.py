@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING
 
 from tidemill.model.batch import END, START, interval_columns
 from tidemill.model.time import END_OF_TIME, Time
+from tidemill.physical.frames import pick
 from tidemill.physical.interval.pairing import Pairing
-from tidemill.physical.kernels.sweep import pick
 from tidemill.physical.operator import LEFT, State
 from tidemill.physical.state.table import Table
 

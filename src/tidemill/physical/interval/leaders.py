@@ -22,10 +22,11 @@ import polars as pl
 from tidemill.model.batch import START, TIME_TYPE, polars_type
 from tidemill.model.time import END_OF_TIME, Time
 from tidemill.model.types import Kind
+from tidemill.physical.frames import pick
 from tidemill.physical.interval.bags import Swept, sweep_values
 from tidemill.physical.kernels.arguments import ROWS
 from tidemill.physical.kernels.cover import COUNT, VALUE, extremes, located
-from tidemill.physical.kernels.sweep import GROUP, TIME, encode, latest, named, pick
+from tidemill.physical.kernels.sweep import GROUP, TIME, encode, latest, named
 from tidemill.physical.state.keyed import KeyedTable, keyed
 from tidemill.physical.state.table import Table
 

@@ -29,11 +29,11 @@ import polars as pl
 from tidemill.model.batch import END, START, TIME_TYPE, interval_columns
 from tidemill.model.schema import Field, Schema
 from tidemill.model.time import END_OF_TIME, Time
+from tidemill.physical.frames import pick
 from tidemill.physical.interval.granularity import round_up
 from tidemill.physical.interval.probe import probe
 from tidemill.physical.interval.probe_plan import ProbePlan, begin, plan_probes
 from tidemill.physical.interval.side import numbered_inside
-from tidemill.physical.kernels.sweep import pick
 from tidemill.physical.kernels.window_closure import Windows, closed_windows, reach
 from tidemill.physical.operator import State
 from tidemill.physical.state.table import Table

@@ -25,7 +25,8 @@ import polars as pl
 
 from tidemill.model.batch import END, START, TIME_TYPE, interval_columns, polars_schema
 from tidemill.model.time import END_OF_TIME, Time
-from tidemill.physical.kernels.sweep import GROUP, encode, named, pick
+from tidemill.physical.frames import pick
+from tidemill.physical.kernels.sweep import GROUP, encode, named
 from tidemill.physical.operator import State
 from tidemill.physical.state.keyed import KeyedTable, keyed
 from tidemill.physical.state.table import Table

@@ -16,7 +16,7 @@ from tidemill.algebra.expr import Column, Expr, replace_columns
 from tidemill.model.batch import END, START, TIME_TYPE, polars_type
 from tidemill.model.types import DOUBLE
 from tidemill.physical.eval import compile_expr
-from tidemill.physical.kernels.sweep import pick
+from tidemill.physical.frames import pick
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from tidemill.model.batch import SIGN, Form, time_columns
 from tidemill.model.time import END_OF_TIME
-from tidemill.physical.kernels.sweep import pick
+from tidemill.physical.frames import pick
 from tidemill.physical.operator import LEFT, State
 
 if TYPE_CHECKING:

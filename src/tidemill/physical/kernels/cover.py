@@ -10,6 +10,7 @@ from __future__ import annotations
 import polars as pl
 
 from tidemill.model.batch import END, START
+from tidemill.physical.frames import framed
 from tidemill.physical.kernels.sweep import GROUP, TIME
 
 __all__ = [
@@ -123,7 +124,7 @@ def middle(pieces: pl.DataFrame, height: int) -> pl.DataFrame:
     least = pl.repeat(None, height, dtype=pl.Int64, eager=True)
     least = least.scatter(ranked[FIRST], ranked[_LEAST]).forward_fill().set(total == 0, None)
     low, high = (_values(ranked, part + least) for part in (block.head(height), block.tail(height)))
-    return pl.DataFrame([low.alias("low"), high.alias("high")])
+    return framed([low.alias("low"), high.alias("high")])
 
 
 def _weights(edges: pl.DataFrame, bit: int, blocks: pl.Series, rows: pl.Series) -> pl.Series:

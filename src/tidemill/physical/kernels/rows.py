@@ -24,7 +24,7 @@ from tidemill.model.batch import (
     time_columns,
 )
 from tidemill.model.time import END_OF_TIME
-from tidemill.physical.kernels.sweep import pick
+from tidemill.physical.frames import framed, pick
 
 if TYPE_CHECKING:
     from tidemill.model.batch import Batch
@@ -41,7 +41,7 @@ def number_columns(schema: Schema) -> dict[str, pl.DataType]:
 def numbered(batch: Batch, schema: Schema) -> pl.DataFrame:
     """The batch in interval form with numbers for names."""
     row = [batch.get_column(name).alias(f"@{i}") for i, name in enumerate(schema.names)]
-    return pl.DataFrame([*row, batch.get_column(START), batch.get_column(END)])
+    return framed([*row, batch.get_column(START), batch.get_column(END)])
 
 
 def restored(frame: pl.DataFrame, schema: Schema, form: Form = Form.INTERVAL) -> Batch:

@@ -18,8 +18,9 @@ import polars as pl
 
 from tidemill.model.batch import END, SIGN, START, TIME, TIME_TYPE, signed_columns
 from tidemill.model.time import END_OF_TIME, Time
+from tidemill.physical.frames import pick
 from tidemill.physical.kernels.rows import number_columns, restored
-from tidemill.physical.kernels.sweep import encode, named, overdue, pick
+from tidemill.physical.kernels.sweep import encode, named, overdue
 from tidemill.physical.operator import State
 from tidemill.physical.signed.net import net
 from tidemill.physical.signed.pieces import matched

@@ -19,8 +19,8 @@ import polars as pl
 
 from tidemill.model.batch import SIGN, TIME, TIME_TYPE, Form, signed_columns
 from tidemill.model.time import END_OF_TIME
+from tidemill.physical.frames import pick
 from tidemill.physical.kernels.rows import number_columns, restored
-from tidemill.physical.kernels.sweep import pick
 from tidemill.physical.operator import State
 from tidemill.physical.signed.net import net
 from tidemill.physical.state.table import Table

@@ -20,9 +20,9 @@ import polars as pl
 
 from tidemill.model.batch import END, SIGN, START, TIME, TIME_TYPE, signed_columns
 from tidemill.model.time import END_OF_TIME, Time
+from tidemill.physical.frames import pick
 from tidemill.physical.interval.pairing import Pairing
 from tidemill.physical.interval.pairs import OTHER
-from tidemill.physical.kernels.sweep import pick
 from tidemill.physical.operator import LEFT, State
 from tidemill.physical.signed.pieces import changes_of, standing, take_touched
 from tidemill.physical.state.keyed import KeyedTable, keyed

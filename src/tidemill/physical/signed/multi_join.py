@@ -21,10 +21,10 @@ import polars as pl
 from tidemill.model.batch import END, SIGN, START, TIME, TIME_TYPE, signed_columns
 from tidemill.model.schema import Field, Schema
 from tidemill.model.time import END_OF_TIME, Time
+from tidemill.physical.frames import pick
 from tidemill.physical.interval.probe import WEIGHT, probe
 from tidemill.physical.interval.probe_plan import ProbePlan, plan_probes
 from tidemill.physical.interval.side import numbered_inside
-from tidemill.physical.kernels.sweep import pick
 from tidemill.physical.operator import State
 from tidemill.physical.signed.pieces import changes_of, standing, take_touched
 from tidemill.physical.state.keyed import KeyedTable, keyed

@@ -16,7 +16,8 @@ import polars as pl
 
 from tidemill.model.batch import END, SIGN, START, TIME, TIME_TYPE
 from tidemill.model.time import END_OF_TIME
-from tidemill.physical.kernels.sweep import GROUP, encode, named, pick, repeat
+from tidemill.physical.frames import pick
+from tidemill.physical.kernels.sweep import GROUP, encode, named, repeat
 from tidemill.physical.signed.net import net
 
 if TYPE_CHECKING:

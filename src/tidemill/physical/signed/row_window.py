@@ -16,8 +16,8 @@ import polars as pl
 
 from tidemill.model.batch import END, SIGN, START, TIME, signed_columns
 from tidemill.model.time import END_OF_TIME
+from tidemill.physical.frames import framed, pick
 from tidemill.physical.interval import row_window as interval
-from tidemill.physical.kernels.sweep import pick
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -56,6 +56,6 @@ class RowWindow(interval.RowWindow):
 def changes_at(rows: pl.DataFrame, schema: Schema, time: str, sign: int) -> Batch:
     """The rows as changes of such a sign, at the times of a column."""
     signs = pl.Series(SIGN, [sign], pl.Int64).new_from_index(0, rows.height)
-    frame = pl.DataFrame([*pick(rows, schema.names), rows[time].alias(TIME), signs])
+    frame = framed([*pick(rows, schema.names), rows[time].alias(TIME), signs])
     frame.columns = signed_columns(schema)
     return frame

@@ -22,9 +22,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
+from tidemill.physical.frames import pick
 from tidemill.physical.state.hashes import key_hash
 from tidemill.physical.state.levels import merge_from
-from tidemill.physical.state.places import Places, narrowed, numbered, pick
+from tidemill.physical.state.places import Places, narrowed, numbered
 from tidemill.physical.state.removals import ROW, SEGMENT, Removals
 from tidemill.physical.state.run import HASH, Run, row_bytes
 from tidemill.physical.state.table import Segment, Table

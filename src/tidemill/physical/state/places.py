@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
-import polars as pl
+from tidemill.physical.frames import framed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    import polars as pl
+
     from tidemill.physical.state.run import Run
 
-__all__ = ["Places", "narrowed", "numbered", "pick"]
+__all__ = ["Places", "narrowed", "numbered"]
 
 Places: TypeAlias = "list[tuple[Run, pl.Series]]"
 """Some rows: numbers of rows by run."""
@@ -27,11 +29,6 @@ def narrowed(found: Places, places: pl.Series) -> Places:
     return [(run, rows) for run, rows in narrowed if len(rows)]
 
 
-def pick(frame: pl.DataFrame, names: Iterable[str]) -> pl.DataFrame:
-    """Some columns; not by select, since to Polars some names are patterns."""
-    return pl.DataFrame([frame.get_column(name) for name in names])
-
-
 def numbered(frame: pl.DataFrame, names: Iterable[str]) -> pl.DataFrame:
     """Some columns, with numbers for names."""
-    return pl.DataFrame([frame.get_column(name).alias(f"{i}") for i, name in enumerate(names)])
+    return framed([frame.get_column(name).alias(f"{i}") for i, name in enumerate(names)])

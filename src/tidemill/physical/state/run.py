@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
+from tidemill.physical.frames import keep
 from tidemill.physical.state.hashes import found_between
 
 if TYPE_CHECKING:
@@ -74,8 +75,7 @@ class Run:
         alive = self._alive
         if alive is None:
             return self.frame
-        # Column by column: for a small frame, one call of the query engine takes far longer.
-        return pl.DataFrame([column.filter(alive) for column in self.frame.get_columns()])
+        return keep(self.frame, alive)
 
     def remove(self, rows: pl.Series) -> None:
         """Remove rows that are left, by their numbers, each once."""

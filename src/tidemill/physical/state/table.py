@@ -22,6 +22,7 @@ import numpy as np
 import polars as pl
 
 from tidemill.model.batch import END
+from tidemill.physical.frames import keep, pick
 from tidemill.physical.state.hashes import Index, key_hash
 
 if TYPE_CHECKING:
@@ -135,7 +136,7 @@ class Table:
         if frame.is_empty():
             return
         if frame.columns != list(self._schema):
-            frame = pl.DataFrame([frame.get_column(name) for name in self._schema])
+            frame = pick(frame, self._schema)
         self._segments += self._laid_out(frame)
         self._compact()
 
@@ -254,9 +255,7 @@ class Table:
         conditions = (*conditions, *self._floors(segment))
         if not conditions:
             return segment.frame
-        # Column by column: for a small frame, one call of the query engine takes far longer.
-        mask = reduce(and_, conditions)
-        return pl.DataFrame([column.filter(mask) for column in segment.frame.get_columns()])
+        return keep(segment.frame, reduce(and_, conditions))
 
     def _floors(self, segment: Segment) -> list[pl.Series]:
         """What rows of a segment meet that are alive."""
@@ -298,8 +297,7 @@ class Table:
 
     def _index_of(self, segment: Segment) -> Index:
         if not segment.index:
-            keys = pl.DataFrame([segment.frame.get_column(name) for name in self._key])
-            segment.index.append(Index(key_hash(keys)))
+            segment.index.append(Index(key_hash(pick(segment.frame, self._key))))
         return segment.index[0]
 
     def _compact(self) -> None:

@@ -15,7 +15,7 @@ from tidemill.engine.fragments import Channel, Graph, Route
 from tidemill.engine.pool import in_pool
 from tidemill.engine.routing import route
 from tidemill.model.time import END_OF_TIME
-from tidemill.physical.kernels.sweep import pick
+from tidemill.physical.frames import pick
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
