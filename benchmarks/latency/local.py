@@ -85,20 +85,19 @@ def sustained_rate(number: int, sizes: Sizes) -> tuple[float, float]:
 
     What an event costs can depend on how many there are in the window, so it is asked again at
     each rate that is found, until that is within a fifth of the one that was driven; if it was too
-    high before and is too low now, between the two.
+    high before and is too low now, between the two. What is given was driven, or is less.
     """
     asked, rate, was_higher = QUERIES[number], 100_000.0, True
     for _ in range(ROUNDS):
-        seconds, share = _second(asked, rate, sizes)
-        found = rate / seconds
-        if abs(found / rate - 1) < 0.2:  # noqa: PLR2004 — a fifth
+        driven = rate
+        seconds, share = _second(asked, driven, sizes)
+        found = min(driven / seconds, FASTEST)
+        if abs(found / driven - 1) < 0.2:  # noqa: PLR2004 — a fifth
             break
-        is_higher = found > rate
-        rate = found if is_higher is was_higher else (rate * found) ** 0.5
+        is_higher = found > driven
+        rate = found if is_higher is was_higher else (driven * found) ** 0.5
         was_higher = is_higher
-        if rate > FASTEST:
-            return FASTEST, share
-    return min(rate, found, FASTEST), share
+    return min(driven, found), share
 
 
 def _second(asked: Asked, rate: float, sizes: Sizes) -> tuple[float, float]:

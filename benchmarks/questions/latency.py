@@ -46,7 +46,7 @@ def answers(context: Context) -> Iterator[Table]:
     probes: list[float] = []
     shares: list[float | None] = []
     found: list[tuple[Cell, ...]] = []
-    queries = [(number, QUERIES[number]) for number in range(len(QUERIES))]
+    queries = list(enumerate(QUERIES))
     if not context.full:
         queries = [(number, asked) for number, asked in queries if asked.name in SHORT]
     for number, asked in queries:

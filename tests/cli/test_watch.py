@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from dataclasses import dataclass, field
 from io import StringIO
 from itertools import count
@@ -139,3 +141,51 @@ def test_a_job_that_has_not_begun_shows_nothing() -> None:
     job, console = Job(begun=False), plain()
     assert watch(job, console).reading is None
     assert written(console) == ""
+
+
+INTERRUPTED = """
+import os, signal, threading, time
+from io import StringIO
+import polars as pl
+from rich.console import Console
+from tidemill.cli.watch import watch
+from tidemill.engine.pool import in_pool
+from tidemill.errors import RunError
+
+rows, seen = pl.DataFrame({"a": range(500)}), []
+
+class Job:
+    @in_pool
+    def run(self):
+        seen.append(threading.get_ident())
+        until = time.monotonic() + 1
+        soon = time.monotonic() + 0.3
+        while time.monotonic() < until:
+            rows.join(rows, on="a")
+            if time.monotonic() > soon and len(seen) == 1:
+                seen.append("interrupted")
+                os.kill(os.getpid(), signal.SIGINT)
+        seen.append("the batch is done")
+
+    def progress(self):
+        raise RunError("it has not begun")
+
+    def stop(self):
+        seen.append("stop")
+
+outcome = watch(Job(), Console(file=StringIO()))
+assert outcome.stopped
+assert seen[1:] == ["interrupted", "stop", "the batch is done"], seen
+"""
+
+
+def test_ctrl_c_does_not_break_the_batch() -> None:
+    run = subprocess.run(  # noqa: S603 — a text of this file
+        [sys.executable, "-c", INTERRUPTED],
+        env={"PYTHONPATH": ":".join(sys.path)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert run.returncode == 0, run.stderr

@@ -24,8 +24,8 @@ pytestmark = pytest.mark.spark
 KILLS = int(os.environ.get("TIDEMILL_KILLS", "3"))
 """``make soak`` sets more."""
 
-FILES = 4 * KILLS + 4
-"""One a batch; a kill comes every fourth batch, or a little later."""
+FILES = 2 * KILLS + 4
+"""One a batch; a kill comes every second batch, or a little later."""
 
 PATIENCE = 300
 
@@ -62,7 +62,7 @@ def test_a_killed_pipeline_goes_on(tmp_path: Path) -> None:
     random = Random(KILLS)  # noqa: S311 — the same moments every time, as far as that goes
     for kill in range(KILLS):
         process = started(source, output, checkpoint)
-        wait_for_batch(process, checkpoint, 1 + 4 * kill)
+        wait_for_batch(process, checkpoint, 1 + 2 * kill)
         sleep(random.uniform(0, 0.6))  # somewhere in a batch
         assert process.poll() is None, "it is killed while it runs"
         os.killpg(process.pid, signal.SIGKILL)

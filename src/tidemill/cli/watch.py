@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from threading import Event, Thread
+from signal import SIGINT, getsignal, signal
+from threading import Event, Thread, current_thread, main_thread
 from time import monotonic
 from typing import TYPE_CHECKING, Protocol
 
@@ -88,12 +89,12 @@ def watch(
     """
     worker = _Worker(session, forever=forever)
     display = _Display(session, console, clock)
+    _take_interrupts()
     with looking_on():
         worker.start()
         try:
             with display.live:
-                while worker.is_alive():
-                    worker.join(_POLL)
+                while not worker.has_ended.wait(_POLL):
                     display.show()
         except KeyboardInterrupt:
             worker.is_stopping.set()
@@ -105,23 +106,34 @@ def watch(
     return Outcome(display.read(), stopped=False)
 
 
-def _stop(session: Runnable, worker: Thread) -> None:
+def _take_interrupts() -> None:
+    """Let Ctrl-C come here: Polars would take it, and break off what it computes."""
+    handler = getsignal(SIGINT)
+    if current_thread() is main_thread() and handler is not None:
+        signal(SIGINT, handler)
+
+
+def _stop(session: Runnable, worker: _Worker) -> None:
     """Stop the session; what was only about to begin is asked again when it may have begun."""
     for _ in range(_ATTEMPTS):
         session.stop()
-        worker.join(_PATIENCE)
-        if not worker.is_alive():
+        if worker.has_ended.wait(_PATIENCE):
             return
 
 
 class _Worker(Thread):
-    """Runs the session. Spark leaves Ctrl-C alone if it is started in a thread like this."""
+    """Runs the session. Spark leaves Ctrl-C alone if it is started in a thread like this.
+
+    Who waits for its end waits for ``has_ended``: a thread whose ``join`` is interrupted passes for
+    ended.
+    """
 
     def __init__(self, session: Runnable, *, forever: bool) -> None:
         super().__init__(name="tidemill-run", daemon=True)
         self.session = session
         self.forever = forever
         self.is_stopping = Event()
+        self.has_ended = Event()
         self.error: BaseException | None = None
 
     def run(self) -> None:
@@ -136,6 +148,8 @@ class _Worker(Thread):
             # What breaks because the session was stopped under it is no news.
             if not self.is_stopping.is_set():
                 self.error = error
+        finally:
+            self.has_ended.set()
 
 
 class _Display:

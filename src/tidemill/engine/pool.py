@@ -1,14 +1,18 @@
 """The pool: operators run on a thread of Polars' own, where nobody else does.
 
 Most calls of Polars hand their work over to a thread of its pool and wait. Where rows are few that
-takes longer than the work: a join of a hundred rows takes 70 microseconds on a thread of the pool,
-and 200 to 500 elsewhere. Who is on such a thread already hands nothing over.
+takes several times as long as the work (design note 0006). Who is on such a thread already hands
+nothing over.
 
 Laws:
 - What a function gives or raises in the pool is what it gives or raises elsewhere.
 - Nobody waits for ever. Some calls of Polars wait for its pool while they have the lock of the
   interpreter: were the function there and waiting for the lock, both would wait. So it goes into
-  the pool only if no other thread of Python could make such a call; else it runs where it is.
+  the pool only if no other thread of Python could make such a call; else it runs where it is. A
+  thread that is none of Python's counts, too, once it has asked for ``current_thread()``, as a log
+  does: who logs in the pool does so once.
+
+What is known of threads is known to the process, so that is where it is kept.
 """
 
 from __future__ import annotations

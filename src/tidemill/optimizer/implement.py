@@ -259,19 +259,19 @@ def _window(plan: Window, below: Placed, form: Form) -> Placed:
         case Unbounded():
             return apply_to(interval.TimeWindow(plan.schema, None), below)
         case RowWindow(rows, slide, partition_by):
-            kind = signed.RowWindow if form is Form.SIGNED else interval.RowWindow
-            window = kind(
+            last_rows = signed.RowWindow if form is Form.SIGNED else interval.RowWindow
+            by_rows = last_rows(
                 plan.schema,
                 min(rows, _MOST_ROWS),
                 min(slide, _MOST_ROWS),
                 partition_by,
                 by_id=carries_ids(plan.input),
             )
-            return apply_to(window, _by_columns(below, partition_by), gives=form)
+            return apply_to(by_rows, _by_columns(below, partition_by), gives=form)
         case SessionWindow(gap, partition_by):
             sessions = signed.SessionWindow if form is Form.SIGNED else interval.SessionWindow
-            operator = sessions(plan.schema, gap, partition_by)
-            return apply_to(operator, _by_columns(below, partition_by), gives=form)
+            by_gap = sessions(plan.schema, gap, partition_by)
+            return apply_to(by_gap, _by_columns(below, partition_by), gives=form)
         case _:
             assert_never(plan.spec)
 

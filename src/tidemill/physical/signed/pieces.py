@@ -14,16 +14,18 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import polars as pl
 
-from tidemill.model.batch import END, SIGN, START, TIME, TIME_TYPE
+from tidemill.model.batch import END, SIGN, START, TIME, TIME_TYPE, signed_columns
 from tidemill.model.time import END_OF_TIME
-from tidemill.physical.frames import pick
+from tidemill.physical.frames import framed, pick
 from tidemill.physical.kernels.sweep import GROUP, encode, named, repeat
 from tidemill.physical.signed.net import net
 
 if TYPE_CHECKING:
+    from tidemill.model.batch import Batch
+    from tidemill.model.schema import Schema
     from tidemill.physical.state.keyed import KeyedTable
 
-__all__ = ["BEFORE", "Touched", "changes_of", "matched", "standing", "take_touched"]
+__all__ = ["BEFORE", "Touched", "changes_at", "changes_of", "matched", "standing", "take_touched"]
 
 BEFORE = -1
 """When what was there before begins; instants are not negative."""
@@ -81,6 +83,14 @@ def changes_of(pieces: pl.DataFrame) -> pl.DataFrame:
     came = pieces.filter(pl.col(START) > BEFORE).drop(END).rename({START: TIME})
     went = pieces.filter(pl.col(END) < END_OF_TIME).drop(START).rename({END: TIME})
     return pl.concat([came, went.select(pl.exclude(SIGN), -pl.col(SIGN)).select(came.columns)])
+
+
+def changes_at(rows: pl.DataFrame, schema: Schema, time: str, sign: int) -> Batch:
+    """The rows as changes of such a sign, at the times of a column."""
+    signs = pl.Series(SIGN, [sign], pl.Int64).new_from_index(0, rows.height)
+    frame = framed([*pick(rows, schema.names), rows[time].alias(TIME), signs])
+    frame.columns = signed_columns(schema)
+    return frame
 
 
 def matched(known: pl.DataFrame, changes: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:

@@ -14,20 +14,19 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from tidemill.model.batch import END, SIGN, START, TIME, signed_columns
+from tidemill.model.batch import END, START
 from tidemill.model.time import END_OF_TIME
-from tidemill.physical.frames import framed, pick
 from tidemill.physical.interval import row_window as interval
+from tidemill.physical.signed.pieces import changes_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tidemill.model.batch import Batch
-    from tidemill.model.schema import Schema
     from tidemill.model.time import Time
     from tidemill.physical.operator import State
 
-__all__ = ["RowWindow", "changes_at"]
+__all__ = ["RowWindow"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +50,3 @@ class RowWindow(interval.RowWindow):
     def held(self, state: State) -> Time:  # noqa: ARG002
         """Nothing is held back."""
         return END_OF_TIME
-
-
-def changes_at(rows: pl.DataFrame, schema: Schema, time: str, sign: int) -> Batch:
-    """The rows as changes of such a sign, at the times of a column."""
-    signs = pl.Series(SIGN, [sign], pl.Int64).new_from_index(0, rows.height)
-    frame = framed([*pick(rows, schema.names), rows[time].alias(TIME), signs])
-    frame.columns = signed_columns(schema)
-    return frame

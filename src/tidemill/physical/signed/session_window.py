@@ -17,7 +17,7 @@ import polars as pl
 from tidemill.model.batch import END, START
 from tidemill.model.time import END_OF_TIME
 from tidemill.physical.interval import session_window as interval
-from tidemill.physical.signed.row_window import changes_at
+from tidemill.physical.signed.pieces import changes_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -7,8 +7,8 @@ them are, then it is written anew. Small segments are merged when there are many
 index when a few keys are first looked for in them.
 
 Law: a table behaves like the bag of its rows. ``rows`` and ``bytes`` count exactly the rows that
-are alive. Segments have names that are never used twice, so that whoever stores them need write
-each only once.
+are alive, and ``bytes`` the indexes besides. Segments have names that are never used twice, so
+that whoever stores them need write each only once.
 """
 
 from __future__ import annotations
@@ -53,7 +53,8 @@ class Segment:
         high: The greatest value of each time column, or more.
         floor: Rows whose time is at most this have been extracted.
         left: How many rows have not.
-        index: What finds its rows by key, if it has been asked to.
+        index: What finds its rows by key, if it has been asked to. Copies of the segment share it,
+            since they have the same frame.
     """
 
     name: int
