@@ -94,7 +94,8 @@ def watch(
         worker.start()
         try:
             with display.live:
-                while not worker.has_ended.wait(_POLL):
+                while not worker.has_ended.is_set():
+                    worker.has_ended.wait(_POLL)
                     display.show()
         except KeyboardInterrupt:
             worker.is_stopping.set()
