@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from benchmarks.harness.table import Cell
     from benchmarks.linear_road.live import Figures
 
-QUICK, FULL = (1.0,), (1.0, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0)
+QUICK, FULL = (1.0,), (1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0)
 BUDGET = 400.0
 """After so many seconds no greater scale is begun."""
 

@@ -13,12 +13,20 @@ import polars as pl
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Index", "found_between", "key_hash"]
+__all__ = ["Index", "different", "found_between", "key_hash"]
 
 
 def key_hash(keys: pl.DataFrame) -> pl.Series:
     """The hash of each row; it does not tell 0.0 from -0.0, nor one NaN from another."""
     return keys.to_struct("").hash(seed=0)
+
+
+def different(hashes: pl.Series) -> NDArray[np.uint64]:
+    """The different ones, sorted; several times faster than ``np.unique``."""
+    ordered = np.sort(hashes.to_numpy())
+    is_new = np.ones(len(ordered), dtype=bool)
+    np.not_equal(ordered[1:], ordered[:-1], out=is_new[1:])
+    return ordered[is_new]
 
 
 def found_between(

@@ -23,7 +23,7 @@ import numpy as np
 import polars as pl
 
 from tidemill.physical.frames import pick
-from tidemill.physical.state.hashes import key_hash
+from tidemill.physical.state.hashes import different, key_hash
 from tidemill.physical.state.levels import merge_from
 from tidemill.physical.state.places import Places, narrowed, numbered
 from tidemill.physical.state.removals import ROW, SEGMENT, Removals
@@ -198,7 +198,7 @@ class KeyedTable(Table):
             return []
         is_whole = all(name in keys.columns for name in self._within)
         hashes = self._hash(keys) if is_whole else self._outer_hash(keys)
-        found = self._candidates(np.unique(hashes.to_numpy()), is_whole=is_whole)
+        found = self._candidates(different(hashes), is_whole=is_whole)
         if not found:
             return []
         # Hashes may agree where keys do not.

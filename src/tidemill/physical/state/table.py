@@ -23,7 +23,7 @@ import polars as pl
 
 from tidemill.model.batch import END
 from tidemill.physical.frames import keep, pick
-from tidemill.physical.state.hashes import Index, key_hash
+from tidemill.physical.state.hashes import Index, different, key_hash
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -170,7 +170,7 @@ class Table:
                 parts.append(self._alive(segment))
                 continue
             if hashes is None:
-                hashes = np.unique(key_hash(keys).to_numpy())
+                hashes = different(key_hash(keys))
             rows = self._index_of(segment).rows(hashes)
             if len(rows):
                 parts.append(self._alive(replace(segment, frame=segment.frame[rows])))
