@@ -18,7 +18,6 @@ from functools import reduce
 from operator import and_
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import polars as pl
 
 from tidemill.model.batch import END
@@ -28,6 +27,7 @@ from tidemill.physical.state.hashes import Index, different, key_hash
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    import numpy as np
     from numpy.typing import NDArray
 
     from tidemill.model.time import Time
