@@ -52,7 +52,8 @@ def ask(question: Question, *, full: bool, seed: int, out: Path) -> bool:
     """Print and write down the tables of a question; whether all went well."""
     print(f"\n## {question.title}\n", flush=True)
     began, tables, failure = perf_counter(), list[Table](), ""
-    with tempfile.TemporaryDirectory() as folder:
+    # Spark may not have written its last yet when it is removed.
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         context = Context(Path(folder), out, seed, full, _progress)
         try:
             for table in question.answers(context):

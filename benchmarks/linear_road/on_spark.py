@@ -5,6 +5,9 @@ where the stream reads, at that second by the clock of this machine, whether the
 or not; a batch takes all files that are there when it begins. A result is out when the file that
 holds it was written. So nothing is computed: the times are those that a reader would see, and the
 half second after which the pipeline looks for new files again is part of them.
+
+There is one partition, and so one stage: what it can take is less than two cores could, but batches
+of so few rows are over sooner.
 """
 
 from __future__ import annotations
@@ -39,7 +42,11 @@ def drive(plan: Plan, folder: Path) -> Figures:
     rows = pl.read_parquet(folder / "input.parquet")
     (folder / "input").mkdir()
     with tidemill.connect(
-        engine="spark", master="local[2]", memory="4g", checkpoint=folder / "checkpoint"
+        engine="spark",
+        master="local[2]",
+        memory="4g",
+        partitions=1,
+        checkpoint=folder / "checkpoint",
     ) as session:
         into = f"INTO parquet('{folder}/out/{{name}}', form => 'changes')"
         declare(session, plan, folder, into=into, files=_ALL)

@@ -230,7 +230,8 @@ def compare(question: Asked, own: Path, native: Path) -> int:
 def ask(sides: Sides, question: str, *, files: int | None = None) -> tuple[float, float, int]:
     """The seconds of a batch, native and ours, and how many rows are the same in both."""
     asked = QUESTIONS[question]
-    with tempfile.TemporaryDirectory() as name:
+    # Spark may not have written its last yet when it is removed.
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
         folder = Path(name)
         for seed, (stream, input_) in enumerate(asked.streams.items()):
             given = input_ if files is None else replace(input_, files=files)

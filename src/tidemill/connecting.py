@@ -49,7 +49,7 @@ def connect(  # noqa: PLR0913 — every setting has a name and a default
             take it up; ``None`` forgets it after the run.
         partitions: How many partitions state is kept in; the answers are the same.
         stages: On Spark, how many stateful stages there are, which is fixed for the life of a
-            checkpoint; ``None`` for as many as the first queries need.
+            checkpoint; ``None`` for as many as the first queries need, one with one partition.
         memory: How much memory Spark's driver gets, with a local master all there is.
         optimize: Whether plans are rewritten before they run; the answers are the same.
         max_delay: For how long, in seconds of the streams' time, a result that does not change may

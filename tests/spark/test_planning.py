@@ -18,7 +18,7 @@ from tidemill.optimizer.explain_physical import describe
 from tidemill.physical.plan import PhysicalPlan, walk_physical
 from tidemill.runtime.spark.deployment import Deployment
 from tidemill.runtime.spark.intake import Origin, take_in
-from tidemill.runtime.spark.planning import physical_plans
+from tidemill.runtime.spark.planning import physical_plans, stages_of_new
 from tidemill.runtime.spark.settings import SparkSettings
 from tidemill.runtime.spark.wire import Kind
 
@@ -65,6 +65,14 @@ def test_the_plan_of_a_query_does_not_depend_on_the_others() -> None:
     assert [plan.fingerprint for plan in alone.values()] == [
         plan.fingerprint for plan in list(together.values())[:1]
     ]
+
+
+def test_in_one_partition_a_new_pipeline_has_one_stage() -> None:
+    assert stages_of_new(SparkSettings(), 1) == 1
+    assert stages_of_new(SparkSettings(), 2) is None
+    assert stages_of_new(SparkSettings(stages=3), 1) == 3
+    _, plans = planned(DEEP, partitions=1, stages=1)
+    assert stages_needed(*plans.values()) == 1
 
 
 def test_a_second_part_takes_a_stage() -> None:

@@ -32,7 +32,7 @@ from tidemill.runtime.spark.ledger import Ledger
 from tidemill.runtime.spark.partitions import partition_ids
 from tidemill.runtime.spark.pipeline import start_pipeline
 from tidemill.runtime.spark.places import feeds_of, places_of, read_only_files
-from tidemill.runtime.spark.planning import physical_plans
+from tidemill.runtime.spark.planning import physical_plans, stages_of_new
 from tidemill.runtime.spark.sources import write_control
 from tidemill.runtime.spark.tally import Tally
 from tidemill.runtime.spark.watch import Watch
@@ -279,7 +279,8 @@ class SparkJob:
         """Where to keep the state; a new place has room for the queries."""
         if self._checkpoint is None:
             settings = self._settings
-            count, stages = settings.partitions or cluster.tasks, settings.stages
+            count = settings.partitions or cluster.tasks
+            stages = stages_of_new(settings, count)
             plans = physical_plans(queries, settings, partitions=count, stages=stages)
             stages = stages or stages_needed(*plans.values())
             facts = Facts(partition_ids(count, cluster.tasks), stages, settings.planning.facts())

@@ -22,7 +22,17 @@ if TYPE_CHECKING:
     from tidemill.physical.plan import PhysicalPlan
     from tidemill.runtime.spark.settings import SparkSettings
 
-__all__ = ["physical_plans"]
+__all__ = ["physical_plans", "stages_of_new"]
+
+
+def stages_of_new(settings: SparkSettings, partitions: int) -> int | None:
+    """How many stages a new pipeline has; ``None`` for as many as its queries need.
+
+    In one partition nothing is exchanged, and each stage costs a batch some time.
+    """
+    if settings.stages is None and partitions == 1:
+        return 1
+    return settings.stages
 
 
 def physical_plans(
