@@ -27,7 +27,7 @@ from benchmarks.nexmark.sides import Load, native_seconds, run_local, spark_seco
 from tidemill.engine.pool import looking_on
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     import duckdb
 
@@ -142,8 +142,15 @@ def answers(context: Context) -> Iterator[Table]:
         f"Events a second, {site.events:,} events, {site.rate:,} in a second of the streams' time",
         COLUMNS,
         rows,
-        tuple(f"- {note}." for note in notes(load, effort_of(context))),
+        tuple(f"- {note}." for note in (behind(rows), *notes(load, effort_of(context)))),
     )
+
+
+def behind(rows: Sequence[Sequence[Cell]]) -> str:
+    """Where native Spark is faster."""
+    place = COLUMNS.index("times native")
+    found = [str(row[0]).split(":")[0] for row in rows if row[place] and float(row[place] or 1) < 1]
+    return f"behind native Spark: {', '.join(found) or 'none'}"
 
 
 def notes(load: Load, effort: Effort) -> Iterator[str]:

@@ -13,6 +13,7 @@ from benchmarks.nexmark.check import compare, database_of, run, slow_site
 from benchmarks.nexmark.events import SECOND
 from benchmarks.nexmark.generator import write
 from benchmarks.nexmark.queries import ASKED, QUESTIONS
+from benchmarks.questions.nexmark import COLUMNS, behind
 
 if TYPE_CHECKING:
     from benchmarks.nexmark.generator import Site
@@ -62,3 +63,16 @@ def test_a_query_is_asked_or_said_to_be_missing() -> None:
     assert list(BY_NAME) == [f"q{number}" for number in range(24)]
     for question in QUESTIONS:
         assert (question.sql is None) == (question.duckdb is None) == (question.missing is not None)
+
+
+def test_a_table_says_where_native_is_faster() -> None:
+    place = COLUMNS.index("times native")
+
+    def row(name: str, times: float | None) -> list[str | float | None]:
+        cells: list[str | float | None] = [name, *[None] * (len(COLUMNS) - 1)]
+        cells[place] = times
+        return cells
+
+    rows = [row("q0: all", 0.5), row("q4: means", None), row("q5: hot", 1.2), row("q13: more", 0.9)]
+    assert behind(rows) == "behind native Spark: q0, q13"
+    assert behind(rows[1:3]) == "behind native Spark: none"
