@@ -3,10 +3,14 @@
 A grouped sum, a join and DISTINCT on the local engine. Everything but what grows stays as it is:
 10,000 rows a second of each stream in steps of a second, 1,000 keys, windows of ten seconds. What
 counts is the time of the processor for each event, in the step in the middle, once windows are
-full. Each answer is compared with a plain computation at the last instant.
+full; one core. Each answer is compared with a plain computation at the last instant.
 """
 
 from __future__ import annotations
+
+import os
+
+os.environ.setdefault("POLARS_MAX_THREADS", "1")
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
