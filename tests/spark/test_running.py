@@ -176,3 +176,22 @@ def test_a_lost_cache_and_killed_workers_change_nothing(tmp_path: Path) -> None:
         session.run()
         for name, text in texts.items():
             assert found[name].results().equals(expected(source, text)), name
+
+
+def test_a_relation_may_be_larger_than_what_spark_sends_in_one_piece(tmp_path: Path) -> None:
+    write(tmp_path, 0, 9)
+    numbers = pl.int_range(200_000, eager=True)
+    large = pl.DataFrame({"id": numbers, "x": numbers.hash(seed=1).reinterpret(signed=True)})
+    found = []
+    for session in (on_spark(), tidemill.connect()):
+        with session:
+            session.put("large", large)
+            session.sql(
+                f"CREATE STREAM s {STREAM} SOURCE parquet('{tmp_path}') ORDERED BY t;"
+                "CREATE RELATION large (id BIGINT, x BIGINT) SOURCE memory('large')"
+            )
+            pairs = query(session, "SELECT v, x FROM s [RANGE 4], large WHERE id = k")
+            session.run()
+            found.append(pairs.results())
+    assert found[0].height == 9
+    assert found[0].equals(found[1])

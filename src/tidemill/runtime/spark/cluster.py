@@ -112,11 +112,22 @@ def _is_here(master: str) -> bool:
 def _fitted(spark: SparkSession, log: Path | None) -> Cluster:
     for key, value in _SETTINGS.items():
         spark.conf.set(key, value)
+    _send_tasks_whole(spark)
     if _is_here(str(spark.sparkContext.master)):
         _use_the_quick_manager(spark)
     tasks = max(1, spark.sparkContext.defaultParallelism)
     spark.conf.set("spark.sql.shuffle.partitions", str(tasks))
     return Cluster(spark, tasks, log)
+
+
+def _send_tasks_whole(spark: SparkSession) -> None:
+    """Let a task that carries large relations travel as it is.
+
+    Spark would make a broadcast of it, which stateful processors cannot read. Java's configuration
+    is asked, since a session that was there before has been configured.
+    """
+    context = spark.sparkContext._jsc  # noqa: SLF001 — there is no other way to it
+    context.sc().conf().set("spark.broadcast.UDFCompressionThreshold", "1g")
 
 
 def _use_the_quick_manager(spark: SparkSession) -> None:
