@@ -45,8 +45,8 @@ COLUMNS = (
     "rows",
     "DuckDB",
 )
-ON_SPARK = ("q2", "q5", "q8", "q20")
-"""The queries that are asked on Spark in a short run: one of each kind."""
+ON_SPARK = ("q2", "q20")
+"""The queries that are asked on Spark in a short run: one without state, and one with."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -170,7 +170,7 @@ QUESTIONS = {
 }
 
 
-SHORT = ("sum", "many", "empty")
+SHORT = ("many", "empty")
 """What is asked in a short run, with two batches that count."""
 
 
