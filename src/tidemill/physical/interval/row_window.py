@@ -28,6 +28,7 @@ from tidemill.model.batch import END, ID, START, TIME_TYPE, interval_columns, po
 from tidemill.model.time import END_OF_TIME, Time
 from tidemill.physical.kernels.sweep import GROUP, encode, named
 from tidemill.physical.operator import State
+from tidemill.physical.state.delay import cut_open
 from tidemill.physical.state.keyed import KeyedTable, keyed
 from tidemill.physical.state.table import Table
 
@@ -105,10 +106,7 @@ class RowWindow:
             state.tables["counts"].clear()
             yield from self._out(rest.with_columns(pl.lit(END_OF_TIME, TIME_TYPE).alias(END)))
         elif self.max_delay is not None:
-            overdue = state.tables["open"].extract(START, Time(time - self.max_delay))
-            now = pl.lit(time, TIME_TYPE)
-            state.tables["open"].insert(overdue.with_columns(now.alias(START)))
-            yield from self._out(overdue.with_columns(now.alias(END)))
+            yield from self._out(cut_open(state.tables["open"], time, self.max_delay))
 
     def held(self, state: State) -> Time:
         """The first open element that is in; what is not in yet comes in after the watermark."""

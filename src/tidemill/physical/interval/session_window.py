@@ -28,6 +28,7 @@ from tidemill.model.time import END_OF_TIME, Time
 from tidemill.physical.frames import pick
 from tidemill.physical.kernels.sweep import GROUP, encode, named
 from tidemill.physical.operator import State
+from tidemill.physical.state.delay import cut_open
 from tidemill.physical.state.keyed import KeyedTable, keyed
 from tidemill.physical.state.table import Table
 
@@ -91,10 +92,7 @@ class SessionWindow:
         if not rows.is_empty():
             yield from self._out(rows.filter(pl.col(END).is_not_null()))
         if self.max_delay is not None and time < END_OF_TIME:
-            overdue = state.tables["open"].extract(START, Time(time - self.max_delay))
-            now = pl.lit(time, TIME_TYPE)
-            state.tables["open"].insert(overdue.with_columns(now.alias(START)))
-            yield from self._out(overdue.with_columns(now.alias(END)))
+            yield from self._out(cut_open(state.tables["open"], time, self.max_delay))
 
     def held(self, state: State) -> Time:
         """The first open element."""
