@@ -80,7 +80,7 @@ AXES = (
     Axis(
         "window",
         "RANGE in seconds",
-        ((1, 10, 100), (1, 10, 100, 1_000)),
+        ((1, 10, 100), (1, 10, 30, 100, 300)),
         _each(lambda x, query: (Load(), [query(x)])),
     ),
     Axis(
