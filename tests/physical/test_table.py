@@ -101,6 +101,34 @@ def test_many_small_segments_become_few() -> None:
     assert rows.rows() == 100
 
 
+@given(
+    sizes=st.lists(st.integers(1, 9), min_size=20, max_size=60),
+    length=st.integers(1, 40),
+    wanted=st.lists(st.integers(0, 7), max_size=2, unique=True),
+)
+def test_a_long_window_has_few_segments_and_none_for_long(
+    sizes: list[int], length: int, wanted: list[int]
+) -> None:
+    """Rows come and go in order; at each step a key is looked for."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("tidemill.physical.state.table._SMALL_ROWS", 1)
+        patch.setattr("tidemill.physical.state.table._MANY_MORE", 1)
+        rows, held = table(), list[tuple[int, int, int]]()
+        for time, size in enumerate(sizes):
+            rows.purge(END, Time(time))
+            held = [row for row in held if row[2] > time]
+            keys = pl.DataFrame({"x": wanted}, schema={"x": pl.Int64})
+            found = Counter(rows.meeting(END, after=Time(time), keys=keys).rows())
+            assert found <= Counter(held)
+            assert found >= Counter(row for row in held if row[0] in wanted)
+            new = [((time + n) % 8, time, time + length) for n in range(size)]
+            rows.insert(frame(new))
+            held += new
+            assert Counter(rows.all().rows()) == Counter(held)
+            assert sum(s.frame.height for s in rows.segments()) <= 2 * len(held)
+        assert len(rows.segments()) <= 24
+
+
 def test_a_large_segment_is_not_written_anew_for_every_row_that_leaves() -> None:
     rows = table()
     rows.insert(frame([(n, n, n + 1) for n in range(100)]))

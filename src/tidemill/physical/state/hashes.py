@@ -44,7 +44,12 @@ def found_between(
     """
     low, past = np.searchsorted(hashes, first, "left"), np.searchsorted(hashes, last, "right")
     some = low < past
-    low, count = low[some], (past - low)[some]
+    return _places(low[some], past[some])
+
+
+def _places(low: NDArray[np.intp], past: NDArray[np.intp]) -> NDArray[np.intp]:
+    """All from each of ``low`` up to the one of ``past`` beside it, which is greater."""
+    count = past - low
     total = int(count.sum())
     if total == len(low):
         return low
@@ -67,7 +72,12 @@ class Index:
 
     def rows(self, hashes: NDArray[np.uint64]) -> pl.Series:
         """The numbers of the rows with one of some hashes, which are sorted and unique."""
-        return pl.Series(self._order[found_between(self._hashes, hashes, hashes)])
+        low = np.searchsorted(self._hashes, hashes, "left")
+        # Most may not be there: where they end matters only of those that are.
+        is_there = self._hashes.take(low, mode="clip") == hashes
+        low = low[is_there]
+        past = np.searchsorted(self._hashes, hashes[is_there], "right")
+        return pl.Series(self._order[_places(low, past)])
 
     def bytes(self) -> int:
         """How many bytes it takes."""

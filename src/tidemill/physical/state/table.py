@@ -3,8 +3,9 @@
 Inserting appends a segment. Each segment knows the least and the greatest value of every time
 column, so that reading, extracting and purging skip what lies outside. Extracting and purging drop
 whole segments; in a segment of which only a part is over, the rows are passed over until half of
-them are, then it is written anew. Small segments are merged when there are many. Large ones get an
-index when a few keys are first looked for in them.
+them are, then it is written anew. Small segments are merged when there are many, and those of a
+table with a key, laid out by arrival, go on to be merged by tiers. Large ones get an index when a
+few keys are first looked for in them.
 
 Law: a table behaves like the bag of its rows. ``rows`` and ``bytes`` count exactly the rows that
 are alive, and ``bytes`` the indexes besides. Segments have names that are never used twice, so
@@ -23,6 +24,7 @@ import polars as pl
 from tidemill.model.batch import END
 from tidemill.physical.frames import keep, pick
 from tidemill.physical.state.hashes import Index, different, key_hash
+from tidemill.physical.state.levels import merge_tier
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -38,7 +40,7 @@ _MANY_SMALL = 16
 _SMALL_ROWS = 4096
 _STRETCHES = 8
 
-_MANY_MORE = 32
+_MANY_MORE = 8
 """A segment with so many rows for each key is searched; one with fewer is quicker gone through."""
 
 
@@ -198,10 +200,11 @@ class Table:
             if segment.low[column] > time:
                 kept.append(segment)
             elif segment.high[column] > time:
-                alive = self._alive(segment)
-                mostly_over = 2 * alive.height < segment.frame.height
-                if not alive.is_empty():
-                    kept.append(self._segment(alive) if mostly_over else segment)
+                left = reduce(and_, self._floors(segment)).sum()
+                if 2 * left >= segment.frame.height:
+                    kept.append(segment)
+                elif left:
+                    kept.append(self._segment(self._alive(segment)))
         self._segments = kept
 
     def least(self, column: str) -> int | None:
@@ -302,13 +305,21 @@ class Table:
         return segment.index[0]
 
     def _compact(self) -> None:
-        """Merge small segments."""
+        """Merge small segments, and larger ones where keys will be looked for."""
         small = [s for s in self._segments if s.frame.height < _SMALL_ROWS]
-        if len(small) < _MANY_SMALL:
-            return
-        rest = [s for s in self._segments if s.frame.height >= _SMALL_ROWS]
-        merged = self._concat([self._alive(segment) for segment in small])
-        self._segments = rest if merged.is_empty() else [*rest, *self._laid_out(merged)]
+        if len(small) >= _MANY_SMALL:
+            rest = [s for s in self._segments if s.frame.height >= _SMALL_ROWS]
+            self._segments, small = rest + self._merged(small), []
+        if self._key and not self._by_expiry:
+            large = [s for s in self._segments if s.frame.height >= _SMALL_ROWS]
+            while (first := merge_tier([s.frame.height for s in large], _SMALL_ROWS)) is not None:
+                large = large[:first] + self._merged(large[first:])
+                self._segments = large + small
+
+    def _merged(self, segments: Sequence[Segment]) -> list[Segment]:
+        """The rows of some that are alive, laid out anew."""
+        rows = self._concat([self._alive(segment) for segment in segments])
+        return [] if rows.is_empty() else self._laid_out(rows)
 
     def _concat(self, frames: list[pl.DataFrame]) -> pl.DataFrame:
         if not frames:
