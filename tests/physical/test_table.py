@@ -101,17 +101,19 @@ def test_many_small_segments_become_few() -> None:
     assert rows.rows() == 100
 
 
+@pytest.mark.parametrize(("small", "many"), [(1, 16), (5, 3), (20, 4)])
 @given(
     sizes=st.lists(st.integers(1, 9), min_size=20, max_size=60),
     length=st.integers(1, 40),
     wanted=st.lists(st.integers(0, 7), max_size=2, unique=True),
 )
 def test_a_long_window_has_few_segments_and_none_for_long(
-    sizes: list[int], length: int, wanted: list[int]
+    sizes: list[int], length: int, wanted: list[int], small: int, many: int
 ) -> None:
     """Rows come and go in order; at each step a key is looked for."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("tidemill.physical.state.table._SMALL_ROWS", 1)
+        patch.setattr("tidemill.physical.state.table._SMALL_ROWS", small)
+        patch.setattr("tidemill.physical.state.table._MANY_SMALL", many)
         patch.setattr("tidemill.physical.state.table._MANY_MORE", 1)
         rows, held = table(), list[tuple[int, int, int]]()
         for time, size in enumerate(sizes):
@@ -127,6 +129,22 @@ def test_a_long_window_has_few_segments_and_none_for_long(
             assert Counter(rows.all().rows()) == Counter(held)
             assert sum(s.frame.height for s in rows.segments()) <= 2 * len(held)
         assert len(rows.segments()) <= 24
+
+
+def test_small_and_large_segments_are_merged_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What has been merged may be small still: it was lost."""
+    monkeypatch.setattr("tidemill.physical.state.table._SMALL_ROWS", 20)
+    rows = table()
+    rows.insert(frame([(n, 0, 100) for n in range(1000)]))
+    rows.insert(frame([(n, 0, 5 if n < 60 else 100) for n in range(80)]))
+    for _ in range(3):
+        rows.insert(frame([(n, 0, 100) for n in range(20)]))
+    for number in range(15):
+        rows.insert(frame([(number, 0, 100)]))
+    # What is left of the second is of the size of the three: four of them are merged.
+    rows.purge(END, Time(5))
+    rows.insert(frame([(15, 0, 100)]))
+    assert [segment.frame.height for segment in rows.segments()] == [1000, 80, 16]
 
 
 def test_a_large_segment_is_not_written_anew_for_every_row_that_leaves() -> None:

@@ -306,15 +306,19 @@ class Table:
 
     def _compact(self) -> None:
         """Merge small segments, and larger ones where keys will be looked for."""
-        small = [s for s in self._segments if s.frame.height < _SMALL_ROWS]
+        large, small = self._by_size()
         if len(small) >= _MANY_SMALL:
-            rest = [s for s in self._segments if s.frame.height >= _SMALL_ROWS]
-            self._segments, small = rest + self._merged(small), []
+            self._segments = large + self._merged(small)
+            large, small = self._by_size()
         if self._key and not self._by_expiry:
-            large = [s for s in self._segments if s.frame.height >= _SMALL_ROWS]
             while (first := merge_tier([s.frame.height for s in large], _SMALL_ROWS)) is not None:
                 large = large[:first] + self._merged(large[first:])
                 self._segments = large + small
+
+    def _by_size(self) -> tuple[list[Segment], list[Segment]]:
+        """The large segments and the small ones, oldest first."""
+        large = [s for s in self._segments if s.frame.height >= _SMALL_ROWS]
+        return large, [s for s in self._segments if s.frame.height < _SMALL_ROWS]
 
     def _merged(self, segments: Sequence[Segment]) -> list[Segment]:
         """The rows of some that are alive, laid out anew."""
