@@ -147,6 +147,36 @@ def test_small_and_large_segments_are_merged_at_once(monkeypatch: pytest.MonkeyP
     assert [segment.frame.height for segment in rows.segments()] == [1000, 80, 16]
 
 
+@pytest.mark.parametrize(("small", "many", "few"), [(4, 2, 2), (8, 2, 2), (8, 2, 3), (8, 3, 4)])
+@given(
+    steps=st.lists(
+        st.tuples(
+            st.sampled_from([0, 12, 30]), st.sampled_from([0, 1, 2, 4, 8, 24]), st.booleans()
+        ),
+        min_size=10,
+        max_size=40,
+    )
+)
+def test_no_row_is_lost_where_segments_shrink(
+    steps: list[tuple[int, int, bool]], small: int, many: int, few: int
+) -> None:
+    """Of the rows of a step some end with the next purge, some stay."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("tidemill.physical.state.table._SMALL_ROWS", small)
+        patch.setattr("tidemill.physical.state.table._MANY_SMALL", many)
+        patch.setattr("tidemill.physical.state.levels._FEW", few)
+        rows, held = table(), list[tuple[int, int, int]]()
+        for time, (soon, late, is_purged) in enumerate(steps):
+            new = [(n, time, time + 1 if n < soon else 1000) for n in range(soon + late)]
+            rows.insert(frame(new))
+            held += new
+            if is_purged:
+                rows.purge(END, Time(time + 1))
+                held = [row for row in held if row[2] > time + 1]
+            assert Counter(rows.all().rows()) == Counter(held)
+            assert rows.rows() == len(held)
+
+
 def test_a_large_segment_is_not_written_anew_for_every_row_that_leaves() -> None:
     rows = table()
     rows.insert(frame([(n, n, n + 1) for n in range(100)]))
