@@ -10,9 +10,9 @@ WORKERS ?= 2
 demo: $(READY) java      ## five queries on Spark over a generated auction site, checked
 	$(BIN)/python -m tidemill demo
 
-test: $(READY) java      ## every test; those on Spark share one session, so they run by themselves
+test: $(READY) java      ## every test; those on Spark after the others, a Spark for each worker
 	$(BIN)/pytest -q -n $(WORKERS) --dist worksteal -m "not spark"
-	$(BIN)/pytest -q -m "spark and not soak"
+	$(BIN)/pytest -q -n $(WORKERS) --dist worksteal -m "spark and not soak"
 
 fast: $(READY)           ## tests without a JVM, few examples of each law; a minute
 	HYPOTHESIS_PROFILE=fast $(BIN)/pytest -q -n $(WORKERS) --dist worksteal -m "not spark"

@@ -146,9 +146,14 @@ def test_a_query_that_comes_later_leaves_the_others_alone(tmp_path: Path) -> Non
     assert third.results().filter(pl.col("start") >= 45).height > 0
 
 
-def test_a_lost_cache_and_killed_workers_change_nothing(tmp_path: Path) -> None:
-    source, state = tmp_path / "in", tmp_path / "state"
+def test_a_lost_cache_and_killed_workers_change_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, state, caches = tmp_path / "in", tmp_path / "state", tmp_path / "caches"
     source.mkdir()
+    caches.mkdir()
+    # Other tests that run meanwhile keep theirs.
+    monkeypatch.setattr(tempfile, "tempdir", str(caches))
     texts = {"total": TOTAL, "pairs": PAIRS, "named": NAMED}
     with on_spark(state, partitions=4) as session:
         define(session, source)
@@ -159,8 +164,8 @@ def test_a_lost_cache_and_killed_workers_change_nothing(tmp_path: Path) -> None:
         session.await_idle()
         for number in range(1, 4):
             if number % 2:
-                for cache in Path(tempfile.gettempdir()).glob("tidemill-cache-*"):
-                    shutil.rmtree(cache, ignore_errors=True)
+                (cache,) = caches.glob("tidemill-cache-*")
+                shutil.rmtree(cache, ignore_errors=True)
             workers = python_workers()
             assert workers, "there is somebody to kill"
             for worker in workers:

@@ -27,7 +27,7 @@ from tidemill.physical.state.hashes import Index, different, key_hash
 from tidemill.physical.state.levels import merge_tier
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -54,7 +54,6 @@ class Segment:
         low: The least value of each time column, or less.
         high: The greatest value of each time column, or more.
         floor: Rows whose time is at most this have been extracted.
-        left: How many rows have not.
         index: What finds its rows by key, if it has been asked to. Copies of the segment share it,
             since they have the same frame.
     """
@@ -64,7 +63,6 @@ class Segment:
     low: dict[str, int]
     high: dict[str, int]
     floor: dict[str, int] = field(default_factory=dict)
-    left: int = 0
     index: list[Index] = field(default_factory=list, repr=False, compare=False)
 
 
@@ -131,7 +129,7 @@ class Table:
         return rows + sum(index.bytes() for s in self._segments for index in s.index)
 
     def segments(self) -> tuple[Segment, ...]:
-        """The segments, oldest first."""
+        """The segments; large ones first when there were many small ones."""
         return tuple(self._segments)
 
     def insert(self, frame: pl.DataFrame) -> None:
@@ -186,9 +184,11 @@ class Table:
             if segment.low[column] >= before:
                 kept.append(segment)
                 continue
-            due = self._alive(segment, segment.frame.get_column(column) < before)
-            taken.append(due)
-            kept += self._without(segment, column, before, due.height)
+            taken.append(self._alive(segment, segment.frame.get_column(column) < before))
+            # What is known of the least value may be too little, and more be extracted already.
+            over = max(before - 1, segment.floor.get(column, before - 1))
+            low, floor = {**segment.low, column: over + 1}, {**segment.floor, column: over}
+            kept += self._kept(replace(segment, low=low, floor=floor))
         self._segments = kept
         return self._concat(taken)
 
@@ -200,11 +200,7 @@ class Table:
             if segment.low[column] > time:
                 kept.append(segment)
             elif segment.high[column] > time:
-                left = reduce(and_, self._floors(segment)).sum()
-                if 2 * left >= segment.frame.height:
-                    kept.append(segment)
-                elif left:
-                    kept.append(self._segment(self._alive(segment)))
+                kept += self._kept(segment)
         self._segments = kept
 
     def least(self, column: str) -> int | None:
@@ -249,9 +245,9 @@ class Table:
         self._floor = dict(floor)
         self._segments = []
         for name, frame in zip(names, frames, strict=True):
-            segment = self._segment(frame.select(list(self._schema)))
-            segment = replace(segment, name=name, floor=floors.get(str(name), {}))
-            self._segments.append(replace(segment, left=self._alive(segment).height))
+            segment = self._segment(pick(frame, self._schema))
+            floor_of_it = floors.get(str(name), {})
+            self._segments.append(replace(segment, name=name, floor=floor_of_it))
         self._next_name = next_name
 
     def _alive(self, segment: Segment, *conditions: pl.Series) -> pl.DataFrame:
@@ -267,29 +263,22 @@ class Table:
         times = (*segment.floor.items(), *purged)
         return [segment.frame.get_column(name) > time for name, time in times]
 
-    def _without(self, segment: Segment, column: str, before: Time, due: int) -> list[Segment]:
-        """What is left of a segment without its rows with ``column < before``, which are due."""
-        left = segment.left - due
-        if not left:
-            return []
-        rest = replace(
-            segment,
-            low={**segment.low, column: int(before)},
-            floor={**segment.floor, column: before - 1},
-            left=left,
-        )
+    def _kept(self, segment: Segment) -> list[Segment]:
+        """What is kept of a segment: it, while half of it is alive, then what is, if anything."""
+        floors = self._floors(segment)
+        left = reduce(and_, floors).sum() if floors else segment.frame.height
         if 2 * left >= segment.frame.height:
-            return [rest]
-        alive = self._alive(rest)
-        return [] if alive.is_empty() else [self._segment(alive)]
+            return [segment]
+        return [self._segment(self._alive(segment))] if left else []
 
     def _laid_out(self, frame: pl.DataFrame) -> list[Segment]:
         """New segments of rows, of which there are some."""
         if not self._by_expiry:
             return [self._segment(frame)]
-        ordered = frame.sort(END)
         size = max(_SMALL_ROWS, -(-frame.height // _STRETCHES))
-        return [self._segment(part) for part in ordered.iter_slices(size)]
+        order = frame.get_column(END).arg_sort()
+        # Each gathered by itself: slices of one frame would keep all of it in memory.
+        return [self._segment(frame[part]) for part in _slices(order, size)]
 
     def _segment(self, frame: pl.DataFrame) -> Segment:
         self._next_name += 1
@@ -297,7 +286,7 @@ class Table:
         times = {name: frame.get_column(name) for name in self._times}
         low: dict[str, Any] = {name: column.min() for name, column in times.items()}
         high: dict[str, Any] = {name: column.max() for name, column in times.items()}
-        return Segment(self._next_name - 1, frame, low, high, left=frame.height)
+        return Segment(self._next_name - 1, frame, low, high)
 
     def _index_of(self, segment: Segment) -> Index:
         if not segment.index:
@@ -316,16 +305,20 @@ class Table:
                 self._segments = large + small
 
     def _by_size(self) -> tuple[list[Segment], list[Segment]]:
-        """The large segments and the small ones, oldest first."""
+        """The large segments and the small ones, each as they are, about in the order they came."""
         large = [s for s in self._segments if s.frame.height >= _SMALL_ROWS]
         return large, [s for s in self._segments if s.frame.height < _SMALL_ROWS]
 
     def _merged(self, segments: Sequence[Segment]) -> list[Segment]:
-        """The rows of some that are alive, laid out anew."""
-        rows = self._concat([self._alive(segment) for segment in segments])
+        """The rows of some that are alive, laid out anew, in one piece."""
+        rows = self._concat([self._alive(segment) for segment in segments]).rechunk()
         return [] if rows.is_empty() else self._laid_out(rows)
 
     def _concat(self, frames: list[pl.DataFrame]) -> pl.DataFrame:
         if not frames:
             return self.none()
         return frames[0] if len(frames) == 1 else pl.concat(frames)
+
+
+def _slices(series: pl.Series, size: int) -> Iterator[pl.Series]:
+    return (series.slice(first, size) for first in range(0, series.len(), size))
