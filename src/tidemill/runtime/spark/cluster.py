@@ -19,13 +19,20 @@ from typing import TYPE_CHECKING
 from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
+from tidemill.runtime.spark.this_host import (
+    BUFFERS,
+    is_here,
+    sockets,
+    telling_java,
+    use_the_quick_manager,
+)
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 __all__ = ["Cluster", "open_cluster"]
 
 _STATE_STORE = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
-_CHECKPOINTS = "org.apache.spark.sql.execution.streaming.checkpointing"
 _SETTINGS = {
     "spark.sql.streaming.stateStore.providerClass": _STATE_STORE,
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
@@ -35,13 +42,6 @@ _SETTINGS = {
     "spark.sql.adaptive.enabled": "false",
 }
 """What the pipeline needs, and can be set on a session that is already there."""
-
-_JAVA = "-XX:TieredStopAtLevel=1"
-"""What Java is told where all of it is on this host.
-
-Here Java only carries blobs, and its second compiler, for code that is run millions of times, would
-take nearly half a processor from the Python workers in the first minute, to make little faster.
-"""
 
 _TURN = Lock()
 """Starting moves standard output for a moment, so only one does it at a time."""
@@ -91,30 +91,23 @@ def _open(master: str | None, memory: str) -> Cluster:
         "spark.python.worker.faulthandler.enabled": "true",
         "spark.python.daemon.module": "tidemill.runtime.spark.daemon",
     }
+    if master is not None and is_here(master):
+        settings |= BUFFERS | sockets()
     for key, value in settings.items():
         builder = builder.config(key, value)
-    with _output_to(log), _telling_java(master):
+    with _output_to(log), telling_java(master):
         spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("WARN")
     _LOGS[spark.sparkContext.applicationId] = log
     return _fitted(spark, log)
 
 
-def _is_here(master: str) -> bool:
-    """Whether everything runs in one process, and not in executors, on this host or others.
-
-    >>> _is_here("local[*]"), _is_here("local-cluster[2,1,1024]")
-    (True, False)
-    """
-    return re.match(r"local(\[|$)", master) is not None
-
-
 def _fitted(spark: SparkSession, log: Path | None) -> Cluster:
     for key, value in _SETTINGS.items():
         spark.conf.set(key, value)
     _send_tasks_whole(spark)
-    if _is_here(str(spark.sparkContext.master)):
-        _use_the_quick_manager(spark)
+    if is_here(str(spark.sparkContext.master)):
+        use_the_quick_manager(spark)
     tasks = max(1, spark.sparkContext.defaultParallelism)
     spark.conf.set("spark.sql.shuffle.partitions", str(tasks))
     return Cluster(spark, tasks, log)
@@ -128,38 +121,6 @@ def _send_tasks_whole(spark: SparkSession) -> None:
     """
     context = spark.sparkContext._jsc  # noqa: SLF001 — there is no other way to it
     context.sc().conf().set("spark.broadcast.UDFCompressionThreshold", "1g")
-
-
-def _use_the_quick_manager(spark: SparkSession) -> None:
-    """Write files of checkpoints without child processes, four of them a file.
-
-    This manager renames a file and then the checksum beside it, so that a kill in between could
-    leave a checksum that does not fit. So there are none; here everything is in one process, and
-    this reaches all of it.
-    """
-    manager = f"{_CHECKPOINTS}.FileSystemBasedCheckpointFileManager"
-    spark.conf.set("spark.sql.streaming.checkpointFileManagerClass", manager)
-    java, context = spark._jvm, spark.sparkContext._jsc  # noqa: SLF001 — no other way leads there
-    assert java is not None, "Spark runs"
-    place = java.java.net.URI("file:///")
-    files = java.org.apache.hadoop.fs.FileSystem.get(place, context.hadoopConfiguration())
-    files.setWriteChecksum(False)
-
-
-@contextmanager
-def _telling_java(master: str | None) -> Iterator[None]:
-    """Start Java as it suits us, unless somebody has said how: options of Spark's come last."""
-    name = "JAVA_TOOL_OPTIONS"
-    known = os.environ.get(name)
-    if master is not None and _is_here(master):
-        os.environ[name] = f"{_JAVA} {known or ''}".strip()
-    try:
-        yield
-    finally:
-        if known is None:
-            os.environ.pop(name, None)
-        else:
-            os.environ[name] = known
 
 
 @contextmanager
