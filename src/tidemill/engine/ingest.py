@@ -19,6 +19,7 @@ from tidemill.errors import RunError
 from tidemill.lang.statements import LatePolicy
 from tidemill.model.batch import END, ID, START, TIME_TYPE, polars_schema
 from tidemill.model.time import END_OF_TIME, Time
+from tidemill.physical.state.texts import with_own_texts
 
 if TYPE_CHECKING:
     from tidemill.catalog.entries import RelationEntry, StreamEntry
@@ -49,7 +50,7 @@ class Refused:
         for reason, count in bad[REASON].value_counts().iter_rows():
             self.count(reason, count)
         if self.stream.late is LatePolicy.QUARANTINE and not bad.is_empty():
-            self.rows.append(bad.select(*self.stream.schema.names, REASON))
+            self.rows.append(with_own_texts(bad.select(*self.stream.schema.names, REASON)))
 
     def count(self, reason: str, rows: int) -> None:
         """Count rows that are not at hand."""

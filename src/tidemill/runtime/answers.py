@@ -34,6 +34,7 @@ from tidemill.physical.kernels.sweep import (
     repeat,
     timeline,
 )
+from tidemill.physical.state.texts import with_own_texts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -65,7 +66,8 @@ class Answer:
         """Take new elements, or changes."""
         for batch in batches:
             columns = [*self._schema.names, *time_columns(_form(batch))]
-            self._batches.append(batch if batch.columns == columns else pick(batch, columns))
+            rows = batch if batch.columns == columns else pick(batch, columns)
+            self._batches.append(with_own_texts(rows))
 
     def rows(self) -> int:
         """How many elements or changes have been taken, as they were cut."""

@@ -5,9 +5,10 @@ are no more of them than the number of rows has bits. A row that is merged stand
 as large as before, unless the segments shrink: each row is written about as often as that number
 has bits.
 
-Law of ``merge_tier``: what it merges is no more than a part of all rows, so that rows that come
-and go in order are never kept long after their time for the sake of others in their segment. Rows
-are written once for each tier, and of each tier but the last there are few segments.
+Law of ``merge_tier``, for rows that come and go in order: what it merges is no more than a part of
+all rows, so that rows are never kept long after their time for the sake of others in their segment.
+Rows are written once for each tier, and where segments come that are alike, there are few of each
+tier but the last. Where rows in the middle go first, segments shrink that are not merged any more.
 """
 
 from __future__ import annotations

@@ -15,6 +15,7 @@ import polars as pl
 
 from tidemill.physical.frames import keep
 from tidemill.physical.state.hashes import found_between
+from tidemill.physical.state.texts import with_own_texts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -51,7 +52,7 @@ class Run:
 
     def __init__(self, name: int, frame: pl.DataFrame) -> None:
         self.name = name
-        self.frame = frame
+        self.frame = with_own_texts(frame)
         self.left = frame.height
         self._text = _text_bytes(frame)
         # None while every row is left. A series of its own, so that it is changed in place.

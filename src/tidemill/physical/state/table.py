@@ -25,6 +25,7 @@ from tidemill.model.batch import END
 from tidemill.physical.frames import keep, pick
 from tidemill.physical.state.hashes import Index, different, key_hash
 from tidemill.physical.state.levels import merge_tier
+from tidemill.physical.state.texts import with_own_texts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -121,7 +122,7 @@ class Table:
 
     def rows(self) -> int:
         """How many rows are alive."""
-        return sum(self._alive(segment).height for segment in self._segments)
+        return sum(self._left(segment) for segment in self._segments)
 
     def bytes(self) -> int:
         """How many bytes the rows that are alive take, and what finds them."""
@@ -265,11 +266,15 @@ class Table:
 
     def _kept(self, segment: Segment) -> list[Segment]:
         """What is kept of a segment: it, while half of it is alive, then what is, if anything."""
-        floors = self._floors(segment)
-        left = reduce(and_, floors).sum() if floors else segment.frame.height
+        left = self._left(segment)
         if 2 * left >= segment.frame.height:
             return [segment]
         return [self._segment(self._alive(segment))] if left else []
+
+    def _left(self, segment: Segment) -> int:
+        """How many rows of a segment are alive."""
+        floors = self._floors(segment)
+        return int(reduce(and_, floors).sum()) if floors else segment.frame.height
 
     def _laid_out(self, frame: pl.DataFrame) -> list[Segment]:
         """New segments of rows, of which there are some."""
@@ -277,11 +282,12 @@ class Table:
             return [self._segment(frame)]
         size = max(_SMALL_ROWS, -(-frame.height // _STRETCHES))
         order = frame.get_column(END).arg_sort()
-        # Each gathered by itself: slices of one frame would keep all of it in memory.
+        # Each gathered by itself: slices would keep all of the frame in memory.
         return [self._segment(frame[part]) for part in _slices(order, size)]
 
     def _segment(self, frame: pl.DataFrame) -> Segment:
         self._next_name += 1
+        frame = with_own_texts(frame)
         # Column by column: for a small frame, one call of the query engine takes ten times as long.
         times = {name: frame.get_column(name) for name in self._times}
         low: dict[str, Any] = {name: column.min() for name, column in times.items()}
