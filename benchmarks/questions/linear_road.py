@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     from benchmarks.harness.table import Cell
     from benchmarks.linear_road.live import Figures
 
-QUICK, FULL = (1.0,), (1.0, 4.0, 5.0, 6.0, 8.0)
+QUICK, FULL = (1.0,), (1.0, 4.0, 6.0, 8.0, 10.0)
 ON_SPARK = (0.25, 1.0, 2.0)
-BUDGET = 400.0
+BUDGET = 600.0
 """After so many seconds no greater scale is begun."""
 
 

@@ -33,7 +33,8 @@ BUFFERS = {"spark.buffer.pageSize": "256k", "spark.broadcast.blockSize": "256k"}
 """How much Java sets aside at a time where all of it is on this host.
 
 In every batch Spark sorts a few messages and sends a few kilobytes to the tasks. For each sort it
-would take 64 MB, and 4 MB for each thing it sends, which Java must clear, and collect soon after.
+would take a part of the heap, up to 64 MB, and 4 MB for each thing it sends, which Java must clear,
+and collect soon after.
 """
 
 _SOCKET_NAME = len("/.00000000-0000-0000-0000-000000000000.sock")
