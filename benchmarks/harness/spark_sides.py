@@ -2,8 +2,9 @@
 
 Each has a process of its own, with a Spark that stays warm from question to question: two cores,
 state in RocksDB, and the settings of SQL and of checkpoints that Tidemill makes. Tidemill starts
-Java as it always does; native has all that Java can do to compile. Both read the same files in the
-same batches, one file of each stream a batch, and write Parquet.
+Java as it always does, with small buffers for sorts and broadcasts (``this_host.py``); native has
+all that Java can do to compile, and buffers of the sizes that Spark chooses. Both read the same
+files in the same batches, one file of each stream a batch, and write Parquet.
 """
 
 from __future__ import annotations

@@ -56,8 +56,9 @@ def is_here(master: str) -> bool:
 def sockets() -> dict[str, str]:
     """Let Java and its Python workers talk through sockets in the file system, if names are short.
 
-    Through those of the network each waits in every task for 40 ms, since one holds back what is
-    little (Nagle) until the other has confirmed what came before, which it puts off.
+    Through those of the network a task takes some 40 ms longer. That is what it costs where one
+    side holds back what is little (Nagle) until the other has confirmed what came before, which it
+    puts off; that it is this was not traced.
     """
     directory = tempfile.mkdtemp(prefix="tidemill-sockets-")
     atexit.register(shutil.rmtree, directory, ignore_errors=True)
