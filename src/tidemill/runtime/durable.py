@@ -1,0 +1,69 @@
+"""Durable writes: what survives a loss of power, and in which order it gets there.
+
+A file system may keep a new name before the bytes behind it, and forget a name that it has not been
+asked to keep. So data is flushed before it gets its name, and a directory is flushed after a name
+in it has changed.
+
+Law: after a crash at any moment, a file written by ``write_durably`` has its old content or its new
+one, and once the call has returned, the new one.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["append_durably", "make_directory", "rename_durably", "sync_directory", "write_durably"]
+
+
+def write_durably(path: Path, content: bytes) -> None:
+    """Replace a file, or make it; readers see the old content or the new one, nothing between."""
+    unfinished = path.with_name(f".{path.name}.part")
+    with unfinished.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    rename_durably(unfinished, path)
+
+
+def append_durably(path: Path, content: bytes) -> None:
+    """Add to the end of a file, which is made if it is not there.
+
+    A crash may leave a part of ``content`` at the end: readers must be able to tell.
+    """
+    is_new = not path.exists()
+    with path.open("ab") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    if is_new:
+        sync_directory(path.parent)
+
+
+def rename_durably(old: Path, new: Path) -> None:
+    """Give a file or directory, whose content has been flushed, its name."""
+    old.rename(new)
+    sync_directory(new.parent)
+
+
+def make_directory(path: Path) -> None:
+    """Make a directory and those above it that are missing, each with a name that lasts."""
+    missing = []
+    while not path.exists():
+        missing.append(path)
+        path = path.parent
+    for directory in reversed(missing):
+        directory.mkdir(exist_ok=True)
+        sync_directory(directory.parent)
+
+
+def sync_directory(directory: Path) -> None:
+    """Keep the names in a directory."""
+    handle = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
