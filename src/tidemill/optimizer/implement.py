@@ -28,7 +28,6 @@ from tidemill.algebra.plan import (
     Intersect,
     Istream,
     Join,
-    JoinKind,
     MaxUnion,
     Plan,
     Project,
@@ -44,13 +43,14 @@ from tidemill.algebra.plan import (
     Union,
     Window,
 )
-from tidemill.algebra.tree import once_per_node
+from tidemill.algebra.tree import walk
 from tidemill.model.batch import Form
 from tidemill.optimizer.implement_joins import (
     implement_anti_join,
     implement_join,
     implement_semi_join,
 )
+from tidemill.optimizer.instants import Instants
 from tidemill.optimizer.label_parts import label_parts
 from tidemill.optimizer.limit_delay import DEFAULT_DELAY, limit_delay
 from tidemill.optimizer.merge_joins import merge_joins
@@ -160,16 +160,12 @@ def implement_annotated(  # noqa: PLR0913 — every setting has a name and a def
     done: dict[int, Placed] = {}
     patterns: dict[str, UpdatePattern] = {}
     reasons: dict[str, str] = {}
-    forms = choose_forms(
-        plan,
-        technique,
-        answer=answer,
-        needs_intervals=lambda window: not _comes_in_instants(window.input),
-    )
+    forms = choose_forms(plan, technique, answer=answer)
+    instants = Instants(frozenset(n.name for n in walk(plan) if isinstance(n, Relation)))
 
     def visit(node: Plan) -> Placed:
         if id(node) not in done:
-            placed = in_form(_implement(node, forms, visit), forms.form(node))
+            placed = in_form(_implement(node, forms, visit, instants), forms.form(node))
             done[id(node)] = placed
             patterns[placed.plan.fingerprint] = update_pattern(node)
             reasons[placed.plan.fingerprint] = forms.why(node)
@@ -204,7 +200,9 @@ def implement_annotated(  # noqa: PLR0913 — every setting has a name and a def
     return Implemented(top, patterns, reasons)
 
 
-def _implement(plan: Plan, forms: Forms, visited: Callable[[Plan], Placed]) -> Placed:
+def _implement(
+    plan: Plan, forms: Forms, visited: Callable[[Plan], Placed], instants: Instants
+) -> Placed:
     form = forms.form(plan)
 
     def visit(child: Plan) -> Placed:
@@ -220,7 +218,7 @@ def _implement(plan: Plan, forms: Forms, visited: Callable[[Plan], Placed]) -> P
         case Project(input_, columns):
             return project_rows(plan.schema, columns, visit(input_))
         case Window(input_):
-            return _window(plan, visited(input_), form)
+            return _window(plan, visited(input_), form, instants)
         case Distinct(input_):
             return distinct_rows(visit(input_), form)
         case Aggregate(input_):
@@ -249,9 +247,9 @@ def _implement(plan: Plan, forms: Forms, visited: Callable[[Plan], Placed]) -> P
 # One input
 
 
-def _window(plan: Window, below: Placed, form: Form) -> Placed:
+def _window(plan: Window, below: Placed, form: Form, instants: Instants) -> Placed:
     below = in_form(below, Form.INTERVAL)
-    if not _comes_in_instants(plan.input):
+    if not instants.come_from(below.plan):
         below = apply_to(interval.Split(plan.schema, 1, must_cut=True), below)
     match plan.spec:
         case TimeWindow(size, slide):
@@ -280,26 +278,6 @@ def _by_columns(below: Placed, names: tuple[str, ...]) -> Placed:
     """Rows that agree on some columns in one partition."""
     schema = below.plan.schema
     return gathered(below, [Column(name, schema[name].type) for name in names])
-
-
-@once_per_node
-def _comes_in_instants(plan: Plan) -> bool:
-    """Whether the operators below emit a chronon stream instant by instant.
-
-    Sweeps merge what stays equal from one instant to the next, so what they emit needs a split
-    although every row is valid for one instant at a time.
-    """
-    match plan:
-        case Source() | Istream() | Dstream():
-            return True
-        case Filter() | Project():
-            return _comes_in_instants(plan.input)
-        case Union():
-            return _comes_in_instants(plan.left) and _comes_in_instants(plan.right)
-        case Join(kind=JoinKind.INNER):
-            return _comes_in_instants(plan.left) or _comes_in_instants(plan.right)
-        case _:
-            return False
 
 
 def _aggregate(plan: Aggregate, below: Placed, form: Form) -> Placed:

@@ -47,8 +47,6 @@ from tidemill.algebra.tree import children, once_per_node, walk
 from tidemill.model.batch import Form
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from tidemill.algebra.plan import Plan
 
 __all__ = ["Forms", "Technique", "choose_forms"]
@@ -88,20 +86,13 @@ class Forms:
         return self.technique in (Technique.NEGATIVE, Technique.HYBRID)
 
 
-def choose_forms(
-    plan: Plan,
-    technique: Technique,
-    *,
-    answer: Form | None = None,
-    needs_intervals: Callable[[Window], bool],
-) -> Forms:
+def choose_forms(plan: Plan, technique: Technique, *, answer: Form | None = None) -> Forms:
     """The form of each edge.
 
     Args:
         plan: The plan.
         technique: What decides.
         answer: The form that the reader of the answer takes; ``None`` for either.
-        needs_intervals: Whether a window takes its input in intervals only.
     """
     edges: dict[int, tuple[Form, str]] = {}
     match technique:
@@ -124,7 +115,7 @@ def choose_forms(
     if answer is Form.INTERVAL:
         _ask_for_intervals(plan, edges)
     for node in walk(plan):
-        if isinstance(node, Window) and needs_intervals(node):
+        if isinstance(node, Window):  # it takes intervals only
             _ask_for_intervals(node.input, edges)
     return Forms(technique, edges)
 
