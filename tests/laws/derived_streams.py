@@ -47,7 +47,9 @@ if TYPE_CHECKING:
 
 __all__ = ["DERIVED", "dense_inputs", "windows_over"]
 
-_VALUES = ((1, "x"), (1, None))
+_VALUES = ((1, "x"), (1, "x"), (1, None))
+_RUNS = ((1, 1), (1, 1, 1), (1, 2, 1), (1, 1, 0, 1, 1), (2, 0, 1), ())
+"""How many elements come at each instant, one instant after another."""
 
 
 @st.composite
@@ -56,7 +58,7 @@ def dense_inputs(draw: DrawFn) -> Inputs:
 
     def elements(width: int) -> tuple[Element, ...]:
         first = draw(st.integers(0, 2))
-        each = draw(st.lists(st.sampled_from([0, 1, 1, 1, 2]), max_size=6))
+        each = draw(st.sampled_from(_RUNS))
         times = [first + offset for offset, count in enumerate(each) for _ in range(count)]
         rows = [draw(st.sampled_from(_VALUES))[:width] for _ in times]
         return tuple(Element(t, i, row) for i, (t, row) in enumerate(zip(times, rows, strict=True)))
@@ -99,7 +101,12 @@ def _anti(left: Plan, right: Plan) -> Plan:
 def _counted(plan: Plan) -> Plan:
     count = NamedAggregate("n", AggregateCall("count", None, BIGINT))
     keys = (Named("a", Column("a", BIGINT)),)
-    return conformed(Aggregate(plan, keys, (count,)), PAIR)
+    return Aggregate(plan, keys, (count,))
+
+
+def _of_group(plan: Plan) -> Plan:
+    """A row for each group, which says nothing of its size, so that it stays as it is."""
+    return conformed(_counted(plan), PAIR)
 
 
 _BINARY: dict[str, Callable[[Plan, Plan], Plan]] = {
@@ -116,7 +123,7 @@ _BINARY: dict[str, Callable[[Plan, Plan], Plan]] = {
 }
 _UNARY: dict[str, Callable[[Plan], Plan]] = {
     "distinct": Distinct,
-    "aggregate": _counted,
+    "aggregate": _of_group,
     "istream": Istream,
     "dstream": Dstream,
     "rstream": Rstream,
@@ -139,7 +146,7 @@ def windows_over(draw: DrawFn, derived: str) -> Plan:
         source = draw(st.sampled_from([S, T]))
         window = draw(st.one_of(time_windows(), row_windows(PAIR), session_windows(PAIR)))
         windowed = Window(source, window)
-        kinds: list[Plan] = [source, windowed, windowed, _counted(windowed), conformed(R, PAIR)]
+        kinds: list[Plan] = [source, windowed, windowed, _of_group(windowed), conformed(R, PAIR)]
         return draw(st.sampled_from([*kinds, conformed(P, PAIR), Distinct(windowed)]))
 
     if derived in _UNARY:
@@ -153,4 +160,4 @@ def windows_over(draw: DrawFn, derived: str) -> Plan:
         time_windows(), st.just(Unbounded()), row_windows(PAIR), session_windows(PAIR)
     )
     plan = Window(conformed(plan, PAIR), draw(above))
-    return aggregate(draw, plan) if draw(st.booleans()) else _counted(plan)
+    return draw(st.sampled_from([plan, _counted(plan), aggregate(draw, plan)]))
