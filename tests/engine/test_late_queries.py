@@ -19,7 +19,6 @@ from tidemill.model.batch import Batch
 from tidemill.model.time import END_OF_TIME, Time
 from tidemill.optimizer.planning import Joins, Planning
 from tidemill.optimizer.techniques import Technique
-from tidemill.physical.forms import remembers_what_it_withdraws
 from tidemill.physical.plan import begun_in
 from tidemill.runtime.local.runner import LocalRunner
 
@@ -63,7 +62,7 @@ def test_it_is_right_when_what_was_before_has_gone(name: str, technique: Techniq
         "first": planning.physical(first.plan),
         "last": planning.physical(last.plan),
     }
-    second = begun_in(planning.physical(late.plan), 1, (), remembers_what_it_withdraws)
+    second = begun_in(planning.physical(late.plan), 1, ())
     runner, out = LocalRunner(build_graph(running)), list[Batch]()
     entry = session.catalog.find("s")
     assert isinstance(entry, StreamEntry)

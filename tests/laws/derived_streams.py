@@ -47,8 +47,8 @@ if TYPE_CHECKING:
 
 __all__ = ["DERIVED", "dense_inputs", "windows_over"]
 
-_VALUES = ((1, "x"), (1, "x"), (1, None))
-_RUNS = ((1, 1), (1, 1, 1), (1, 2, 1), (1, 1, 0, 1, 1), (2, 0, 1), ())
+_VALUES = (((1, "x"),), ((1, "x"), (1, None)))
+_RUNS = ((1, 1, 1), (1, 1, 1, 1), (1, 2, 1), (1, 1, 0, 1, 1), (2, 0, 1), ())
 """How many elements come at each instant, one instant after another."""
 
 
@@ -60,10 +60,11 @@ def dense_inputs(draw: DrawFn) -> Inputs:
         first = draw(st.integers(0, 2))
         each = draw(st.sampled_from(_RUNS))
         times = [first + offset for offset, count in enumerate(each) for _ in range(count)]
-        rows = [draw(st.sampled_from(_VALUES))[:width] for _ in times]
+        values = draw(st.sampled_from(_VALUES))
+        rows = [draw(st.sampled_from(values))[:width] for _ in times]
         return tuple(Element(t, i, row) for i, (t, row) in enumerate(zip(times, rows, strict=True)))
 
-    rows = tuple(draw(st.lists(st.sampled_from(_VALUES), max_size=2)))
+    rows = tuple(draw(st.lists(st.sampled_from(_VALUES[-1]), max_size=2)))
     periods = tuple((*row, draw(st.integers(0, 3)), LAST) for row in rows)
     streams = {S.name: elements(2), T.name: elements(2), U.name: elements(1)}
     return Inputs(streams, {R.name: rows, P.name: periods})
@@ -145,9 +146,10 @@ def windows_over(draw: DrawFn, derived: str) -> Plan:
         """A stream, a relation, or a window over a stream, some of them with unknown ends."""
         source = draw(st.sampled_from([S, T]))
         window = draw(st.one_of(time_windows(), row_windows(PAIR), session_windows(PAIR)))
-        windowed = Window(source, window)
-        kinds: list[Plan] = [source, windowed, windowed, _of_group(windowed), conformed(R, PAIR)]
-        return draw(st.sampled_from([*kinds, conformed(P, PAIR), Distinct(windowed)]))
+        windowed, other = Window(source, window), Window(T, Unbounded())
+        derived = [windowed, _of_group(windowed), Distinct(windowed), Difference(windowed, other)]
+        plain: list[Plan] = [source, conformed(R, PAIR), conformed(P, PAIR)]
+        return draw(st.sampled_from(derived) | st.sampled_from(derived) | st.sampled_from(plain))
 
     if derived in _UNARY:
         plan = _UNARY[derived](draw(st.sampled_from([instants, side]))())

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 import pytest
-from hypothesis import given, reject
+from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
 import tidemill
@@ -26,12 +26,13 @@ if TYPE_CHECKING:
 
 
 @pytest.mark.parametrize("derived", DERIVED)
+@settings(max_examples=2 * settings().max_examples)
 @given(
     data=st.data(),
     content=dense_inputs(),
     partitions=st.integers(1, 3),
     max_delay=st.sampled_from([None, 0, 3]),
-    technique=st.sampled_from(Technique),
+    technique=st.sampled_from([Technique.PATTERN, Technique.NEGATIVE, *Technique]),
     answer=st.none() | st.sampled_from(Form),
     multiway=st.booleans(),
     optimized=st.booleans(),

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, assert_never
+from typing import assert_never
 
 from tidemill.model.batch import Form
 from tidemill.physical import interval, signed
 from tidemill.physical.plan import Apply, Exchange, Input, PhysicalPlan
 
-if TYPE_CHECKING:
-    from tidemill.physical.operator import Operator
-
-__all__ = ["form_of", "remembers_what_it_withdraws"]
+__all__ = ["form_of"]
 
 _AS_THEY_COME = interval.Filter | interval.Project | interval.Union
 _SIGNED = (
@@ -24,11 +21,6 @@ _SIGNED = (
     | signed.SessionWindow
     | signed.ToSigned
 )
-
-
-def remembers_what_it_withdraws(operator: Operator) -> bool:
-    """Whether an operator withdraws rows that it emitted some time before."""
-    return isinstance(operator, _SIGNED) and not isinstance(operator, signed.ToSigned)
 
 
 def form_of(part: PhysicalPlan) -> Form:

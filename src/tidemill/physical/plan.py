@@ -70,8 +70,8 @@ class Exchange:
 class Apply:
     """An operator on its inputs.
 
-    Whoever begins later must not read changes of rows that appeared before: an operator that gives
-    signs is shared by those who began in the same ``epoch``.
+    A query that begins later must not see what came before it, so an operator that remembers
+    anything is shared by the queries that began in the same ``epoch`` only.
     """
 
     operator: Operator = field(compare=False)
@@ -132,29 +132,32 @@ def rebuilt(
     return new[plan.fingerprint], {old: part.fingerprint for old, part in new.items()}
 
 
-def begun_in(
-    plan: PhysicalPlan,
-    epoch: int,
-    relations: Container[str],
-    gives_signs: Callable[[Operator], bool],
-) -> PhysicalPlan:
+def begun_in(plan: PhysicalPlan, epoch: int, relations: Container[str]) -> PhysicalPlan:
     """The plan of a query that begins in an epoch.
+
+    What an operator without state gives depends on what comes in now, so it can be shared with
+    queries that began before. What one with state gives depends on its past as well, and the query
+    has a past of its own: the rows that come from now on, and all rows of relations.
 
     Args:
         plan: The plan.
         epoch: When it begins.
         relations: What it gets anew.
-        gives_signs: Whether an operator remembers rows that it will withdraw.
     """
 
     def stamped(part: PhysicalPlan) -> PhysicalPlan:
         if isinstance(part, Input) and part.name in relations:
             return replace(part, epoch=epoch)
-        if isinstance(part, Apply) and gives_signs(part.operator):
+        if isinstance(part, Apply) and _has_state(part.operator):
             return Apply(part.operator, part.inputs, epoch)
         return part
 
     return rebuilt(plan, stamped)[0]
+
+
+def _has_state(operator: Operator) -> bool:
+    state = operator.new_state()
+    return bool(state.tables or state.numbers)
 
 
 def walk_physical(roots: Iterable[PhysicalPlan]) -> Iterator[PhysicalPlan]:

@@ -18,7 +18,6 @@ from tidemill.engine.folding import stages_needed
 from tidemill.engine.fragments import build_graph
 from tidemill.errors import RunError
 from tidemill.lang.statements import ObjectKind
-from tidemill.physical.forms import remembers_what_it_withdraws
 from tidemill.physical.plan import begun_in
 from tidemill.runtime.file_sink import FileSink
 from tidemill.runtime.sinks import FormatSink, sinks_of
@@ -247,10 +246,7 @@ class SparkJob:
         epochs = checkpoint.admit(plans)
         relations = {e.name for e in self._catalog.entries(ObjectKind.RELATION)}
         graph = build_graph(
-            {
-                name: begun_in(plan, epochs[name], relations, remembers_what_it_withdraws)
-                for name, plan in plans.items()
-            }
+            {name: begun_in(plan, epochs[name], relations) for name, plan in plans.items()}
         )
         self._sinks = sinks
         self._tally.begin(queries, sinks)

@@ -1,0 +1,68 @@
+"""Laws find what they are there for: with the mistake put back on purpose, they fail."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from unittest.mock import patch
+
+import pytest
+from hypothesis import Phase, settings
+
+from laws import test_late_queries, test_windows_over_derived_streams
+from tidemill.optimizer.instants import Instants
+from tidemill.physical import plan as plans
+from tidemill.physical import signed
+from tidemill.physical.plan import Apply
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tidemill.physical.operator import Operator
+    from tidemill.physical.plan import PhysicalPlan
+
+ARE_KEPT_BY = Instants._are_kept_by  # noqa: SLF001 — a mutant goes where nobody else does
+SIGNED = (
+    signed.Aggregate
+    | signed.Counting
+    | signed.Hold
+    | signed.Join
+    | signed.MultiJoin
+    | signed.RowWindow
+    | signed.SessionWindow
+)
+
+
+def fails(law: Callable[..., None], **arguments: object) -> None:
+    """Require that a law fails; its smallest counterexample is not looked for."""
+    name = "_hypothesis_internal_use_settings"
+    quick = settings(getattr(law, name, None), phases=[Phase.generate], database=None)
+    with (
+        patch.object(law, name, quick, create=True),
+        pytest.raises((AssertionError, ExceptionGroup)),
+    ):
+        law(**arguments)
+
+
+def test_signs_that_become_intervals_are_taken_for_instants() -> None:
+    def as_before(self: Instants, part: PhysicalPlan) -> bool:
+        match part:
+            case Apply(signed.ToIntervals(), (below,)):
+                return self.come_from(below)
+            case Apply(signed.Join(), below):
+                return any(self.come_from(input_) for input_ in below)
+            case Apply(signed.ToSigned(), (below,)):
+                return self.come_from(below)
+            case _:
+                return ARE_KEPT_BY(self, part)
+
+    with patch.object(Instants, "_are_kept_by", as_before):
+        law = test_windows_over_derived_streams
+        fails(law.test_a_window_counts_the_elements_of_a_derived_stream, derived="join")
+
+
+def test_a_late_query_shares_all_but_signed_operators() -> None:
+    def as_before(operator: Operator) -> bool:
+        return isinstance(operator, SIGNED)
+
+    with patch.object(plans, "_has_state", as_before):
+        fails(test_late_queries.test_a_late_query_does_not_depend_on_its_neighbours)
