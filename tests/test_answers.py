@@ -82,7 +82,7 @@ def test_the_signed_form_gives_the_same_answer(rows: list[Timed]) -> None:
         assert bag(signed.snapshot(time)) == bag(whole.snapshot(time))
     ended = whole.results().filter(pl.col("end") < END_OF_TIME)
     assert bag(signed.results()) == bag(ended), "what has no end yet is no result"
-    signed.has_ended = True
+    signed.known = END_OF_TIME
     assert str(signed.results().rows()) == str(whole.results().rows())
 
 
@@ -92,6 +92,6 @@ def test_what_appeared_before_the_session_is_no_result(rows: list[Timed], since:
     whole, later = answer(rows), Answer(SCHEMA)
     changes = whole.changes().filter(pl.col("time") >= since)
     later.add([changes.rename({"time": TIME, "sign": SIGN}).cast({SIGN: pl.Int64})])
-    later.has_ended = True
+    later.known = END_OF_TIME
     assert str(later.changes().rows()) == str(changes.rows())
     assert bag(later.results()) == bag(whole.results().filter(pl.col("start") >= since))

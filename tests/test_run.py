@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 import tidemill
+from tidemill.model.time import Time
 from tidemill.runtime.files import read_file
 
 if TYPE_CHECKING:
@@ -405,3 +406,21 @@ def test_an_engine_that_does_not_exist_is_refused() -> None:
         tidemill.connect(engine="flink")
     with pytest.raises(tidemill.PlanError, match="at least one partition"):
         tidemill.connect(partitions=0)
+
+
+def test_a_snapshot_is_of_an_instant_that_is_known() -> None:
+    session = tidemill.connect()
+    session.put("s", pl.DataFrame({"t": [1, 4, 9], "k": [1, 2, 3]}))
+    session.sql("CREATE STREAM s (t BIGINT, k BIGINT) SOURCE memory('s') ORDERED BY t")
+    query = session.sql("SELECT k FROM s [RANGE 6]")
+    assert isinstance(query, tidemill.Query)
+    session.run()
+    assert query.snapshot().rows() == [(2,), (3,)], "of the latest row, since all is known"
+    answer = session.answer(query.name)
+    answer.known = Time(8)
+    assert query.snapshot().rows() == [(2,)], "at 7"
+    with pytest.raises(tidemill.RunError, match="known up to 8, and at 8 it can still change"):
+        query.snapshot(8)
+    answer.known = Time(0)
+    with pytest.raises(tidemill.RunError, match="nothing is known yet"):
+        query.snapshot()

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 import tidemill
 from tidemill.model.batch import Form
+from tidemill.model.time import END_OF_TIME
 from tidemill.runtime.answers import Answer
 from tidemill.runtime.file_sink import WRITERS
 
@@ -237,7 +238,7 @@ def test_files_are_read_back_as_the_answer(
         (pl.read_parquet(file, hive_partitioning=False) for file in files),
         Form.SIGNED if form == "changes" else Form.INTERVAL,
     )
-    answer.has_ended = True
+    answer.known = END_OF_TIME
     assert answer.results().equals(kept.results())
     assert answer.changes().equals(kept.changes())
     assert kept.results()["end"].max() == 2**63 - 1, "some row never ends"

@@ -85,7 +85,7 @@ class Stepped:
         """All streams end; what each query gives still."""
         out = self._pass({name: gate.finish() for name, gate in self._gates.items()})
         for answer in self.answers.values():
-            answer.has_ended = True
+            answer.known = END_OF_TIME
         return out
 
     def _pass(self, flows: dict[str, Flow]) -> dict[str, list[Batch]]:

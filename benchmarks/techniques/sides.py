@@ -194,7 +194,7 @@ def drive(plan: PhysicalPlan, feed: Feed, answer: Answer | None, measured: Measu
     if answer is None:
         measured.seconds = min(measured.seconds, seconds)
     else:
-        answer.has_ended = True
+        answer.known = END_OF_TIME
         measured.rows_out = answer.rows()
 
 

@@ -59,10 +59,9 @@ def test_time_does_not_run_backwards(path: Path, monkeypatch: pytest.MonkeyPatch
 def test_a_line_that_was_cut_short_is_of_a_batch_that_was_not_computed(
     path: Path, rest: str
 ) -> None:
-    path.write_text(
-        '{"begin": 0, "now": 7, "watermarks": {}}\n{"end": 0, "watermarks": {"s": 2}}\n' + rest,
-        encoding="utf-8",
-    )
+    begin = '{"begin": 0, "now": 7, "watermarks": {}}'
+    end = '{"end": 0, "watermarks": {"s": 2}, "known": {}}'
+    path.write_text(f"{begin}\n{end}\n{rest}", encoding="utf-8")
     ledger = Ledger(path)
     assert ledger.begin(0).now == 7
     assert ledger.begin(1).now > 7

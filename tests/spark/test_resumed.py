@@ -62,6 +62,7 @@ def test_a_checkpoint_goes_on_with_what_is_the_same_and_begins_what_is_new(tmp_p
     with connected(tmp_path, source) as session:
         session.sql(f"CREATE QUERY q INTO parquet('{out}') AS {COUNT}")
         query(session, "CREATE QUERY j AS SELECT name FROM s [RANGE 3], r WHERE id = k")
+        query(session, f"CREATE QUERY counts AS {COUNT}")
         session.start()
         session.await_idle()
         # It needs a stage more than there are: others keep their rows where they are.
@@ -71,10 +72,14 @@ def test_a_checkpoint_goes_on_with_what_is_the_same_and_begins_what_is_new(tmp_p
         session.stop()
     with connected(tmp_path, source) as session:
         again = query(session, f"CREATE QUERY q INTO parquet('{out}') AS {COUNT}")
+        counts = query(session, f"CREATE QUERY counts AS {COUNT}")
         # Another query under a name that was there: the relation comes in for it.
         other = query(session, "CREATE QUERY j AS SELECT name FROM s [RANGE 5], r WHERE id = k")
         give(source, 2)
         session.run()
+        with pytest.raises(tidemill.RunError, match="before this session was started is not kept"):
+            counts.snapshot()
+        assert again.snapshot().equals(again.snapshot(29)), "files have it from the beginning"
         assert again.results().equals(expected(source, COUNT))
         assert {row[0] for row in other.results().rows()} == {"one", "two"}
         assert min(row[1] for row in other.results().rows()) >= 20

@@ -10,7 +10,7 @@ from tidemill.engine.ingest import Gate
 from tidemill.lang.statements import ObjectKind
 from tidemill.model.batch import END, START
 from tidemill.runtime.spark.tally import Tally
-from tidemill.runtime.spark.wire import Kind, Message
+from tidemill.runtime.spark.wire import Facts, Kind, Message
 
 
 def queries(*texts: str) -> list[QueryEntry]:
@@ -33,8 +33,9 @@ def gate() -> Gate:
 FIRST, SECOND = "CREATE QUERY a AS SELECT x FROM s", "CREATE QUERY b AS SELECT t FROM s"
 ROWS = pl.DataFrame({"x": [7], START: [1], END: [2]})
 TIMES = pl.DataFrame({"t": [1], START: [1], END: [2]})
+COUNTS: Facts = {"rows": 3, "files": 2, "latest": 5, "refused": {"late": 1}}
 MESSAGES = [
-    Message.of_facts(0, Kind.REPORT, "stream s", {"rows": 3, "files": 2, "refused": {"late": 1}}),
+    Message.of_facts(0, Kind.REPORT, "stream s", COUNTS),
     Message.of_facts(0, Kind.REPORT, "written two", {"rows": 1}),
     Message.of_facts(0, Kind.REPORT, "written two", {"rows": 2}),
 ]
@@ -54,6 +55,20 @@ def test_a_batch_that_is_delivered_again_is_counted_once() -> None:
     assert answer is not None
     assert answer.rows() == 2
     assert tally.answer("b") is None, "it is where its sink has put it"
+
+
+def test_an_answer_is_known_as_far_as_in_all_partitions() -> None:
+    tally = Tally()
+    tally.gates["s"] = gate()
+    tally.begin(queries(FIRST, SECOND), ["b"], {"a": 3, "c": 9}, resumed=["a"])
+    assert [tally.known(name) for name in "abc"] == [3, 0, 0]
+    reports: list[Facts] = [{"one": 8, "two": 7}, {"one": 6, "two": 9}]
+    known = [Message.of_facts(0, Kind.REPORT, "known", facts) for facts in reports]
+    tally.take(0, [*known, *MESSAGES], {}, {"a": "one", "b": "two"})
+    answer = tally.answer("a")
+    assert answer is not None
+    assert (answer.known, answer.latest, answer.is_whole) == (6, 5, False)
+    assert tally.known("b") == 7
 
 
 def test_a_query_that_comes_later_counts_the_batch_for_itself() -> None:

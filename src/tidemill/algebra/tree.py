@@ -35,7 +35,15 @@ from tidemill.algebra.plan import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-__all__ = ["children", "once_per_node", "share", "transform_up", "walk", "with_children"]
+__all__ = [
+    "children",
+    "once_per_node",
+    "share",
+    "streams_of",
+    "transform_up",
+    "walk",
+    "with_children",
+]
 
 T = TypeVar("T")
 
@@ -99,6 +107,11 @@ def walk(plan: Plan) -> Iterator[Plan]:
         yield node
 
     yield from visit(plan)
+
+
+def streams_of(plan: Plan) -> frozenset[str]:
+    """The names of the streams that the plan reads."""
+    return frozenset(node.name for node in walk(plan) if isinstance(node, Source))
 
 
 def transform_up(plan: Plan, rewrite: Callable[[Plan], Plan | None]) -> Plan:

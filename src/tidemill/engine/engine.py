@@ -215,7 +215,8 @@ class Engine:
         if watermark > self.watermarks[stack.name]:
             self.watermarks[stack.name] = watermark
             out += operator.on_watermark(state, watermark)
-        times = dict.fromkeys((node.name for node in stack.nodes), Time(0))
+        # Readers of answers want to know how far these are known: as far as that of any member is.
+        times = dict.fromkeys((node.name for node in stack.nodes), operator.held(state))
         if not self._timed.isdisjoint(times):
             times |= stack.held(state, self._timed)
         flows = {

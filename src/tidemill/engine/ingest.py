@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from tidemill.algebra.tree import streams_of
 from tidemill.engine.engine import Flow
 from tidemill.errors import RunError
 from tidemill.lang.statements import LatePolicy
@@ -22,10 +23,22 @@ from tidemill.model.time import END_OF_TIME, Time
 from tidemill.physical.state.texts import with_own_texts
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tidemill.algebra.plan import Plan
     from tidemill.catalog.entries import RelationEntry, StreamEntry
     from tidemill.model.batch import Batch
 
-__all__ = ["LATE", "REASON", "Gate", "Refused", "check_keys", "relation_flow", "timed"]
+__all__ = [
+    "LATE",
+    "REASON",
+    "Gate",
+    "Refused",
+    "check_keys",
+    "latest_row",
+    "relation_flow",
+    "timed",
+]
 
 REASON = "@reason"
 LATE = "late"
@@ -122,6 +135,7 @@ class Gate:
         has_ids: Whether elements get ids.
         watermark: No element that starts before it is taken any more.
         rows: How many rows were delivered.
+        latest: The greatest time of a row that was taken.
         refused: The rows that were not taken.
     """
 
@@ -129,6 +143,7 @@ class Gate:
     has_ids: bool = True
     watermark: Time = field(default=Time(0))
     rows: int = 0
+    latest: Time | None = None
     refused: Refused = field(init=False)
 
     def __post_init__(self) -> None:
@@ -163,12 +178,19 @@ class Gate:
     def advance(self, latest: int | None) -> None:
         """An element of this time has been seen."""
         if latest is not None:
+            self.latest = Time(max(latest, self.latest or 0))
             self.watermark = max(self.watermark, Time(latest - self.stream.within))
 
     def finish(self) -> Flow:
         """The end of the stream."""
         self.watermark = END_OF_TIME
         return Flow([], END_OF_TIME)
+
+
+def latest_row(plan: Plan, gates: Mapping[str, Gate]) -> Time | None:
+    """The time of the latest row that a query has read, given what came on each stream."""
+    found = (gates[name].latest for name in streams_of(plan) if name in gates)
+    return max((time for time in found if time is not None), default=None)
 
 
 def _all_valid(starts: pl.Series) -> bool:

@@ -24,7 +24,7 @@ from tidemill.model.batch import (
     empty_batch,
     time_columns,
 )
-from tidemill.model.time import END_OF_TIME
+from tidemill.model.time import END_OF_TIME, Time
 from tidemill.physical.frames import keep, pick
 from tidemill.physical.kernels.sweep import (
     GROUP,
@@ -53,14 +53,39 @@ NAMES = {Form.INTERVAL: ("start", "end"), Form.SIGNED: ("time", "sign")}
 class Answer:
     """The answer of one query, as far as it is known.
 
+    Law: at every instant before ``known`` the snapshot is final.
+
     Attributes:
-        has_ended: Whether no change will follow, so that what is there stays for ever.
+        is_whole: Whether it is here from its beginning on.
+        known: Up to when it is known, an instant that is not known itself.
+        latest: The time of the latest row that the query has read, if it has read any.
     """
 
-    def __init__(self, schema: Schema) -> None:
-        self.has_ended = False
+    def __init__(self, schema: Schema, *, is_whole: bool = True) -> None:
+        self.is_whole = is_whole
+        self.known = Time(0)
+        self.latest: Time | None = None
         self._schema = schema
         self._batches: list[Batch] = []
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether no change will follow, so that what is there stays for ever."""
+        return self.known >= END_OF_TIME
+
+    def present(self) -> Time | None:
+        """The last instant that is known; after the end of the streams, that of the latest row.
+
+        ``None`` if nothing is known yet.
+        """
+        if not self.has_ended:
+            return Time(self.known - 1) if self.known > 0 else None
+        if self.latest is not None:
+            return self.latest
+        starts = [batch[START].max() for batch in self._batches if _form(batch) is Form.INTERVAL]
+        times = [batch[TIME].max() for batch in self._batches if _form(batch) is Form.SIGNED]
+        found = [time for time in (*starts, *times) if isinstance(time, int)]
+        return Time(max(found, default=0))
 
     def add(self, batches: Iterable[Batch]) -> None:
         """Take new elements, or changes."""

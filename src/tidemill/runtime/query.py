@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 from tidemill.algebra.explain import explain
 from tidemill.catalog.entries import QueryEntry
 from tidemill.errors import RunError
-from tidemill.model.time import from_datetime
+from tidemill.model.time import Time, from_datetime, time_text
 
 if TYPE_CHECKING:
     import polars as pl
@@ -33,6 +33,10 @@ class _Answers(Protocol):
     def answer(self, query: str) -> Answer:
         """What a query has given so far."""
         ...
+
+
+def _instant(at: int | datetime) -> Time:
+    return from_datetime(at) if isinstance(at, datetime) else Time(at)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -72,17 +76,37 @@ class Query:
         """
         return self._answer().changes()
 
-    def snapshot(self, at: int | datetime) -> pl.DataFrame:
+    def snapshot(self, at: int | datetime | None = None) -> pl.DataFrame:
         """The rows that are valid at an instant, given in microseconds or as a calendar time.
 
-        While the session runs, the answer is known up to some instant; of a later one, this gives
-        the rows known to be valid then, as far as no change is still to come.
+        While streams go on, an answer is known up to some instant. Without ``at`` it is the last
+        one that is known; after the end of the streams, when all are known, it is that of the
+        latest row that was read.
 
         Raises:
-            RunError: The query has not been run, was dropped, or its answer is not kept.
+            RunError: The query has not been run, was dropped, its answer is not kept, or is not
+                known yet at that instant.
         """
-        time = from_datetime(at) if isinstance(at, datetime) else at
-        return self._answer().snapshot(time)
+        answer = self._answer()
+        if not answer.is_whole:
+            raise RunError(
+                f'what "{self.name}" gave before this session was started is not kept, so its rows '
+                "at an instant are not known",
+                hint="write INTO parquet(…) to keep an answer; results() has what came since",
+            )
+        time = answer.present() if at is None else _instant(at)
+        if time is None:
+            raise RunError(
+                f'nothing is known yet of the answer of "{self.name}"',
+                hint="wait until rows have come, for example with session.await_idle()",
+            )
+        if time >= answer.known:
+            raise RunError(
+                f'the answer of "{self.name}" is known up to {time_text(answer.known)}, and at '
+                f"{time_text(time)} it can still change",
+                hint="ask for an earlier instant, or for snapshot(), the last one that is known",
+            )
+        return answer.snapshot(time)
 
     def _answer(self) -> Answer:
         entry = self.session.catalog.find(self.name)

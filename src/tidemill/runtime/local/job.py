@@ -12,7 +12,7 @@ import polars as pl
 from tidemill.catalog.entries import QueryEntry, RelationEntry, StreamEntry
 from tidemill.engine.engine import Flow, Metrics
 from tidemill.engine.fragments import build_graph
-from tidemill.engine.ingest import Gate, relation_flow
+from tidemill.engine.ingest import Gate, latest_row, relation_flow
 from tidemill.errors import RunError, closest
 from tidemill.lang.statements import ObjectKind
 from tidemill.model.time import END_OF_TIME, Time
@@ -102,10 +102,13 @@ class Job:
             if isinstance(sink, FileSink):
                 sink.prepare()
         self.answers = {query.name: Answer(query.plan.schema) for query in queries}
+        logical = {query.name: query.plan for query in queries}
         measured = perf_counter()
         for number, flows in enumerate(chain([first], arriving)):
             for name, batches in runner.step(flows).items():
                 self.answers[name].add(batches)
+                self.answers[name].known = runner.known[name]
+                self.answers[name].latest = latest_row(logical[name], self.gates)
                 if name in sinks and any(batch.height for batch in batches):
                     _deliver(sinks[name], number, batches)
             self._batches = number + 1
@@ -114,9 +117,6 @@ class Job:
             if perf_counter() - measured > _MEASURE_EVERY:
                 self._measure(runner)
                 measured = perf_counter()
-        else:
-            for answer in self.answers.values():
-                answer.has_ended = True
         self._measure(runner)
 
     def progress(self) -> Progress:

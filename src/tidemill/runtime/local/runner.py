@@ -14,7 +14,7 @@ from tidemill.engine.engine import Engine, Flow
 from tidemill.engine.fragments import Channel, Graph, Route
 from tidemill.engine.pool import in_pool
 from tidemill.engine.routing import route
-from tidemill.model.time import END_OF_TIME
+from tidemill.model.time import END_OF_TIME, Time
 from tidemill.physical.frames import pick
 
 if TYPE_CHECKING:
@@ -31,11 +31,16 @@ class LocalRunner:
     Args:
         graph: What to run.
         partitions: How many partitions to keep state in.
+
+    Attributes:
+        known: Up to when the answer of each query is known: nothing that begins, or changes, before
+            that instant will follow.
     """
 
     def __init__(self, graph: Graph, *, partitions: int = 1) -> None:
         self.graph = graph
         self.partitions = partitions
+        self.known: dict[str, Time] = dict.fromkeys(graph.answers, Time(0))
         self.engines = [
             [Engine(fragment) for _ in range(partitions)] for fragment in graph.fragments
         ]
@@ -45,6 +50,7 @@ class LocalRunner:
         """Pass what arrived on each input through all stages; the new elements of each answer."""
         flows = {name: self._spread(flow) for name, flow in inputs.items()}
         answers: dict[str, list[Batch]] = {}
+        known: dict[str, Time] = {}
         for engines in self.engines:
             reads = engines[0].fragment.reads
             outputs = [
@@ -55,8 +61,10 @@ class LocalRunner:
                 filled = [output[channel.name] for output in outputs]
                 if channel.route is Route.QUERY:
                     answers[channel.name] = [b for flow in filled for b in flow.batches]
+                    known[channel.name] = min(flow.watermark for flow in filled)
                 else:
                     flows[channel.name] = self._routed(channel, filled)
+        self.known = {query: known[name] for query, name in self.graph.answers.items()}
         return {query: answers[name] for query, name in self.graph.answers.items()}
 
     def _spread(self, flow: Flow) -> list[Flow]:

@@ -28,6 +28,7 @@ from tidemill.runtime.sinks import FormatSink
 from tidemill.runtime.spark.formats import append_to_format
 from tidemill.runtime.spark.outlet import Outlet
 from tidemill.runtime.spark.stage import WATERMARKS
+from tidemill.runtime.spark.tally import known_channels
 from tidemill.runtime.spark.wire import Kind, from_arrow
 
 if TYPE_CHECKING:
@@ -150,7 +151,9 @@ class Delivery:
             if routes.formats:
                 results.unpersist()
         self._tally.take(batch, messages, answers, self._channels)
-        self._ledger.end(batch, watermarks(messages))
+        known = known_channels(messages)
+        reached = {query: known[c] for query, c in self._channels.items() if c in known}
+        self._ledger.end(batch, watermarks(messages), reached)
 
     def _for_the_driver(self, results: DataFrame) -> DataFrame:
         """The results, without answers that only formats are to have."""

@@ -101,7 +101,12 @@ def take_in(
                     yield from deal(deployment, channel, part, pid)
     if gate.refused.rows:
         yield Message.of_rows(home, Kind.KEPT, name, gate.refused.held())
-    counts: Facts = {"rows": rows, "files": files, "refused": gate.refused.counts}
+    counts: Facts = {
+        "rows": rows,
+        "files": files,
+        "latest": latest,
+        "refused": gate.refused.counts,
+    }
     yield Message.of_facts(home, Kind.REPORT, f"stream {name}", counts)
     for pid in deployment.pids:
         yield Message.of_facts(pid, Kind.PULSE, name, {"latest": latest, "now": origin.now})

@@ -204,9 +204,8 @@ class SparkJob:
         if sink is None:
             return self._tally.answer(query)
         if isinstance(sink, FileSink):
-            answer, checkpoint = sink.answer(), self._checkpoint
-            known = checkpoint is not None and checkpoint.facts.ended
-            answer.has_ended = known or self._tally.has_ended
+            answer = sink.answer()
+            answer.known, answer.latest = self._tally.known(query), self._tally.latest(query)
             return answer
         raise RunError(
             f'the answer of "{query}" goes to its sink and is not kept',
@@ -249,8 +248,9 @@ class SparkJob:
             {name: begun_in(plan, epochs[name], relations) for name, plan in plans.items()}
         )
         self._sinks = sinks
-        self._tally.begin(queries, sinks)
-        self._delivery = Delivery(graph.answers, sinks, self._tally, Ledger(checkpoint.ledger))
+        ledger = Ledger(checkpoint.ledger)
+        self._tally.begin(queries, sinks, ledger.known, plans.keys() - new)
+        self._delivery = Delivery(graph.answers, sinks, self._tally, ledger)
         deployment = deployment_of(graph, self._catalog, checkpoint, self._memory)
         self._tally.welcome(deployment.streams)
         checkpoint.recognize(deployment.streams)

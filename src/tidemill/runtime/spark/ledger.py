@@ -7,7 +7,7 @@ streams have come after a batch is written down before Spark takes the batch for
 runs backwards, whatever the clock of this host does.
 
     {"begin": 7, "now": …, "watermarks": {…}}
-    {"end": 7, "watermarks": {…}}
+    {"end": 7, "watermarks": {…}, "known": {…}}
 
 Spark has a time of its own for each batch, but as a constant in the code that it generates, which
 it then compiles anew in every batch, twice.
@@ -20,6 +20,7 @@ import os
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from time import time_ns
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from pyspark import TaskContext
@@ -55,6 +56,9 @@ class Ledger:
 
     Args:
         path: The file it is written to.
+
+    Attributes:
+        known: Up to when the answer of each query is known.
     """
 
     def __init__(self, path: Path) -> None:
@@ -62,6 +66,7 @@ class Ledger:
         self._begun: dict[int, Beginning] = {}
         self._ended = -1
         self._watermarks: dict[str, int] = {}
+        self.known: dict[str, int] = {}
         for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
             with suppress(ValueError):  # a kill has cut it short: nothing was built on it
                 self._read(json.loads(line))
@@ -78,11 +83,23 @@ class Ledger:
                 self._rewrite()
         return self._begun[batch]
 
-    def end(self, batch: int, watermarks: Mapping[str, int]) -> None:
-        """Write down how far streams have come in a batch; others are where they were."""
+    def end(
+        self,
+        batch: int,
+        watermarks: Mapping[str, int],
+        known: Mapping[str, int] = MappingProxyType({}),
+    ) -> None:
+        """Write down how far streams have come in a batch; others are where they were.
+
+        Args:
+            batch: The batch.
+            watermarks: How far streams have come.
+            known: Up to when the answers of queries are known.
+        """
         self._watermarks = {**self.begin(batch).watermarks, **watermarks}
+        self.known = dict(known)
         self._ended = batch
-        self._append(_end_line(batch, self._watermarks))
+        self._append(_end_line(batch, self._watermarks, self.known))
 
     def tell(self, context: SparkContext, batch: int) -> None:
         """Tell the tasks that this thread starts what is known."""
@@ -92,8 +109,8 @@ class Ledger:
         match line:
             case {"begin": int(batch), "now": int(now), "watermarks": dict(watermarks)}:
                 self._begun[batch] = Beginning(now, watermarks)
-            case {"end": int(batch), "watermarks": dict(watermarks)}:
-                self._ended, self._watermarks = batch, watermarks
+            case {"end": int(batch), "watermarks": dict(watermarks), "known": dict(known)}:
+                self._ended, self._watermarks, self.known = batch, watermarks, known
             case _:
                 raise ValueError(f"not a line of a ledger: {line}")
 
@@ -103,7 +120,7 @@ class Ledger:
             del self._begun[batch]
         lines = [_begin_line(batch, begun) for batch, begun in sorted(self._begun.items())]
         if self._ended >= 0:
-            lines.append(_end_line(self._ended, self._watermarks))
+            lines.append(_end_line(self._ended, self._watermarks, self.known))
         unfinished = self._path.with_suffix(".part")
         unfinished.write_text("".join(lines), encoding="utf-8")
         unfinished.rename(self._path)
@@ -119,8 +136,9 @@ def _begin_line(batch: int, begun: Beginning) -> str:
     return json.dumps({"begin": batch, **asdict(begun)}) + "\n"
 
 
-def _end_line(batch: int, watermarks: Mapping[str, int]) -> str:
-    return json.dumps({"end": batch, "watermarks": dict(watermarks)}) + "\n"
+def _end_line(batch: int, watermarks: Mapping[str, int], known: Mapping[str, int]) -> str:
+    line = {"end": batch, "watermarks": dict(watermarks), "known": dict(known)}
+    return json.dumps(line) + "\n"
 
 
 # In a task

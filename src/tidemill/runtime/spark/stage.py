@@ -28,13 +28,16 @@ if TYPE_CHECKING:
     from tidemill.model.batch import Batch
     from tidemill.runtime.spark.deployment import Deployment
 
-__all__ = ["CONTROL", "WATERMARKS", "Progress", "Stage"]
+__all__ = ["CONTROL", "KNOWN", "WATERMARKS", "Progress", "Stage"]
 
 CONTROL = "@control"
 """Who sends word that all streams have ended."""
 
 WATERMARKS = "watermarks"
 """The report on how far streams have come."""
+
+KNOWN = "known"
+"""The report on how far answers are known, by channel, in one partition."""
 
 
 @dataclass(slots=True)
@@ -93,7 +96,10 @@ class Stage:
         yield from (message.to(self.pid) for message in by_kind[Kind.KEPT])
         yield from (message.to(self.pid) for message in by_kind[Kind.REPORT])
         yield from answers
-        yield from self._run(flows)
+        known = self._known_early()
+        yield from self._run(flows, known)
+        if known:
+            yield Message.of_facts(self.pid, Kind.REPORT, KNOWN, dict(known))
         states = [state for engine in self.engines for state in engine.states.values()]
         remembered = {
             "rows": sum(state.rows() for state in states),
@@ -158,6 +164,17 @@ class Stage:
         for name in idle if awake else ():
             marks[name] = max(self._watermark(name), min(awake))
 
+    def _known_early(self) -> dict[str, int]:
+        """How far the answers are known that are let out where rows come in."""
+        return {
+            channel.name: END_OF_TIME
+            if name in self.deployment.relations
+            else self._watermark(name)
+            for name, fragment in self._intakes.items()
+            for channel in fragment.writes
+            if channel.route is Route.QUERY
+        }
+
     def _relations(self) -> dict[str, Flow]:
         """The rows of relations for the channels that have not had them."""
         flows: dict[str, Flow] = {}
@@ -209,8 +226,8 @@ class Stage:
 
     # Every stage
 
-    def _run(self, flows: dict[str, Flow]) -> Iterator[Message]:
-        """Step the engines; what they give goes on, or out."""
+    def _run(self, flows: dict[str, Flow], known: dict[str, int]) -> Iterator[Message]:
+        """Step the engines; what they give goes on, or out, where ``known`` says how far it is."""
         marks: dict[str, int] = {}
         written = {channel.name for e in self.engines for channel in e.fragment.writes}
         for name in (self.deployment.later(self.number) & flows.keys()) - written:
@@ -221,7 +238,10 @@ class Stage:
             outputs = engine.step({name: flows[name] for name in engine.fragment.reads})
             for channel in engine.fragment.writes:
                 flow = outputs[channel.name]
-                marks[channel.name] = flow.watermark
+                if channel.route is Route.QUERY:
+                    known[channel.name] = flow.watermark
+                else:
+                    marks[channel.name] = flow.watermark
                 for batch in flow.batches:
                     yield from deal(self.deployment, channel, batch, self.pid)
         if self.number < self.deployment.stages:

@@ -6,16 +6,18 @@ counted once. A query that came later counts it for itself.
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from tidemill.engine.ingest import Gate
-from tidemill.model.time import END_OF_TIME
+from tidemill.engine.ingest import Gate, latest_row
+from tidemill.model.time import Time
 from tidemill.runtime.answers import Answer
 from tidemill.runtime.progress import Progress, QueryProgress, stream_progress
+from tidemill.runtime.spark.stage import KNOWN
 from tidemill.runtime.spark.wire import Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Container, Iterable, Mapping, Sequence
 
     import polars as pl
 
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
     from tidemill.runtime.spark.feed import Feed
     from tidemill.runtime.spark.wire import Message
 
-__all__ = ["Tally"]
+__all__ = ["Tally", "known_channels"]
 
 
 class Tally:
@@ -45,13 +47,22 @@ class Tally:
         self._watermarks: dict[str, int] = {}
         self._remembered: dict[str, tuple[int, int]] = {}
         self._files: dict[str, int] = {}
+        self._known: dict[str, int] = {}
 
-    def begin(self, queries: Iterable[QueryEntry], elsewhere: Iterable[str]) -> None:
+    def begin(
+        self,
+        queries: Iterable[QueryEntry],
+        elsewhere: Iterable[str],
+        known: Mapping[str, int] = MappingProxyType({}),
+        resumed: Container[str] = (),
+    ) -> None:
         """Go on with other queries; those that are the same keep what they have.
 
         Args:
             queries: The queries.
             elsewhere: Those whose answers go to a sink.
+            known: Up to when the answers of queries that have run before are known.
+            resumed: The queries that have run before; their answers are here from now on only.
         """
         plans = {query.name: query.plan for query in queries}
         # A name may have come to mean another query.
@@ -60,23 +71,31 @@ class Tally:
         self._answers = {
             name: self._answers[name]
             if name in stay & self._answers.keys()
-            else Answer(plan.schema)
+            else Answer(plan.schema, is_whole=name not in resumed)
             for name, plan in plans.items()
             if name not in gone
         }
         self._rows = {name: self._rows[name] if name in stay else 0 for name in plans}
         self._latest = {name: self._latest[name] if name in stay else -1 for name in plans}
         self._plans = plans
+        self._known = {
+            name: known[name]
+            for name in plans
+            if name in known and (name in stay or name in resumed)
+        }
 
     def welcome(self, streams: Mapping[str, StreamEntry]) -> None:
         """Count for streams that are read from now on."""
         for name, stream in streams.items():
             self.gates.setdefault(name, Gate(stream))
 
-    @property
-    def has_ended(self) -> bool:
-        """Whether all streams have ended."""
-        return all(self._watermarks.get(name) == END_OF_TIME for name in self.gates)
+    def known(self, query: str) -> Time:
+        """Up to when the answer of a query is known."""
+        return Time(self._known.get(query, 0))
+
+    def latest(self, query: str) -> Time | None:
+        """The time of the latest row that a query has read here."""
+        return latest_row(self._plans[query], self.gates)
 
     def answer(self, query: str) -> Answer | None:
         """What a query has given, if its answer is in memory."""
@@ -85,7 +104,7 @@ class Tally:
     def take(
         self,
         batch: int,
-        messages: Iterable[Message],
+        messages: Sequence[Message],
         answers: Mapping[str, list[pl.DataFrame]],
         channels: Mapping[str, str],
     ) -> None:
@@ -113,8 +132,10 @@ class Tally:
                 self._rows[query] += rows.get(channel, 0)
                 if query in self._answers:
                     self._answers[query].add(answers.get(channel, ()))
-        for answer in self._answers.values():
-            answer.has_ended = self.has_ended
+        reached = known_channels(messages)
+        self._known |= {q: reached[c] for q, c in channels.items() if c in reached}
+        for query, answer in self._answers.items():
+            answer.known, answer.latest = self.known(query), self.latest(query)
         if is_new:
             self._batch = batch
             self._batches += 1
@@ -149,8 +170,12 @@ class Tally:
         match sender.partition(" "), facts:
             case ("written", _, channel), {"rows": int(rows)}:
                 written[channel] = written.get(channel, 0) + rows
-            case ("stream", _, name), {"rows": int(rows), "files": int(files), "refused": refused}:
+            case (
+                ("stream", _, name),
+                {"rows": int(rows), "files": int(files), "latest": latest, "refused": refused},
+            ):
                 if is_new and isinstance(refused, dict):
+                    self.gates[name].advance(latest if isinstance(latest, int) else None)
                     self._files[name] = max(files, self._files.get(name, 0))
                     self.gates[name].rows += rows
                     for reason, count in refused.items():
@@ -159,5 +184,17 @@ class Tally:
                 self._remembered[place] = rows, bytes_
             case ("watermarks", _, _), marks:
                 self._watermarks |= {s: m for s, m in marks.items() if isinstance(m, int)}
+            case ("known", _, _), _:
+                pass  # the least of all partitions counts
             case _:
                 raise AssertionError(f"nobody reports {sender}: {facts}")
+
+
+def known_channels(messages: Iterable[Message]) -> dict[str, int]:
+    """Up to when each channel of answers is known: as far as in all partitions."""
+    known: dict[str, int] = {}
+    reports = (m for m in messages if m.kind is Kind.REPORT and m.channel == KNOWN)
+    for channel, mark in (fact for report in reports for fact in report.facts().items()):
+        assert isinstance(mark, int), "a report says how far channels are known"
+        known[channel] = min(mark, known.get(channel, mark))
+    return known
