@@ -99,9 +99,7 @@ def test_answers_go_on_as_rows_come(tmp_path: Path) -> None:
         session.await_idle()
         before = total.results().height
         assert total.snapshot().equals(total.snapshot(18)), "the last instant that is known"
-        with pytest.raises(
-            tidemill.RunError, match="known up to 19, and at 19"
-        ):
+        with pytest.raises(tidemill.RunError, match="known up to 19, and at 19"):
             total.snapshot(19)
         write(source, 20, 40)
         session.await_idle()
