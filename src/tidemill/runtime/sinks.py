@@ -77,7 +77,8 @@ class Destination:
     form: str = ""
 
     def __str__(self) -> str:
-        return " ".join(part for part in (self.kind, f'"{self.place}"', self.form) if part != '""')
+        place = f'("{self.place}")' if self.place else ""
+        return f"{self.kind}{place}{f' as {self.form}' if self.form else ''}"
 
 
 def destination_of(sink: Sink | None) -> Destination:
