@@ -83,7 +83,7 @@ def test_the_directory_of_another_pipeline_or_query_is_refused(tmp_path: Path) -
     assert 'holds the answer of query "hot" of a run without a checkpoint' in text
     assert "write replace => true" in text
     other = replace(sink(tmp_path), query="cold").owned_by("mine")
-    assert 'holds the answer of query "hot"' in refused(other.claim, tmp_path)
+    assert 'holds the answer of an earlier query "hot"' in refused(other.claim, tmp_path)
     later = sink(tmp_path, epoch=1)
     assert 'holds the answer of an earlier query "hot"' in refused(later.claim, tmp_path)
 
@@ -141,6 +141,7 @@ def test_a_kill_before_the_first_batch_leaves_what_the_same_query_takes(tmp_path
     sink(tmp_path).claim()
     sink(tmp_path).check_new()
     sink(tmp_path).claim()
+    sink(tmp_path, epoch=3).claim()  # others have begun in between
     assert "holds the answer" in refused(sink(tmp_path, "theirs").claim, tmp_path)
 
 

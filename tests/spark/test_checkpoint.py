@@ -9,6 +9,7 @@ import json
 import shutil
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -20,9 +21,11 @@ import tidemill
 from tidemill.catalog.entries import QueryEntry, RelationEntry, StreamEntry
 from tidemill.errors import BindError, RunError
 from tidemill.lang.statements import ConnectorCall, Name, ObjectKind
+from tidemill.model.batch import END, START
 from tidemill.model.schema import Field, Schema
 from tidemill.model.types import BIGINT, VARCHAR
 from tidemill.optimizer.planning import PLANNING
+from tidemill.runtime.file_sink import FileSink
 from tidemill.runtime.sinks import Destination, FormatSink, destination_of, sinks_of
 from tidemill.runtime.spark.checkpoint import (
     FORMAT,
@@ -46,6 +49,7 @@ SCHEMA = Schema((Field("x", BIGINT), Field("name", VARCHAR)))
 ROWS = pl.DataFrame({"x": [1, 2], "name": ["a", None]})
 RELATION = RelationEntry("R", SCHEMA, ConnectorCall(Name("csv"), ("r.csv",)))
 STREAM = StreamEntry("S", SCHEMA, ConnectorCall(Name("csv"), ("in",)), "x")
+ANSWER = [pl.DataFrame({"x": [7], "name": ["a"], START: [1], END: [2]})]
 NEW = Facts((2, 3), 1, PLANNING.facts())
 
 
@@ -372,6 +376,44 @@ def test_a_frame_that_a_stream_has_read_is_a_constant(tmp_path: Path) -> None:
         check_sources({"s": stream}, checkpoint, {})
         with pytest.raises(RunError, match='frame "f" is not the one'):
             check_sources({"s": stream}, checkpoint, {"f": ROWS[:1]})
+
+
+# Kills
+
+
+def begin(state: Path, out: Path, *, steps: int) -> None:
+    """A start with a new query and its first batch, killed after so many of its effects."""
+    queries = {"cold": COLD, "hot": HOT}
+    with opened(state) as checkpoint:
+        epochs = checkpoint.check_queries(queries)
+        assert epochs == {"cold": 0, "hot": 1}
+        sink = FileSink("hot", "csv", str(out), SCHEMA).owned_by(checkpoint.facts.pipeline, 1)
+        is_known = "hot" in checkpoint.facts.queries
+        (sink.require_owned if is_known else sink.check_new)()
+
+        def effects() -> Iterator[None]:
+            yield checkpoint.create()
+            if not is_known:
+                yield sink.claim()
+            relations = {"R": (RELATION, checkpoint.keep_relation(RELATION, ROWS))}
+            yield
+            known = {name: (asked, epochs[name]) for name, asked in queries.items()}
+            yield checkpoint.record(known, {}, relations)
+            yield sink.write(0, 0, ANSWER)
+
+        for _ in islice(effects(), steps):
+            pass
+
+
+@pytest.mark.parametrize("steps", range(6))
+def test_a_start_that_is_killed_after_any_step_can_be_repeated(tmp_path: Path, steps: int) -> None:
+    state, out = tmp_path / "state", tmp_path / "out"
+    start(state, {"cold": COLD})
+    begin(state, out, steps=steps)
+    begin(state, out, steps=6)
+    with opened(state) as checkpoint:
+        assert pl.read_ipc_stream(checkpoint.check_relation(RELATION, ROWS)).equals(ROWS)
+    assert pl.read_csv(out / "*/*.csv")["x"].to_list() == [7]
 
 
 # DROP QUERY on a session that does not run

@@ -89,8 +89,9 @@ class FileSink:
         except OSError as error:
             raise self._failure(error, "choose a directory that can be written to") from error
         owner = self._found_owner()
-        if not names or (owner == self._owner and names == {OWNER_FILE}):
-            return  # in the second case this query was killed before it had written anything
+        is_own = owner is not None and owner.pipeline == self._owner.pipeline
+        if not names or (is_own and names == {OWNER_FILE}):
+            return  # in the second case this pipeline was killed before it had written anything
         others = sorted(name for name in names if not _is_ours(root / name))
         if others or owner is None:
             some = others[0] if others else min(names)
@@ -99,8 +100,7 @@ class FileSink:
                 hint="choose an empty directory, or remove the files yourself",
             )
         if not self.replaces:
-            is_same = (owner.pipeline, owner.query) == (self._owner.pipeline, self._owner.query)
-            whose = f"an earlier {owner}" if is_same else str(owner)
+            whose = f"an earlier {owner}" if is_own else str(owner)
             raise RunError(
                 f'"{root}", the sink of "{self.query}", holds the answer of {whose}',
                 hint="choose another directory, remove this one, or write replace => true behind"
