@@ -123,7 +123,8 @@ class Session:
     def run(self) -> None:
         """Process everything the sources hold, to the end of the streams, for all queries.
 
-        Each run begins at the beginning; answers of an earlier run are replaced.
+        Each run begins at the beginning; answers of an earlier run are replaced, but not its files,
+        unless the sink says ``replace => true``.
 
         Raises:
             RunError: A source or a sink cannot be read or written.

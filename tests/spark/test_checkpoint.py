@@ -392,14 +392,18 @@ def begin(state: Path, out: Path, *, steps: int) -> None:
         (sink.require_owned if is_known else sink.check_new)()
 
         def effects() -> Iterator[None]:
-            yield checkpoint.create()
+            checkpoint.create()
+            yield
             if not is_known:
-                yield sink.claim()
+                sink.claim()
+            yield
             relations = {"R": (RELATION, checkpoint.keep_relation(RELATION, ROWS))}
             yield
             known = {name: (asked, epochs[name]) for name, asked in queries.items()}
-            yield checkpoint.record(known, {}, relations)
-            yield sink.write(0, 0, ANSWER)
+            checkpoint.record(known, {}, relations)
+            yield
+            sink.write(0, 0, ANSWER)
+            yield
 
         for _ in islice(effects(), steps):
             pass

@@ -206,11 +206,19 @@ class SparkJob:
             raise
 
     def close(self) -> None:
-        """Stop, and forget the state if nobody is to take it up again."""
-        self.stop()
-        if self._checkpoint is not None:
-            self._checkpoint.close()
-            self._checkpoint = None
+        """Stop, and forget the state if nobody is to take it up again.
+
+        Raises:
+            RunError: This is called by a function that gets rows.
+        """
+        if self._delivery is not None:
+            self._delivery.refuse_callbacks("stop")
+        try:
+            self.stop()
+        finally:
+            if self._checkpoint is not None:
+                self._checkpoint.close()
+                self._checkpoint = None
 
     def answer(self, query: str) -> Answer | None:
         """What a query has given so far: from memory, or from the files it goes to.
