@@ -218,7 +218,9 @@ def test_a_parquet_sink_holds_the_answer_and_nothing_of_an_earlier_run(tmp_path:
     session = memory()
     out = tmp_path / "out"
     everything = query(
-        session, f"CREATE QUERY q INTO parquet(path => '{out}') AS SELECT at FROM bid [RANGE 2]"
+        session,
+        f"CREATE QUERY q INTO parquet(path => '{out}', replace => true) AS"
+        " SELECT at FROM bid [RANGE 2]",
     )
     session.run()
     session.run()

@@ -119,6 +119,7 @@ def connect(  # noqa: PLR0913 — every setting has a name and a default
             unbounded_state=unbounded_state,
         )
     # Spark takes a second to import, so only those who use it wait for it.
+    from tidemill.runtime.spark.checkpoint import forget_query  # noqa: PLC0415
     from tidemill.runtime.spark.job import SparkJob  # noqa: PLC0415
     from tidemill.runtime.spark.settings import SparkSettings  # noqa: PLC0415
 
@@ -135,4 +136,5 @@ def connect(  # noqa: PLR0913 — every setting has a name and a default
         lambda catalog, frames, callbacks: SparkJob(catalog, frames, on_spark, callbacks),
         planning=planning,
         unbounded_state=unbounded_state,
+        forget=lambda query: checkpoint is not None and forget_query(str(checkpoint), query),
     )

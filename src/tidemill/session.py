@@ -41,6 +41,7 @@ from tidemill.lang.statements import (
     Describe,
     Drop,
     Explain,
+    ObjectKind,
     Select,
     Show,
     Statement,
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
     from typing import Self
 
     from tidemill.catalog.listing import Listing
+    from tidemill.lang.statements import Name
     from tidemill.runtime.answers import Answer
     from tidemill.runtime.callback import Callback
     from tidemill.runtime.progress import Progress
@@ -75,8 +77,10 @@ class Session:
         *,
         planning: Planning = PLANNING,
         unbounded_state: bool = False,
+        forget: Callable[[str], bool] = lambda _name: False,
     ) -> None:
         self._new_job = job
+        self._forget = forget
         self._planning = planning
         self._unbounded_state = unbounded_state
         self._catalog = Catalog()
@@ -119,7 +123,8 @@ class Session:
     def run(self) -> None:
         """Process everything the sources hold, to the end of the streams, for all queries.
 
-        Each run begins at the beginning; answers of an earlier run are replaced.
+        Each run begins at the beginning; answers of an earlier run are replaced, but not its files,
+        unless the sink says ``replace => true``.
 
         Raises:
             RunError: A source or a sink cannot be read or written.
@@ -253,6 +258,13 @@ class Session:
             self._job.change(catalog)
         self._catalog = catalog
 
+    def _is_forgotten(self, kind: ObjectKind, name: Name) -> bool:
+        """Whether a query was dropped that an earlier session has left, while nothing runs."""
+        if kind is not ObjectKind.QUERY or self._is_running:
+            return False  # what runs takes the other catalog, and forgets by itself
+        entry = self._catalog.find(name.text)
+        return (entry is None or isinstance(entry, QueryEntry)) and self._forget(name.text)
+
     def _execute(self, statement: Statement) -> Result:
         match statement:
             case CreateStream() | CreateRelation() | CreateDerivedStream() | CreateFunction():
@@ -266,7 +278,8 @@ class Session:
                 self._go_on_with(self._catalog.added(entry, span=named))
                 return Query(entry.name, entry.plan, self)
             case Drop(kind, name, if_exists):
-                if not (if_exists and self._catalog.is_free(name.text, kind)):
+                is_gone = self._is_forgotten(kind, name) or if_exists
+                if not (is_gone and self._catalog.is_free(name.text, kind)):
                     self._go_on_with(self._catalog.dropped(name, kind))
                 return None
             case Show(kind):

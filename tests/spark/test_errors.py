@@ -95,7 +95,15 @@ def test_a_checkpoint_that_does_not_fit_is_refused(tmp_path: Path) -> None:
     source, state = tmp_path / "in", tmp_path / "state"
     source.mkdir()
     state.mkdir()
-    facts = {"format": 99, "pids": [2, 3], "stages": 1, "planning": PLANNING.facts()}
+    facts = {
+        "format": 99,
+        "pids": [2, 3],
+        "stages": 1,
+        "planning": PLANNING.facts(),
+        "place": str(state.resolve()),
+        "queries": {},
+        "relations": {},
+    }
     (state / "tidemill.json").write_text(json.dumps(facts))
     session, _ = session_on(source, state, tmp_path / "out")
     with pytest.raises(tidemill.RunError, match="has format 99"):

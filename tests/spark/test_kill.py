@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from random import Random
 from time import monotonic, sleep
@@ -18,6 +19,7 @@ from spark.on_spark import write_files
 from spark.pipeline import QUERIES, define
 from tidemill.catalog.entries import QueryEntry
 from tidemill.runtime.answers import Answer
+from tidemill.runtime.spark.lock import take_lock
 
 pytestmark = pytest.mark.spark
 
@@ -65,8 +67,13 @@ def test_a_killed_pipeline_goes_on(tmp_path: Path) -> None:
         wait_for_batch(process, checkpoint, 1 + 2 * kill)
         sleep(random.uniform(0, 0.6))  # somewhere in a batch
         assert process.poll() is None, "it is killed while it runs"
-        os.killpg(process.pid, signal.SIGKILL)
+        with pytest.raises(tidemill.RunError, match=f"in use by process {process.pid} "):
+            take_lock(checkpoint)
+        process.kill()  # Java and the workers live on for a moment, and hold no lock
         process.wait()
+        take_lock(checkpoint).release()
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
     process = started(source, output, checkpoint)
     assert process.wait(PATIENCE) == 0
 

@@ -73,7 +73,9 @@ def test_a_checkpoint_goes_on_with_what_is_the_same_and_begins_what_is_new(tmp_p
     with connected(tmp_path, source) as session:
         again = query(session, f"CREATE QUERY q INTO parquet('{out}') AS {COUNT}")
         counts = query(session, f"CREATE QUERY counts AS {COUNT}")
+        session.sql("DROP QUERY deeper")
         # Another query under a name that was there: the relation comes in for it.
+        session.sql("DROP QUERY j")
         other = query(session, "CREATE QUERY j AS SELECT name FROM s [RANGE 5], r WHERE id = k")
         give(source, 2)
         session.run()
@@ -133,7 +135,7 @@ def test_queries_that_are_alike_keep_their_state_when_others_come_and_go(tmp_pat
         session.stop()
     with connected(tmp_path, source) as session:
         found = [create(session, number) for number in (0, 2, 3)]
-        session.sql("DROP QUERY q2")
+        session.sql("DROP QUERY q1; DROP QUERY q2")
         give(source, 4)
         session.run()
         for kept, text in ((found[0], texts[0]), (found[2], texts[3])):

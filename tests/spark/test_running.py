@@ -136,6 +136,8 @@ def test_a_query_that_comes_later_leaves_the_others_alone(tmp_path: Path) -> Non
         session.await_idle()
     with on_spark(tmp_path / "state") as session:
         define(session, source)
+        for dropped in (named, again, third):
+            session.sql(f"DROP QUERY {dropped.name}")
         total = query(
             session, f"CREATE QUERY total INTO parquet('{tmp_path / 'total'}') AS {TOTAL}"
         )

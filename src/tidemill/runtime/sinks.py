@@ -12,9 +12,10 @@ In which form they get the rows is said in ``shapes.py``; what each of them guar
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, assert_never
 
 from tidemill.errors import RunError, closest, suggestion
 from tidemill.runtime.callback import CallbackSink
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from tidemill.model.schema import Schema
     from tidemill.runtime.callback import Callback
 
-__all__ = ["KINDS", "FormatSink", "Sink", "sinks_of"]
+__all__ = ["KINDS", "Destination", "FormatSink", "Sink", "destination_of", "sinks_of"]
 
 KINDS = (*WRITERS, "console", "callback", "memory")
 """The sinks that do not need Spark."""
@@ -59,6 +60,56 @@ class FormatSink:
 
 
 Sink: TypeAlias = FileSink | ConsoleSink | CallbackSink | FormatSink
+
+
+@dataclass(frozen=True, slots=True)
+class Destination:
+    """What makes a sink this sink, without any secrets.
+
+    Attributes:
+        kind: What kind of sink.
+        place: Where: a directory, the name of a function; of a format of Spark's, a digest.
+        form: In which form it gets rows.
+    """
+
+    kind: str = "memory"
+    place: str = ""
+    form: str = ""
+
+    def __str__(self) -> str:
+        place = f'("{self.place}")' if self.place else ""
+        return f"{self.kind}{place}{f' as {self.form}' if self.form else ''}"
+
+
+def destination_of(sink: Sink | None) -> Destination:
+    """Where an answer goes; without a sink it stays in memory."""
+    match sink:
+        case None:
+            return Destination()
+        case FileSink():
+            kind, place = sink.kind, sink.directory
+        case ConsoleSink():
+            kind, place = "console", ""
+        case CallbackSink():
+            kind, place = "callback", sink.name
+        case FormatSink():
+            kind, place = sink.format.lower(), _digest(sink)
+        case _:
+            assert_never(sink)
+    return Destination(kind, place, sink.shape.delivered.value)
+
+
+_SECRETS = ("password", "passphrase", "secret", "token", "credential", "jaas", "key", "user")
+"""What is in the names of options that may change while the sink stays the same."""
+
+
+def _digest(sink: FormatSink) -> str:
+    said = {
+        name.lower(): value
+        for name, value in sink.options.items()
+        if not any(word in name.lower() for word in _SECRETS)
+    }
+    return hashlib.sha256(repr((sink.path, sorted(said.items()))).encode()).hexdigest()[:16]
 
 
 def sinks_of(queries: Iterable[QueryEntry], callbacks: Mapping[str, Callback]) -> dict[str, Sink]:
@@ -109,8 +160,9 @@ def _sink(entry: QueryEntry, call: ConnectorCall, callbacks: Mapping[str, Callba
         return CallbackSink(query, schema, name, callbacks[name], shape)
     if kind in WRITERS:
         # Workers, and a driver that changes its directory, must mean the same place.
+        replaces, call = _replaces(query, call)
         path = str(Path(_only(query, call, "path")).absolute())
-        return FileSink(query, kind, path, schema, shape)
+        return FileSink(query, kind, path, schema, shape, replaces)
     path, options = path_and_options(f'the sink of "{query}"', call)
     return FormatSink(query, schema, call.name.text, path, options, shape)
 
@@ -125,6 +177,16 @@ def _only(query: str, call: ConnectorCall, argument: str) -> str:
     if len(call.positional) + len(call.named) > 1:
         raise RunError(f'the sink of "{query}" takes only a {argument} and a form', hint=hint)
     return value
+
+
+def _replaces(query: str, call: ConnectorCall) -> tuple[bool, ConnectorCall]:
+    """Whether a query that begins empties its directory, and what else is said."""
+    value = dict(call.named).get("replace", False)
+    if not isinstance(value, bool):
+        raise RunError(
+            f'replace of the sink of "{query}" must be true or false', hint="write replace => true"
+        )
+    return value, replace(call, named=tuple(pair for pair in call.named if pair[0] != "replace"))
 
 
 def _rows(query: str, call: ConnectorCall) -> int:

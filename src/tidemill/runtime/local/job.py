@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from time import perf_counter
 from typing import TYPE_CHECKING
+from uuid import uuid4
 
 import polars as pl
 
@@ -90,17 +91,18 @@ class Job:
         """
         queries = [e for e in self.catalog.entries(ObjectKind.QUERY) if isinstance(e, QueryEntry)]
         sinks = _local_sinks(sinks_of(queries, self.callbacks))
+        for sink in _file_sinks(sinks):
+            sink.check_new()
         plans = {
             query.name: self.settings.planning.physical(query.plan, answer=answer_form(query))
             for query in queries
         }
         runner = LocalRunner(build_graph(plans), partitions=self.settings.partitions)
         arriving = self._flows(runner.graph)
-        # A source that cannot be read at all is found before a sink is emptied.
+        # A source that cannot be read at all is found before a sink is taken.
         first = next(arriving)
-        for sink in sinks.values():
-            if isinstance(sink, FileSink):
-                sink.prepare()
+        for sink in _file_sinks(sinks):
+            sink.claim()
         self.answers = {query.name: Answer(query.plan.schema) for query in queries}
         logical = {query.name: query.plan for query in queries}
         measured = perf_counter()
@@ -117,6 +119,8 @@ class Job:
             if perf_counter() - measured > _MEASURE_EVERY:
                 self._measure(runner)
                 measured = perf_counter()
+        for sink in _file_sinks(sinks):
+            sink.require_owned()
         self._measure(runner)
 
     def progress(self) -> Progress:
@@ -216,11 +220,12 @@ class Job:
 
 
 def _local_sinks(sinks: Mapping[str, Sink]) -> dict[str, FileSink | ConsoleSink | CallbackSink]:
-    """The sinks, none of which is a format of Spark's.
+    """The sinks, none of which is a format of Spark's; files belong to this run.
 
     Raises:
         RunError: One of them is.
     """
+    run = uuid4().hex
     local: dict[str, FileSink | ConsoleSink | CallbackSink] = {}
     for query, sink in sinks.items():
         if isinstance(sink, FormatSink):
@@ -229,8 +234,12 @@ def _local_sinks(sinks: Mapping[str, Sink]) -> dict[str, FileSink | ConsoleSink 
                 hint=closest(sink.format, KINDS)
                 or f'it writes {", ".join(KINDS)}; connect(engine="spark") knows more',
             )
-        local[query] = sink
+        local[query] = sink.owned_by(run) if isinstance(sink, FileSink) else sink
     return local
+
+
+def _file_sinks(sinks: Mapping[str, Sink]) -> Iterator[FileSink]:
+    return (sink for sink in sinks.values() if isinstance(sink, FileSink))
 
 
 def _deliver(
@@ -239,6 +248,7 @@ def _deliver(
     """Give the new rows of a step to a sink."""
     if isinstance(sink, FileSink):
         sink.write(number, 0, batches)
+        sink.require_owned()
         return
     rows = new_rows(sink.schema, batches, sink.shape)
     if rows.height:  # changes of one instant may come to nothing

@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from tidemill.lang.statements import ConnectorCall
     from tidemill.model.schema import Schema
 
-__all__ = ["memory_frame", "read_relation", "read_source"]
+__all__ = ["is_there", "memory_frame", "read_relation", "read_source"]
 
 
 def read_source(
     name: str, source: ConnectorCall, schema: Schema, memory: Mapping[str, pl.DataFrame]
 ) -> Iterator[pl.DataFrame]:
-    """The rows of a stream or relation, batch by batch.
+    """The rows of a stream or relation, batch by batch; that they are there is found out at once.
 
     Args:
         name: The stream or relation.
@@ -41,8 +41,7 @@ def read_source(
     """
     place = source_place(name, source)
     if place.kind == "memory":
-        yield memory_frame(name, place.path, schema, memory)
-        return
+        return iter([memory_frame(name, place.path, schema, memory)])
     if place.kind not in READERS:
         raise RunError(
             f'the local engine cannot read "{source.name.text}", the source of "{name}"',
@@ -50,9 +49,9 @@ def read_source(
             or f"it reads {', '.join([*READERS, 'memory'])}",
         )
     files = _files(name, place.path, place.kind)
-    for first in range(0, len(files), place.files_per_batch):
-        chosen = files[first : first + place.files_per_batch]
-        yield pl.concat([read_file(path, place.kind, schema) for path in chosen])
+    starts = range(0, len(files), place.files_per_batch)
+    chosen = (files[first : first + place.files_per_batch] for first in starts)
+    return (pl.concat([read_file(path, place.kind, schema) for path in some]) for some in chosen)
 
 
 def read_relation(entry: RelationEntry, memory: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
@@ -64,6 +63,18 @@ def read_relation(entry: RelationEntry, memory: Mapping[str, pl.DataFrame]) -> p
     frame = pl.concat(list(read_source(entry.name, entry.source, entry.schema, memory)))
     check_keys(entry, frame)
     return frame
+
+
+def is_there(name: str, source: ConnectorCall, memory: Mapping[str, pl.DataFrame]) -> bool:
+    """Whether there are files, or a frame, to read; what they hold is not looked at.
+
+    Raises:
+        RunError: The source is not described rightly.
+    """
+    place = source_place(name, source)
+    if place.kind == "memory":
+        return place.path in memory
+    return place.kind not in READERS or bool(list_files(Path(place.path)))
 
 
 def memory_frame(

@@ -1,59 +1,137 @@
 """The checkpoint: a directory that a run can be taken up from.
 
-tidemill.json   what can never change: format, partitions, stages; and whether all has ended
+tidemill.json   what it is made for, where, and which streams, relations and queries it knows
+lock            who uses it
 spark/          Spark's own: offsets, commits, the state store
 control/        the control stream
 ledger.jsonl    what time it was, and how far streams had come, when batches began
 feed/           in which order the files of each stream are read
 memory/         frames that were given in memory, as files
 relations/      relations as they were when first read, so that a replayed batch sees the same
+
+A query is known by its name. What the session creates is compared with what is known, and refused
+if it is something else; only then is anything written (``job.py`` has the order).
 """
 
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import shutil
 import tempfile
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+import polars as pl
 
 from tidemill.errors import RunError
+from tidemill.lang.parse import parse_one
+from tidemill.lang.statements import CreateQuery
+from tidemill.lang.unparse import unparse
+from tidemill.runtime.durable import make_directory, write_durably
+from tidemill.runtime.sinks import Destination, destination_of
+from tidemill.runtime.spark.lock import LOCK_FILE, Lock, take_lock
+from tidemill.runtime.spark.places import word_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
-    import polars as pl
-
-    from tidemill.catalog.entries import StreamEntry
+    from tidemill.catalog.entries import QueryEntry, RelationEntry, StreamEntry
     from tidemill.physical.plan import PhysicalPlan
+    from tidemill.runtime.sinks import Sink
     from tidemill.runtime.spark.settings import SparkSettings
 
-__all__ = ["FORMAT", "Checkpoint", "Facts", "open_checkpoint"]
+__all__ = [
+    "FORMAT",
+    "Asked",
+    "Checkpoint",
+    "Facts",
+    "KeptRelation",
+    "KnownQuery",
+    "asked_of",
+    "forget_query",
+    "open_checkpoint",
+]
 
-FORMAT = 5
+FORMAT = 6
+
+_RECORD = "tidemill.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A query that a session creates, as far as a checkpoint is to know it again.
+
+    Attributes:
+        plan: The fingerprint of its plan.
+        text: What it asks, in normal form, without its sink.
+        sink: Where its answer goes.
+    """
+
+    plan: str
+    text: str
+    sink: Destination
+
+
+@dataclass(frozen=True, slots=True)
+class KnownQuery:
+    """A query that a checkpoint runs, and the epoch it began in."""
+
+    asked: Asked
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class KeptRelation:
+    """A relation whose rows are kept.
+
+    Attributes:
+        declaration: A digest of how it is declared.
+        rows: A digest of its rows, which names the file they are in.
+    """
+
+    declaration: str
+    rows: str
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What a checkpoint is made for.
+    """What a checkpoint is made for, and what it knows.
 
     Attributes:
         pids: The partitions, by the numbers Spark knows them by.
         stages: How many stateful stages there are.
         planning: The settings that plans depend on.
         ended: Whether the streams have been run to their end.
-        epochs: When each query began, by name and plan: 0 for those of the first start, then 1, …
+        pipeline: The identity of the checkpoint, which its sinks know.
+        place: Where it was made.
+        latest: The epoch in which a query began last; -1 before the first start.
+        queries: The queries that run, by their names in lower case.
         streams: A digest of where each stream comes from and what it is made of.
+        relations: The relations that queries read, by their names in lower case.
     """
 
     pids: tuple[int, ...]
     stages: int
     planning: Mapping[str, int | str | None]
     ended: bool = False
-    epochs: Mapping[str, int] = field(default_factory=dict)
+    pipeline: str = field(default_factory=lambda: uuid4().hex)
+    place: str = ""
+    latest: int = -1
+    queries: Mapping[str, KnownQuery] = field(default_factory=dict)
     streams: Mapping[str, str] = field(default_factory=dict)
+    relations: Mapping[str, KeptRelation] = field(default_factory=dict)
+
+
+def asked_of(query: QueryEntry, plan: PhysicalPlan, sink: Sink | None) -> Asked:
+    """What a checkpoint is to know of a query."""
+    statement = parse_one(query.text)
+    # The text of a sink may hold secrets.
+    asks = statement.query if isinstance(statement, CreateQuery) else statement
+    return Asked(plan.fingerprint, unparse(asks), destination_of(sink))
 
 
 class Checkpoint:
@@ -62,17 +140,18 @@ class Checkpoint:
     Args:
         directory: Where it is.
         facts: What it is made for.
-        is_temporary: Whether it is removed when it is closed.
-        is_resumed: Whether it was there before.
+        lock: What keeps others away; a temporary one needs none, and is removed when it is closed.
     """
 
-    def __init__(
-        self, directory: Path, facts: Facts, *, is_temporary: bool = False, is_resumed: bool = False
-    ) -> None:
+    def __init__(self, directory: Path, facts: Facts, lock: Lock | None = None) -> None:
         self.directory = directory
         self.facts = facts
-        self.is_resumed = is_resumed
-        self._is_temporary = is_temporary
+        self._lock = lock
+
+    @property
+    def lasting_place(self) -> str | None:
+        """Where it is, if it stays when it is closed."""
+        return None if self._lock is None else str(self.directory)
 
     @property
     def spark(self) -> Path:
@@ -101,107 +180,297 @@ class Checkpoint:
 
     def frame(self, key: str, make: Callable[[], pl.DataFrame]) -> Path:
         """The directory of a frame in memory, written as a file when first asked for."""
-        path = self.directory / "memory" / key / "frame.parquet"
+        path = self._frame_file(key)
         if not path.exists():
             frame = make()
-            path.parent.mkdir(parents=True, exist_ok=True)
-            unfinished = path.with_name(".frame")
-            frame.write_parquet(unfinished)
-            unfinished.rename(path)
+            make_directory(path.parent)
+            content = io.BytesIO()
+            frame.write_parquet(content)
+            write_durably(path, content.getvalue())
         return path.parent
 
-    def relation(self, name: str, read: Callable[[], pl.DataFrame]) -> bytes:
-        """The rows of a relation as they were when first read, in Arrow's IPC format."""
-        path = self.directory / "relations" / f"{name.lower()}.arrow"
-        if not path.exists():
-            rows = read()
-            path.parent.mkdir(parents=True, exist_ok=True)
-            unfinished = path.with_suffix(".part")
-            rows.write_ipc_stream(unfinished)
-            unfinished.rename(path)
-        return path.read_bytes()
+    def kept_frame(self, key: str) -> pl.DataFrame | None:
+        """A frame in memory that was asked for before."""
+        path = self._frame_file(key)
+        return pl.read_parquet(path, hive_partitioning=False) if path.exists() else None
 
-    def newcomers(self, plans: Mapping[str, PhysicalPlan]) -> set[str]:
-        """Which of the queries are not known here, or have another plan than they had."""
-        return {name for name, plan in plans.items() if _key(name, plan) not in self.facts.epochs}
+    # What is refused. These write nothing.
 
-    def admit(self, plans: Mapping[str, PhysicalPlan]) -> Mapping[str, int]:
-        """When each of the queries that are to run began; those that are not known begin now."""
-        known = self.facts.epochs
-        now = max(known.values()) + 1 if known else 0
-        keys = {name: _key(name, plan) for name, plan in plans.items()}
-        epochs = {name: known.get(key, now) for name, key in keys.items()}
-        # A query that was dropped is forgotten, but not its epoch, as long as there is another.
-        latest = {"": max((0, *known.values(), *epochs.values()))}
-        found = {keys[name]: epoch for name, epoch in epochs.items()}
-        self.facts = replace(self.facts, epochs=latest | found)
-        _write(self.directory, self.facts)
-        return epochs
+    def check_queries(
+        self, queries: Mapping[str, Asked], dropped: Collection[str] = ()
+    ) -> dict[str, int]:
+        """The epoch in which each of the queries that are to run began; new ones begin now.
 
-    def recognize(self, streams: Mapping[str, StreamEntry]) -> None:
-        """See whether streams are those they were here; new ones are noted.
+        Args:
+            queries: All queries that are to run, by name.
+            dropped: The names of those that the session no longer has.
+
+        Raises:
+            RunError: A query is not the one that is known by its name, or one is missing.
+        """
+        known = self.facts.queries
+        for name, asked in queries.items():
+            same = known[name.lower()].asked if name.lower() in known else asked
+            if (same.plan, same.sink) != (asked.plan, asked.sink):
+                raise _another(name, same, asked)
+        there = {name.lower() for name in (*queries, *dropped)}
+        missing = sorted(known.keys() - there)
+        if missing and not self.facts.ended:
+            names = ", ".join(f'"{name}"' for name in missing)
+            raise RunError(
+                f'the checkpoint "{self.directory}" runs {_queries(missing)} {names}, which this'
+                " session does not create",
+                hint=f"create {'it' if len(missing) == 1 else 'them'} before start(), or write"
+                f" DROP QUERY {missing[0]} to give up its state",
+            )
+        now = self.facts.latest + 1
+        return {
+            name: known[name.lower()].epoch if name.lower() in known else now for name in queries
+        }
+
+    def check_streams(self, streams: Mapping[str, StreamEntry]) -> None:
+        """See whether streams are those they were here.
 
         Raises:
             RunError: A stream has the name of another one.
         """
-        found = {name.lower(): _digest(stream) for name, stream in streams.items()}
-        for name, digest in found.items():
-            if self.facts.streams.get(name, digest) != digest:
+        for name, stream in streams.items():
+            digest = _stream_digest(stream)
+            known = self.facts.streams.get(name.lower(), digest)
+            if known != digest or name.lower() in self.facts.relations:
                 raise RunError(
                     f'stream "{name}" is not the one that this checkpoint has read so far: it has '
                     "another source, other columns or another time",
                     hint="give it another name, or choose a new checkpoint",
                 )
-        self.facts = replace(self.facts, streams={**self.facts.streams, **found})
-        _write(self.directory, self.facts)
+
+    def check_relation(self, relation: RelationEntry, now: pl.DataFrame | None) -> bytes:
+        """The rows of a relation that queries have read here, in Arrow's IPC format.
+
+        Args:
+            relation: How it is declared.
+            now: The rows that it has now; ``None`` if they are not there any more, or are known.
+
+        Raises:
+            RunError: It is declared otherwise, has other rows now, or its copy is damaged.
+        """
+        name = relation.name
+        kept = self.facts.relations.get(name.lower())
+        hint = (
+            "give it another name, drop the queries that read it and create them again, or choose"
+            " a new checkpoint"
+        )
+        if kept is None or kept.declaration != _relation_digest(relation):
+            raise RunError(
+                f'relation "{name}" is not the one that this checkpoint has read: it has another'
+                " source, other columns, another period or another key",
+                hint=hint,
+            )
+        content = self._kept_rows(name, kept.rows)
+        if now is not None and not _same_rows(now, pl.read_ipc_stream(content)):
+            raise RunError(
+                f'relation "{name}" has other rows than this checkpoint has read, and queries that'
+                " read it are running",
+                hint=f"bring the rows back, {hint}",
+            )
+        return content
+
+    # What is written, once nothing is refused.
+
+    def create(self) -> None:
+        """Write down that there is a checkpoint here, before anyone is told its identity."""
+        if not (self.directory / _RECORD).is_file():
+            _write(self.directory, self.facts)
+
+    def keep_relation(self, relation: RelationEntry, rows: pl.DataFrame) -> bytes:
+        """Keep the rows of a relation as they are now; ``record`` makes them known."""
+        unfinished = io.BytesIO()
+        rows.write_ipc_stream(unfinished)
+        content = unfinished.getvalue()
+        path = self._relation_file(relation.name, _digest(content))
+        make_directory(path.parent)
+        write_durably(path, content)
+        return content
+
+    def record(
+        self,
+        queries: Mapping[str, tuple[Asked, int]],
+        streams: Mapping[str, StreamEntry],
+        relations: Mapping[str, tuple[RelationEntry, bytes]],
+    ) -> None:
+        """Know these queries from now on, and no others; and the streams and relations they read.
+
+        Args:
+            queries: The queries that run, and the epochs they began in.
+            streams: The streams they read; others that were read stay known.
+            relations: The relations they read, with their rows.
+        """
+        known = {name.lower(): KnownQuery(asked, epoch) for name, (asked, epoch) in queries.items()}
+        facts = replace(
+            self.facts,
+            queries=known,
+            latest=max(0, self.facts.latest, *(query.epoch for query in known.values())),
+            streams={
+                **self.facts.streams,
+                **{name.lower(): _stream_digest(stream) for name, stream in streams.items()},
+            },
+            relations={
+                name.lower(): KeptRelation(_relation_digest(relation), _digest(rows))
+                for name, (relation, rows) in relations.items()
+            },
+        )
+        self.know(facts)
+
+    def know(self, facts: Facts) -> None:
+        """Write down what is known from now on."""
+        _write(self.directory, facts)
+        self.facts = facts
 
     def end(self) -> None:
         """Note that the streams have been run to their end."""
-        self.facts = replace(self.facts, ended=True)
-        _write(self.directory, self.facts)
+        self.know(replace(self.facts, ended=True))
 
     def close(self) -> None:
-        """Remove it, if nobody is to take it up again."""
-        if self._is_temporary:
+        """Let others have it; remove it, if nobody is to take it up again."""
+        if self._lock is None:
             shutil.rmtree(self.cache, ignore_errors=True)
             shutil.rmtree(self.directory, ignore_errors=True)
+        else:
+            self._lock.release()
+
+    def _frame_file(self, key: str) -> Path:
+        return self.directory / "memory" / key / "frame.parquet"
+
+    def _relation_file(self, name: str, digest: str) -> Path:
+        return self.directory / "relations" / f"{word_of(name)}-{digest}.arrow"
+
+    def _kept_rows(self, name: str, digest: str) -> bytes:
+        path = self._relation_file(name, digest)
+        hint = "bring the file back, or choose a new checkpoint"
+        try:
+            content = path.read_bytes()
+        except OSError as error:
+            raise RunError(
+                f'the rows of relation "{name}" in the checkpoint cannot be read: {error}',
+                hint=hint,
+            ) from error
+        if _digest(content) != digest:
+            raise RunError(
+                f'the rows of relation "{name}" in the checkpoint are damaged: "{path}"', hint=hint
+            )
+        return content
 
 
 def open_checkpoint(settings: SparkSettings, facts: Facts) -> Checkpoint:
-    """The checkpoint of a session; a new one is made for ``facts``.
+    """The checkpoint of a session, which nobody else can open until it is closed.
+
+    A new one is not written down before ``create``.
 
     Raises:
-        RunError: There is something else, or a checkpoint that does not fit the settings.
+        RunError: There is something else, a checkpoint that does not fit the settings or is not
+            where it was made, or it is in use.
     """
     if settings.checkpoint is None:
         directory = Path(tempfile.mkdtemp(prefix="tidemill-"))
-        _write(directory, facts)
-        return Checkpoint(directory, facts, is_temporary=True)
+        return Checkpoint(directory, replace(facts, place=str(directory)))
     directory = Path(settings.checkpoint).resolve()
-    if (directory / "tidemill.json").is_file():
-        return Checkpoint(directory, _read(directory, settings), is_resumed=True)
-    if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
+    _require_checkpoint_or_nothing(directory)
+    try:
+        make_directory(directory)
+    except OSError as error:
+        raise RunError(
+            f'the checkpoint "{directory}" cannot be made: {error.strerror}',
+            hint="choose a directory that can be written to",
+        ) from error
+    lock = take_lock(directory)
+    try:
+        if (directory / _RECORD).is_file():
+            facts = _read(directory)
+            _require_fit(directory, facts, settings)
+        else:
+            facts = replace(facts, place=str(directory))
+    except BaseException:
+        lock.release()
+        raise
+    return Checkpoint(directory, facts, lock)
+
+
+def forget_query(checkpoint: str, name: str) -> bool:
+    """Drop a query that a checkpoint knows while nothing runs; whether it was known.
+
+    Its state goes with the next start. The files of its sink stay.
+
+    Raises:
+        RunError: The checkpoint is in use, or cannot be read or written.
+    """
+    directory = Path(checkpoint).resolve()
+    if not (directory / _RECORD).is_file():
+        return False
+    lock = take_lock(directory)
+    try:
+        facts = _read(directory)
+        if name.lower() not in facts.queries:
+            return False
+        queries = {key: known for key, known in facts.queries.items() if key != name.lower()}
+        _write(directory, replace(facts, queries=queries))
+        return True
+    finally:
+        lock.release()
+
+
+def _require_checkpoint_or_nothing(directory: Path) -> None:
+    """Refuse a place that holds something else."""
+    if not directory.exists() or (directory / _RECORD).is_file():
+        return
+    ours = {LOCK_FILE, f".{_RECORD}.part"}  # a start that was refused or killed leaves these
+    if not directory.is_dir() or {path.name for path in directory.iterdir()} - ours:
         raise RunError(
             f'"{directory}" is not a checkpoint, and not empty', hint="choose a new directory"
         )
-    directory.mkdir(parents=True, exist_ok=True)
-    _write(directory, facts)
-    return Checkpoint(directory, facts)
 
 
-def _key(name: str, plan: PhysicalPlan) -> str:
-    return f"{name} {plan.fingerprint}"
+def _another(name: str, known: Asked, asked: Asked) -> RunError:
+    if known.sink != asked.sink:
+        why = f"it writes to {asked.sink}, and that one to {known.sink}"
+    elif known.text != asked.text:
+        why = f"that one asks {known.text}"
+    else:
+        why = "the text is the same, but not what it reads or how this version plans it"
+    return RunError(
+        f'query "{name}" is not the one that this checkpoint runs: {why}',
+        hint="create it as it was, give this one another name, or write"
+        f" DROP QUERY {name} and create it again",
+    )
 
 
-def _digest(stream: StreamEntry) -> str:
+def _queries(names: Collection[str]) -> str:
+    return "query" if len(names) == 1 else "queries"
+
+
+def _stream_digest(stream: StreamEntry) -> str:
     """What makes a stream this stream; how late its rows may be can change."""
-    text = repr((stream.source, stream.schema, stream.time_column))
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+    return _digest(repr((stream.source, stream.schema, stream.time_column)).encode())
 
 
-def _read(directory: Path, settings: SparkSettings) -> Facts:
+def _relation_digest(relation: RelationEntry) -> str:
+    """What makes a relation this relation."""
+    return _digest(repr(replace(relation, name=relation.name.lower())).encode())
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[:16]
+
+
+def _same_rows(one: pl.DataFrame, other: pl.DataFrame) -> bool:
+    """Whether two frames have the same rows, in whatever order."""
+    if one.schema != other.schema or one.height != other.height:
+        return False
+    return one.equals(other) or one.sort(one.columns).equals(other.sort(other.columns))
+
+
+def _read(directory: Path) -> Facts:
     try:
-        found = json.loads((directory / "tidemill.json").read_text(encoding="utf-8"))
+        found = json.loads((directory / _RECORD).read_text(encoding="utf-8"))
         version = found.pop("format")
         if version != FORMAT:
             raise RunError(
@@ -209,12 +478,17 @@ def _read(directory: Path, settings: SparkSettings) -> Facts:
                 f"{FORMAT}",
                 hint="go on with the version that wrote it, or choose a new directory",
             )
-        facts = Facts(**{**found, "pids": tuple(found["pids"])})
+        facts = _facts(found)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise RunError(
             f'the checkpoint "{directory}" is damaged: {error}', hint="choose a new directory"
         ) from error
-    _require_fit(directory, facts, settings)
+    if facts.place != str(directory):
+        raise RunError(
+            f'the checkpoint "{directory}" was made at "{facts.place}", and cannot be used at'
+            " another place yet: it names files by where they are",
+            hint=f'move it back to "{facts.place}", or choose a new directory',
+        )
     return facts
 
 
@@ -239,8 +513,20 @@ def _require_fit(directory: Path, facts: Facts, settings: SparkSettings) -> None
         )
 
 
+def _facts(found: dict[str, Any]) -> Facts:
+    """The facts as they were before they were written as JSON."""
+    queries = {
+        name: KnownQuery(
+            Asked(**{**known["asked"], "sink": Destination(**known["asked"]["sink"])}),
+            known["epoch"],
+        )
+        for name, known in found.pop("queries").items()
+    }
+    relations = {name: KeptRelation(**kept) for name, kept in found.pop("relations").items()}
+    pids = tuple(found.pop("pids"))
+    return Facts(pids, queries=queries, relations=relations, **found)
+
+
 def _write(directory: Path, facts: Facts) -> None:
-    unfinished = directory / ".tidemill.json"
     content = {"format": FORMAT, **asdict(facts)}
-    unfinished.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
-    unfinished.rename(directory / "tidemill.json")
+    write_durably(directory / _RECORD, (json.dumps(content, indent=2) + "\n").encode())

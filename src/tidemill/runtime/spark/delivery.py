@@ -138,6 +138,7 @@ class Delivery:
         try:
             self.outlet.clear(batch)
             messages = list(from_arrow(self._for_the_driver(results).toArrow()))
+            self.outlet.require_owned()
             answers = _answers(messages)
             for channel, sink in routes.called():
                 rows = new_rows(sink.schema, answers.get(channel, ()), sink.shape)

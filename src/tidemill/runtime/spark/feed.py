@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-__all__ = ["ENTRY_COLUMNS", "Feed"]
+__all__ = ["ENTRY_COLUMNS", "Feed", "require_place"]
 
 ENTRY_COLUMNS = "number long, path string"
 """What Spark reads of an entry."""
@@ -79,12 +79,7 @@ class Feed:
         Raises:
             RunError: The place that they come from is not there, or there is no room for a note.
         """
-        place = self._path.parent if is_pattern(self._path) else self._path
-        if not place.exists():
-            raise RunError(
-                f'there is no directory "{self._path}" to read "{self._stream}" from',
-                hint="give a directory of files, a file or a pattern; files may come later",
-            )
+        require_place(self._stream, self._path)
         new = [path for path in map(str, list_files(self._path)) if path not in self._known]
         if not new:
             return
@@ -136,6 +131,20 @@ class Feed:
             path.write_text(json.dumps(asdict(entry)) + "\n", encoding="utf-8")
             _set_time(path, entry.number)
         unfinished.rename(self._directory / name)
+
+
+def require_place(stream: str, path: Path) -> None:
+    """Refuse a stream whose files are to come from where there is nothing.
+
+    Raises:
+        RunError: There is no such directory.
+    """
+    place = path.parent if is_pattern(path) else path
+    if not place.exists():
+        raise RunError(
+            f'there is no directory "{path}" to read "{stream}" from',
+            hint="give a directory of files, a file or a pattern; files may come later",
+        )
 
 
 def _set_time(path: Path, number: int) -> None:

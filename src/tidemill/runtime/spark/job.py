@@ -18,11 +18,12 @@ from tidemill.engine.folding import stages_needed
 from tidemill.engine.fragments import build_graph
 from tidemill.errors import RunError
 from tidemill.lang.statements import ObjectKind
-from tidemill.physical.plan import begun_in
+from tidemill.physical.plan import Input, begun_in, walk_physical
 from tidemill.runtime.file_sink import FileSink
+from tidemill.runtime.local.sources import is_there, read_relation
 from tidemill.runtime.sinks import FormatSink, sinks_of
-from tidemill.runtime.spark.assembly import deployment_of
-from tidemill.runtime.spark.checkpoint import Checkpoint, Facts, open_checkpoint
+from tidemill.runtime.spark.assembly import deployment_of, inputs_of
+from tidemill.runtime.spark.checkpoint import Checkpoint, Facts, asked_of, open_checkpoint
 from tidemill.runtime.spark.cluster import Cluster, open_cluster
 from tidemill.runtime.spark.delivery import Delivery
 from tidemill.runtime.spark.failures import failure_of, telling_failures
@@ -30,24 +31,28 @@ from tidemill.runtime.spark.formats import require_formats
 from tidemill.runtime.spark.ledger import Ledger
 from tidemill.runtime.spark.partitions import partition_ids
 from tidemill.runtime.spark.pipeline import start_pipeline
-from tidemill.runtime.spark.places import feeds_of, places_of, read_only_files
+from tidemill.runtime.spark.places import check_sources, feeds_of, places_of, read_only_files
 from tidemill.runtime.spark.planning import physical_plans, stages_of_new
 from tidemill.runtime.spark.sources import write_control
 from tidemill.runtime.spark.tally import Tally
 from tidemill.runtime.spark.watch import Watch
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Container, Iterable, Mapping
 
     import polars as pl
     from pyspark.sql.streaming.query import StreamingQuery
 
     from tidemill.catalog.catalog import Catalog
+    from tidemill.catalog.entries import RelationEntry
     from tidemill.engine.ingest import Gate
+    from tidemill.physical.plan import PhysicalPlan
     from tidemill.runtime.answers import Answer
     from tidemill.runtime.callback import Callback
+    from tidemill.runtime.connectors import Place
     from tidemill.runtime.progress import Progress
     from tidemill.runtime.sinks import Sink
+    from tidemill.runtime.spark.deployment import Deployment
     from tidemill.runtime.spark.settings import SparkSettings
 
 __all__ = ["SparkJob"]
@@ -81,6 +86,7 @@ class SparkJob:
         self._query: StreamingQuery | None = None
         self._delivery: Delivery | None = None
         self._watch = Watch({})
+        self._compared: set[str] = set()
         self._was_stopped = Event()
 
     @property
@@ -124,9 +130,18 @@ class SparkJob:
 
     def start(self) -> None:
         """Process what comes, until it is stopped."""
+        is_first = self._checkpoint is None
+        try:
+            self._go_on()
+        except BaseException:
+            if is_first:
+                self.close()  # the next one who tries must be able to open it
+            raise
+
+    def _go_on(self, dropped: Collection[str] = ()) -> None:
         self._was_stopped.clear()
         every = self._settings.trigger
-        self._start(every=every)
+        self._start(every=every, dropped=dropped)
         query = self._query
         if query is None:
             raise _ended(self._settings.checkpoint)
@@ -180,19 +195,29 @@ class SparkJob:
         """
         self.stop()
         before, self._catalog = self._catalog, catalog
+        names = {entry.name for entry in catalog.entries(ObjectKind.QUERY)}
+        gone = {entry.name for entry in before.entries(ObjectKind.QUERY)} - names
         try:
-            self.start()
+            self._go_on(gone)
         except Exception:
             self._catalog = before
             self.start()
             raise
 
     def close(self) -> None:
-        """Stop, and forget the state if nobody is to take it up again."""
-        self.stop()
-        if self._checkpoint is not None:
-            self._checkpoint.close()
-            self._checkpoint = None
+        """Stop, and forget the state if nobody is to take it up again.
+
+        Raises:
+            RunError: This is called by a function that gets rows.
+        """
+        if self._delivery is not None:
+            self._delivery.refuse_callbacks("stop")
+        try:
+            self.stop()
+        finally:
+            if self._checkpoint is not None:
+                self._checkpoint.close()
+                self._checkpoint = None
 
     def answer(self, query: str) -> Answer | None:
         """What a query has given so far: from memory, or from the files it goes to.
@@ -225,7 +250,17 @@ class SparkJob:
 
     # Starting
 
-    def _start(self, *, every: float | None) -> None:
+    def _start(self, *, every: float | None, dropped: Collection[str] = ()) -> None:
+        """Check everything, and only then write anything.
+
+        Args:
+            every: How often a batch begins, in seconds; ``None`` to stop when all is read.
+            dropped: The names of queries that the session has given up.
+
+        Raises:
+            RunError: Something is refused, and everything is as it was; or Spark cannot start.
+        """
+        # Checks: they write nothing, neither to the checkpoint nor to a sink.
         queries = [e for e in self._catalog.entries(ObjectKind.QUERY) if isinstance(e, QueryEntry)]
         sinks = sinks_of(queries, self._callbacks)
         settings = self._settings
@@ -236,30 +271,63 @@ class SparkJob:
         plans = physical_plans(
             queries, self._settings, partitions=len(facts.pids), stages=facts.stages
         )
-        new = checkpoint.newcomers(plans)
+        asked = {q.name: asked_of(q, plans[q.name], sinks.get(q.name)) for q in queries}
+        epochs = checkpoint.check_queries(asked, dropped)
+        new = {name for name in plans if name.lower() not in facts.queries}
         if facts.ended:
             _require_known(checkpoint, new, sinks, queries)
-        for name, sink in sinks.items():
-            if isinstance(sink, FileSink) and (name in new or name not in self._sinks):
-                sink.prepare(anew=name in new)
-        epochs = checkpoint.admit(plans)
-        relations = {e.name for e in self._catalog.entries(ObjectKind.RELATION)}
+        sinks = _owned(sinks, checkpoint, epochs)
+        _check_sinks(sinks, new)
+        names = {e.name for e in self._catalog.entries(ObjectKind.RELATION)}
         graph = build_graph(
-            {name: begun_in(plan, epochs[name], relations) for name, plan in plans.items()}
+            {name: begun_in(plan, epochs[name], names) for name, plan in plans.items()}
         )
-        self._sinks = sinks
-        ledger = Ledger(checkpoint.ledger)
-        self._tally.begin(queries, sinks, ledger.known, plans.keys() - new)
-        self._delivery = Delivery(graph.answers, sinks, self._tally, ledger)
-        deployment = deployment_of(graph, self._catalog, checkpoint, self._memory)
-        self._tally.welcome(deployment.streams)
-        checkpoint.recognize(deployment.streams)
-        places = places_of(deployment.streams, checkpoint, self._memory)
-        self._watch = Watch(feeds_of(places, checkpoint))
-        if checkpoint.facts.ended:
+        streams, declared = inputs_of(graph, self._catalog)
+        checkpoint.check_streams(streams)
+        resumed = plans.keys() - new
+        if facts.ended:  # what there is to read is in files, and nothing runs any more
+            self._sinks = sinks
+            self._tally.begin(queries, sinks, Ledger(checkpoint.ledger).known, resumed)
+            self._tally.welcome(streams)
             return
-        self._watch.look()
-        self._query = start_pipeline(
+        check_sources(streams, checkpoint, self._memory)
+        shared = _names_read(plan for name, plan in plans.items() if name not in new)
+        fresh = _names_read(plan for name, plan in plans.items() if name in new)
+        known, unread = self._check_relations(checkpoint, declared, shared, fresh)
+
+        # Effects. Each can be the last one before a kill: the next start goes on from there.
+        checkpoint.create()
+        _claim(sinks, new)  # they know the checkpoint before it knows them
+        kept = {name: checkpoint.keep_relation(declared[name], rows) for name, rows in unread}
+        relations = {name: (declared[name], rows) for name, rows in {**known, **kept}.items()}
+        before = checkpoint.facts
+        checkpoint.record({n: (asked[n], epochs[n]) for n in asked}, streams, relations)
+        try:
+            deployment = deployment_of(graph, streams, relations, facts)
+            places = places_of(streams, checkpoint, self._memory)
+            self._watch = Watch(feeds_of(places, checkpoint))
+            self._watch.look()
+            self._sinks = sinks
+            ledger = Ledger(checkpoint.ledger)
+            self._tally.begin(queries, sinks, ledger.known, resumed)
+            self._tally.welcome(streams)
+            self._delivery = Delivery(graph.answers, sinks, self._tally, ledger)
+            self._query = self._launched(cluster, checkpoint, deployment, places, every)
+        except Exception:
+            checkpoint.know(before)
+            raise
+
+    def _launched(
+        self,
+        cluster: Cluster,
+        checkpoint: Checkpoint,
+        deployment: Deployment,
+        places: Mapping[str, Place],
+        every: float | None,
+    ) -> StreamingQuery:
+        """The pipeline, started."""
+        assert self._delivery is not None, "results go somewhere"
+        return start_pipeline(
             cluster,
             deployment,
             checkpoint,
@@ -270,6 +338,37 @@ class SparkJob:
             every=every,
             cache_bytes=self._settings.cache_bytes,
         )
+
+    def _check_relations(
+        self,
+        checkpoint: Checkpoint,
+        relations: Mapping[str, RelationEntry],
+        shared: Container[str],
+        fresh: Container[str],
+    ) -> tuple[dict[str, bytes], list[tuple[str, pl.DataFrame]]]:
+        """The rows of relations that are kept, and of those that are to be kept from now on.
+
+        A relation is what it was as long as a query that has read it goes on. While the job runs it
+        is not read again, so that a file that changes does not stop what has read it before.
+
+        Args:
+            checkpoint: Where rows are kept.
+            relations: All relations that are read, by name.
+            shared: Those that queries read which go on.
+            fresh: Those that queries read which begin.
+        """
+        known: dict[str, bytes] = {}
+        unread: list[tuple[str, pl.DataFrame]] = []
+        for name, relation in relations.items():
+            if name not in shared:
+                unread.append((name, read_relation(relation, self._memory)))
+                continue
+            is_due = name in fresh or name not in self._compared
+            gone = not is_there(name, relation.source, self._memory)
+            now = read_relation(relation, self._memory) if is_due and not gone else None
+            known[name] = checkpoint.check_relation(relation, now)
+        self._compared = set(relations)
+        return known, unread
 
     def _opened(self, cluster: Cluster, queries: list[QueryEntry]) -> Checkpoint:
         """Where to keep the state; a new place has room for the queries."""
@@ -282,6 +381,39 @@ class SparkJob:
             facts = Facts(partition_ids(count, cluster.tasks), stages, settings.planning.facts())
             self._checkpoint = open_checkpoint(settings, facts)
         return self._checkpoint
+
+
+def _names_read(plans: Iterable[PhysicalPlan]) -> set[str]:
+    """The names of everything that plans read."""
+    return {part.name for part in walk_physical(plans) if isinstance(part, Input)}
+
+
+def _owned(
+    sinks: Mapping[str, Sink], checkpoint: Checkpoint, epochs: Mapping[str, int]
+) -> dict[str, Sink]:
+    """The sinks as those of this pipeline."""
+    pipeline, place = checkpoint.facts.pipeline, checkpoint.lasting_place
+    return {
+        name: sink.owned_by(pipeline, epochs[name], place) if isinstance(sink, FileSink) else sink
+        for name, sink in sinks.items()
+    }
+
+
+def _check_sinks(sinks: Mapping[str, Sink], new: Container[str]) -> None:
+    """Refuse a directory that is not there for its query; nothing is written."""
+    for name, sink in sinks.items():
+        if isinstance(sink, FileSink):
+            if name in new:
+                sink.check_new()
+            else:
+                sink.require_owned()
+
+
+def _claim(sinks: Mapping[str, Sink], new: Container[str]) -> None:
+    """Take the directories of queries that begin."""
+    for name, sink in sinks.items():
+        if isinstance(sink, FileSink) and name in new:
+            sink.claim()
 
 
 def _require_known(

@@ -45,13 +45,22 @@ class Outlet:
         self._leaving = self._driver | frozenset(leaving)
 
     def clear(self, batch: int) -> None:
-        """Remove what was written for a batch, which is computed again.
+        """Remove what an unfinished attempt wrote for a batch, which is computed again.
 
         Raises:
             RunError: It cannot be removed.
         """
-        for sink in (sink for sinks in self._files.values() for sink in sinks):
+        for sink in self._sinks():
             sink.clear(batch)
+
+    def require_owned(self) -> None:
+        """See whether the files of a batch that has been written are where they belong.
+
+        Raises:
+            RunError: A directory is gone, or has lost or changed its owner.
+        """
+        for sink in self._sinks():
+            sink.require_owned()
 
     def after(self, channels: Iterable[str]) -> Outlet:
         """The outlet of the last stage, if some channels are let out before."""
@@ -87,6 +96,9 @@ class Outlet:
         for (pid, channel), rows in counts.items():
             if rows:
                 yield Message.of_facts(pid, Kind.REPORT, f"written {channel}", {"rows": rows})
+
+    def _sinks(self) -> Iterator[FileSink]:
+        return (sink for sinks in self._files.values() for sink in sinks)
 
     def _write(self, written: Mapping[str, list[pl.DataFrame]], batch: int, part: int) -> None:
         """Write files, two at a time: one encodes while the other waits for the disk."""

@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlparse
 
+from tidemill.errors import RunError
 from tidemill.runtime.connectors import Place, source_place
 from tidemill.runtime.files import READERS
 from tidemill.runtime.local.sources import memory_frame
-from tidemill.runtime.spark.feed import Feed
+from tidemill.runtime.spark.feed import Feed, require_place
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -20,12 +21,37 @@ if TYPE_CHECKING:
     from tidemill.catalog.entries import StreamEntry
     from tidemill.runtime.spark.checkpoint import Checkpoint
 
-__all__ = ["feeds_of", "places_of", "read_only_files", "word_of"]
+__all__ = ["check_sources", "feeds_of", "places_of", "read_only_files", "word_of"]
 
 _SCHEME = "://"
 
 _LONG = 100
 """Longer words are not fit for the name of a file."""
+
+
+def check_sources(
+    streams: Mapping[str, StreamEntry], checkpoint: Checkpoint, memory: Mapping[str, pl.DataFrame]
+) -> None:
+    """See whether the files and frames that streams read are there; nothing is written.
+
+    Args:
+        streams: The streams, by name.
+        checkpoint: Where frames are kept that have been read before.
+        memory: The frames that ``memory`` sources name.
+
+    Raises:
+        RunError: A source is not described rightly, is not there, or a frame is not the one that
+            has been read before.
+    """
+    for name, stream in streams.items():
+        place = source_place(name, stream.source)
+        if place.kind == "memory":
+            kept = checkpoint.kept_frame(word_of(name))
+            if kept is None or place.path in memory:
+                frame = memory_frame(name, place.path, stream.schema, memory)
+                _require_same(name, place.path, frame, kept)
+        elif _is_fed(place):
+            require_place(name, _path(place))
 
 
 def places_of(
@@ -49,7 +75,7 @@ def feeds_of(places: Mapping[str, Place], checkpoint: Checkpoint) -> dict[str, F
     return {
         name: Feed(name, _path(place), checkpoint.feed(word_of(name)))
         for name, place in places.items()
-        if place.kind in READERS and (_SCHEME not in place.path or place.path.startswith("file:"))
+        if _is_fed(place)
     }
 
 
@@ -65,7 +91,8 @@ def word_of(name: str) -> str:
     ('bid', 'a_20_b')
     """
     word = "".join(c if c.isascii() and c.isalnum() else f"_{ord(c):x}_" for c in name.lower())
-    return word if len(word) < _LONG else hashlib.sha256(word.encode()).hexdigest()
+    # No short name begins with one underscore and has no other.
+    return word if len(word) < _LONG else f"_{hashlib.sha256(word.encode()).hexdigest()}"
 
 
 def _place(
@@ -79,6 +106,20 @@ def _place(
         return memory_frame(name, place.path, stream.schema, memory)
 
     return Place("parquet", str(checkpoint.frame(word_of(name), frame)))
+
+
+def _require_same(stream: str, key: str, frame: pl.DataFrame, kept: pl.DataFrame | None) -> None:
+    if kept is not None and not frame.equals(kept):
+        raise RunError(
+            f'frame "{key}" is not the one that this checkpoint has read for stream "{stream}"',
+            hint="put the frame as it was, or write the rows that are new to files",
+        )
+
+
+def _is_fed(place: Place) -> bool:
+    """Whether the place has files that this host, and every worker, opens."""
+    is_here = _SCHEME not in place.path or place.path.startswith("file:")
+    return place.kind in READERS and is_here
 
 
 def _path(place: Place) -> Path:

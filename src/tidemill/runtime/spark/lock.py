@@ -1,0 +1,99 @@
+"""The lock of a checkpoint: one process at a time, and one job in it.
+
+The kernel holds the lock for whoever has the file open, so a process that is killed leaves none
+behind. The file itself stays; it says who had it last, for the error that others get. Processes
+that this one starts do not get the descriptor.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import getpass
+import json
+import os
+import socket
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+from weakref import finalize
+
+from tidemill.errors import RunError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["LOCK_FILE", "Lock", "take_lock"]
+
+LOCK_FILE = "lock"
+
+
+class Lock:
+    """A lock that is held until it is released, or nobody has it any more."""
+
+    def __init__(self, handle: int) -> None:
+        self._release = finalize(self, os.close, handle)
+
+    def release(self) -> None:
+        """Let others have it."""
+        self._release()
+
+
+def take_lock(directory: Path) -> Lock:
+    """The lock of a checkpoint.
+
+    Raises:
+        RunError: Somebody else has it, or the file system cannot hold one.
+    """
+    path = directory / LOCK_FILE
+    try:
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
+    except OSError as error:
+        raise _cannot(directory, error) from error
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        _write_holder(handle)
+    except OSError as error:
+        holder = os.pread(handle, 4096, 0)
+        os.close(handle)
+        if error.errno in (errno.EWOULDBLOCK, errno.EACCES):
+            raise RunError(
+                f'the checkpoint "{directory}" is in use by {_holder_text(holder)}',
+                hint="stop it first, or choose another checkpoint",
+            ) from None
+        raise _cannot(directory, error) from error
+    return Lock(handle)
+
+
+def _cannot(directory: Path, error: OSError) -> RunError:
+    return RunError(
+        f'the checkpoint "{directory}" cannot be locked: {error.strerror}',
+        hint="choose a directory that can be written to, on a file system that has locks (flock)",
+    )
+
+
+def _write_holder(handle: int) -> None:
+    holder = {
+        "pid": os.getpid(),
+        "host": socket.gethostname(),
+        "user": _user(),
+        "since": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+    os.ftruncate(handle, 0)
+    os.pwrite(handle, json.dumps(holder).encode() + b"\n", 0)
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # the number of the user has no name
+        return str(os.getuid())
+
+
+def _holder_text(content: bytes) -> str:
+    try:
+        match json.loads(content):
+            case {"pid": int(pid), "host": str(host), "user": str(user), "since": str(since)}:
+                return f'process {pid} of "{user}" on host "{host}" since {since}'
+    except ValueError:
+        pass  # it has just been taken, and is being written
+    return "another process"
