@@ -16,7 +16,14 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["append_durably", "make_directory", "rename_durably", "sync_directory", "write_durably"]
+__all__ = [
+    "append_durably",
+    "make_directory",
+    "rename_durably",
+    "sync_directory",
+    "sync_file",
+    "write_durably",
+]
 
 
 def write_durably(path: Path, content: bytes) -> None:
@@ -60,9 +67,18 @@ def make_directory(path: Path) -> None:
         sync_directory(directory.parent)
 
 
+def sync_file(path: Path) -> None:
+    """Keep the content of a file that another library has written."""
+    _sync(path)
+
+
 def sync_directory(directory: Path) -> None:
     """Keep the names in a directory."""
-    handle = os.open(directory, os.O_RDONLY)
+    _sync(directory)
+
+
+def _sync(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
     finally:

@@ -1,10 +1,14 @@
 """Files as a sink: a directory with a directory for each batch, in which each task writes one file.
 
 A batch that is delivered again replaces what was there, so that its rows are there exactly once.
+A task flushes its file before it gets its name. When all tasks of a batch have written, ``settle``
+flushes the names: only then may the batch be taken for done, or a loss of power could lose its
+rows. Links are never followed when a batch is removed.
 """
 
 from __future__ import annotations
 
+import os
 import shutil
 from dataclasses import dataclass
 from functools import partial
@@ -15,6 +19,7 @@ import polars as pl
 
 from tidemill.errors import RunError
 from tidemill.runtime.answers import Answer
+from tidemill.runtime.durable import sync_directory, sync_file
 from tidemill.runtime.shapes import RESULTS, Delivered, Shape, new_rows
 
 if TYPE_CHECKING:
@@ -81,8 +86,8 @@ class FileSink:
         """
         place = self._place(batch)
         try:
-            if place.exists():
-                shutil.rmtree(place)
+            if os.path.lexists(place):
+                shutil.rmtree(place)  # which refuses a link
         except OSError as error:
             raise self._failure(error, _MEND) from error
 
@@ -96,8 +101,24 @@ class FileSink:
         name = f"part-{part:05d}.{self.kind}"
         try:
             place.mkdir(parents=True, exist_ok=True)
-            WRITERS[self.kind](new_rows(self.schema, batches, self.shape), place / f".{name}")
-            (place / f".{name}").rename(place / name)
+            unfinished = place / f".{name}"
+            WRITERS[self.kind](new_rows(self.schema, batches, self.shape), unfinished)
+            sync_file(unfinished)
+            unfinished.rename(place / name)
+        except OSError as error:
+            raise self._failure(error, _MEND) from error
+
+    def settle(self, batch: int) -> None:
+        """Keep the files of a batch that all tasks have written: from now on it may be done.
+
+        Raises:
+            RunError: They cannot be kept.
+        """
+        place = self._place(batch)
+        try:
+            if place.exists():
+                sync_directory(place)
+                sync_directory(place.parent)
         except OSError as error:
             raise self._failure(error, _MEND) from error
 
@@ -130,4 +151,4 @@ class FileSink:
         return RunError(f'the sink of "{self.query}" cannot be written: {error}', hint=hint)
 
 
-_MEND = "make room or mend the directory; nothing is lost"
+_MEND = "make room or fix the directory; nothing is lost"

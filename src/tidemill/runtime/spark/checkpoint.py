@@ -16,10 +16,14 @@ import json
 import shutil
 import tempfile
 from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tidemill.errors import RunError
+from tidemill.runtime.durable import make_directory, rename_durably, sync_file, write_durably
+from tidemill.runtime.spark.cache import cache_directory, forget_cache
+from tidemill.runtime.spark.damage import damaged, require_types
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -46,6 +50,7 @@ class Facts:
         ended: Whether the streams have been run to their end.
         epochs: When each query began, by name and plan: 0 for those of the first start, then 1, …
         streams: A digest of where each stream comes from and what it is made of.
+        begun: Whether the pipeline has been started; from then on Spark's part must be there.
     """
 
     pids: tuple[int, ...]
@@ -54,6 +59,7 @@ class Facts:
     ended: bool = False
     epochs: Mapping[str, int] = field(default_factory=dict)
     streams: Mapping[str, str] = field(default_factory=dict)
+    begun: bool = False
 
 
 class Checkpoint:
@@ -93,21 +99,21 @@ class Checkpoint:
         """Where the order of the files of a stream is kept."""
         return self.directory / "feed" / word
 
-    @property
+    @cached_property
     def cache(self) -> Path:
         """Where each host keeps copies of state."""
-        digest = hashlib.sha256(str(self.directory.resolve()).encode()).hexdigest()[:16]
-        return Path(tempfile.gettempdir()) / f"tidemill-cache-{digest}"
+        return cache_directory(self.directory)
 
     def frame(self, key: str, make: Callable[[], pl.DataFrame]) -> Path:
         """The directory of a frame in memory, written as a file when first asked for."""
         path = self.directory / "memory" / key / "frame.parquet"
         if not path.exists():
             frame = make()
-            path.parent.mkdir(parents=True, exist_ok=True)
+            make_directory(path.parent)
             unfinished = path.with_name(".frame")
             frame.write_parquet(unfinished)
-            unfinished.rename(path)
+            sync_file(unfinished)
+            rename_durably(unfinished, path)
         return path.parent
 
     def relation(self, name: str, read: Callable[[], pl.DataFrame]) -> bytes:
@@ -115,10 +121,11 @@ class Checkpoint:
         path = self.directory / "relations" / f"{name.lower()}.arrow"
         if not path.exists():
             rows = read()
-            path.parent.mkdir(parents=True, exist_ok=True)
+            make_directory(path.parent)
             unfinished = path.with_suffix(".part")
             rows.write_ipc_stream(unfinished)
-            unfinished.rename(path)
+            sync_file(unfinished)
+            rename_durably(unfinished, path)
         return path.read_bytes()
 
     def newcomers(self, plans: Mapping[str, PhysicalPlan]) -> set[str]:
@@ -155,6 +162,12 @@ class Checkpoint:
         self.facts = replace(self.facts, streams={**self.facts.streams, **found})
         _write(self.directory, self.facts)
 
+    def begin(self) -> None:
+        """Note that the pipeline is started; from now on what it writes must be there."""
+        if not self.facts.begun:
+            self.facts = replace(self.facts, begun=True)
+            _write(self.directory, self.facts)
+
     def end(self) -> None:
         """Note that the streams have been run to their end."""
         self.facts = replace(self.facts, ended=True)
@@ -162,9 +175,10 @@ class Checkpoint:
 
     def close(self) -> None:
         """Remove it, if nobody is to take it up again."""
+        if "cache" in vars(self):
+            forget_cache(self.cache, is_over=self._is_temporary)
         if self._is_temporary:
-            shutil.rmtree(self.cache, ignore_errors=True)
-            shutil.rmtree(self.directory, ignore_errors=True)
+            shutil.rmtree(self.directory, ignore_errors=True)  # links are not followed
 
 
 def open_checkpoint(settings: SparkSettings, facts: Facts) -> Checkpoint:
@@ -184,7 +198,7 @@ def open_checkpoint(settings: SparkSettings, facts: Facts) -> Checkpoint:
         raise RunError(
             f'"{directory}" is not a checkpoint, and not empty', hint="choose a new directory"
         )
-    directory.mkdir(parents=True, exist_ok=True)
+    make_directory(directory)
     _write(directory, facts)
     return Checkpoint(directory, facts)
 
@@ -209,11 +223,10 @@ def _read(directory: Path, settings: SparkSettings) -> Facts:
                 f"{FORMAT}",
                 hint="go on with the version that wrote it, or choose a new directory",
             )
+        require_types(found, Facts)
         facts = Facts(**{**found, "pids": tuple(found["pids"])})
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise RunError(
-            f'the checkpoint "{directory}" is damaged: {error}', hint="choose a new directory"
-        ) from error
+        raise damaged(f'"{directory / "tidemill.json"}"', error) from error
     _require_fit(directory, facts, settings)
     return facts
 
@@ -240,7 +253,6 @@ def _require_fit(directory: Path, facts: Facts, settings: SparkSettings) -> None
 
 
 def _write(directory: Path, facts: Facts) -> None:
-    unfinished = directory / ".tidemill.json"
     content = {"format": FORMAT, **asdict(facts)}
-    unfinished.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
-    unfinished.rename(directory / "tidemill.json")
+    text = json.dumps(content, indent=2) + "\n"
+    write_durably(directory / "tidemill.json", text.encode())

@@ -1,7 +1,7 @@
 """Delivery: what is done, batch by batch, with the results of all queries.
 
 1. The batch is computed; its tasks write the files (``outlet.py``), and the driver gets what it
-   needs: one pass for all queries.
+   needs: one pass for all queries. What was written is flushed, by tasks, by Spark and here.
 2. The functions of the session are called, and consoles printed to.
 3. What goes to formats of Spark's is appended. Each is another pass; the results are kept for it.
 4. What has come of it is told to the tally: answers in memory, and counts.
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from tidemill.runtime.sinks import Sink
+    from tidemill.runtime.spark.flush import SparkFiles
     from tidemill.runtime.spark.ledger import Ledger
     from tidemill.runtime.spark.tally import Tally
     from tidemill.runtime.spark.wire import Message
@@ -75,6 +76,7 @@ class Delivery:
         sinks: Where the answers go that are not for memory.
         tally: Who is told what has come of it.
         ledger: What is known when a batch begins.
+        spark_files: What Spark writes meanwhile.
 
     Attributes:
         outlet: Where the last stage lets answers out.
@@ -82,7 +84,12 @@ class Delivery:
     """
 
     def __init__(
-        self, channels: Mapping[str, str], sinks: Mapping[str, Sink], tally: Tally, ledger: Ledger
+        self,
+        channels: Mapping[str, str],
+        sinks: Mapping[str, Sink],
+        tally: Tally,
+        ledger: Ledger,
+        spark_files: SparkFiles,
     ) -> None:
         self.error: Exception | None = None
         self._channels = channels
@@ -90,6 +97,7 @@ class Delivery:
         self.outlet = self._routes.outlet()
         self._tally = tally
         self._ledger = ledger
+        self._spark_files = spark_files
         self._turn = Lock()
         self._thread: int | None = None
         self._is_closed = False
@@ -137,6 +145,7 @@ class Delivery:
         try:
             self.outlet.clear(batch)
             messages = list(from_arrow(self._for_the_driver(results).toArrow()))
+            self._flush(batch)
             answers = _answers(messages)
             for channel, sink in routes.called():
                 rows = new_rows(sink.schema, answers.get(channel, ()), sink.shape)
@@ -151,6 +160,17 @@ class Delivery:
                 results.unpersist()
         self._tally.take(batch, messages, answers, self._channels)
         self._ledger.end(batch, watermarks(messages))
+
+    def _flush(self, batch: int) -> None:
+        """Keep what the batch has written; nothing that was promised is lost with the power."""
+        self.outlet.settle(batch)
+        try:
+            self._spark_files.flush()
+        except OSError as error:
+            raise RunError(
+                f"the checkpoint cannot be kept on disk: {error}",
+                hint="make room or fix the disk, and start again; nothing is lost",
+            ) from error
 
     def _for_the_driver(self, results: DataFrame) -> DataFrame:
         """The results, without answers that only formats are to have."""

@@ -19,7 +19,15 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 from tidemill.errors import RunError
+from tidemill.runtime.durable import (
+    append_durably,
+    make_directory,
+    rename_durably,
+    sync_directory,
+    sync_file,
+)
 from tidemill.runtime.files import is_pattern, list_files
+from tidemill.runtime.spark.damage import damaged, json_lines, require_feed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -59,11 +67,12 @@ class Feed:
         self._stream = stream
         self._path = path
         self._index = directory / "index.jsonl"
-        directory.mkdir(parents=True, exist_ok=True)
+        make_directory(directory)
         entries = list(self._read_index())
         self._known = {entry.path for entry in entries}
         self._next = len(entries)
         written = {int(found.stem): found for found in directory.glob("look-*/*.json")}
+        require_feed(stream, self._index, [entry.number for entry in entries], written.keys())
         for number, found in written.items():
             _set_time(found, number)  # a copy of a checkpoint may have lost it
         self._write([entry for entry in entries if entry.number not in written])
@@ -101,24 +110,30 @@ class Feed:
         self._next += len(new)
 
     def _read_index(self) -> Iterator[_Entry]:
-        """The files that were found so far; a line that was not finished does not count."""
+        """The files that were found so far; a line that was not finished does not count.
+
+        Raises:
+            RunError: A line is damaged.
+        """
         if not self._index.exists():
             return
         text = self._index.read_bytes()
-        whole = text[: text.rfind(b"\n") + 1]
-        if whole != text:
-            os.truncate(self._index, len(whole))
-        for line in whole.splitlines():
-            yield _Entry(**json.loads(line))
+        whole = text.rfind(b"\n") + 1
+        if whole != len(text):
+            os.truncate(self._index, whole)
+        for line in json_lines(self._index):
+            match line:
+                case {"number": int(number), "path": str(path)}:
+                    yield _Entry(number, path)
+                case _:
+                    raise damaged(f'"{self._index}"', f"{line} is no line of it")
 
     def _note(self, entries: list[_Entry]) -> None:
         """Write files down for good, all of them or none."""
         before = self._index.stat().st_size if self._index.exists() else 0
         try:
-            with self._index.open("a", encoding="utf-8") as file:
-                file.writelines(json.dumps(asdict(entry)) + "\n" for entry in entries)
-                file.flush()
-                os.fsync(file.fileno())
+            lines = "".join(json.dumps(asdict(entry)) + "\n" for entry in entries)
+            append_durably(self._index, lines.encode())
         except OSError:
             os.truncate(self._index, before)
             raise
@@ -135,7 +150,9 @@ class Feed:
             path = unfinished / f"{entry.number:012d}.json"
             path.write_text(json.dumps(asdict(entry)) + "\n", encoding="utf-8")
             _set_time(path, entry.number)
-        unfinished.rename(self._directory / name)
+            sync_file(path)
+        sync_directory(unfinished)
+        rename_durably(unfinished, self._directory / name)
 
 
 def _set_time(path: Path, number: int) -> None:

@@ -25,9 +25,12 @@ from tidemill.runtime.sinks import FormatSink, sinks_of
 from tidemill.runtime.spark.assembly import deployment_of
 from tidemill.runtime.spark.checkpoint import Checkpoint, Facts, open_checkpoint
 from tidemill.runtime.spark.cluster import Cluster, open_cluster
+from tidemill.runtime.spark.damage import require_agreement, telling_where
 from tidemill.runtime.spark.delivery import Delivery
 from tidemill.runtime.spark.failures import failure_of, telling_failures
+from tidemill.runtime.spark.flush import SparkFiles
 from tidemill.runtime.spark.formats import require_formats
+from tidemill.runtime.spark.java import has_ended
 from tidemill.runtime.spark.ledger import Ledger
 from tidemill.runtime.spark.partitions import partition_ids
 from tidemill.runtime.spark.pipeline import start_pipeline
@@ -83,6 +86,7 @@ class SparkJob:
         self._delivery: Delivery | None = None
         self._watch = Watch({})
         self._was_stopped = Event()
+        self._lost: str | None = None
 
     @property
     def gates(self) -> Mapping[str, Gate]:
@@ -143,7 +147,7 @@ class SparkJob:
             self._delivery.refuse_callbacks("wait for")
         query = self._query
         self._watch.look()
-        with telling_failures(self._delivery, self._log()):
+        with telling_failures(self._delivery, self._cluster):
             if query is not None:
                 query.processAllAvailable()
         if self._watch.error is not None:
@@ -152,7 +156,7 @@ class SparkJob:
     def _finish(self) -> None:
         """Wait until all is read."""
         query = self._query
-        with telling_failures(self._delivery, self._log()):
+        with telling_failures(self._delivery, self._cluster):
             if query is not None:
                 query.awaitTermination()
 
@@ -171,7 +175,13 @@ class SparkJob:
         self._watch.close()
         if self._delivery is not None:
             self._delivery.close()
-        query.stop()
+        try:
+            with telling_failures(None, self._cluster):
+                query.stop()
+        except RunError as error:
+            if not self._has_lost_java():
+                raise
+            self._lost = str(error)  # there is nothing left to stop; progress tells why
 
     def change(self, catalog: Catalog) -> None:
         """Go on with another catalog; what is the same in it keeps its state and its answer.
@@ -218,8 +228,11 @@ class SparkJob:
         """How far the run has come."""
         progress = self._tally.progress(self._watch.feeds, self._log())
         watched = None if self._watch.error is None else str(self._watch.error)
-        failure = watched or failure_of(self._query, self._delivery, self._log())
-        return replace(progress, failure=failure)
+        failure = watched or failure_of(self._query, self._delivery, self._cluster)
+        return replace(progress, failure=failure or self._lost)
+
+    def _has_lost_java(self) -> bool:
+        return self._cluster is not None and has_ended(self._cluster.java)
 
     def _log(self) -> str | None:
         log = None if self._cluster is None else self._cluster.log
@@ -230,11 +243,28 @@ class SparkJob:
     def _start(self, *, every: float | None) -> None:
         queries = [e for e in self._catalog.entries(ObjectKind.QUERY) if isinstance(e, QueryEntry)]
         sinks = sinks_of(queries, self._callbacks)
-        settings = self._settings
-        cluster = self._cluster = self._cluster or open_cluster(settings.master, settings.memory)
+        cluster = self._connected()
+        with telling_failures(None, cluster), telling_where(self._settings.checkpoint):
+            self._start_on(cluster, queries, sinks, every)
+
+    def _connected(self) -> Cluster:
+        """The Spark session; a new one if Java has ended."""
+        settings, self._lost = self._settings, None
+        if self._cluster is None or self._has_lost_java():
+            self._cluster = open_cluster(settings.master, settings.memory)
+        return self._cluster
+
+    def _start_on(
+        self,
+        cluster: Cluster,
+        queries: list[QueryEntry],
+        sinks: dict[str, Sink],
+        every: float | None,
+    ) -> None:
         require_formats(cluster.spark, (s for s in sinks.values() if isinstance(s, FormatSink)))
         checkpoint = self._opened(cluster, queries)
         facts = checkpoint.facts
+        require_agreement(checkpoint.directory, has_begun=facts.begun)
         plans = physical_plans(
             queries, self._settings, partitions=len(facts.pids), stages=facts.stages
         )
@@ -254,7 +284,8 @@ class SparkJob:
         )
         self._sinks = sinks
         self._tally.begin(queries, sinks)
-        self._delivery = Delivery(graph.answers, sinks, self._tally, Ledger(checkpoint.ledger))
+        ledger, spark_files = Ledger(checkpoint.ledger), SparkFiles(checkpoint.spark)
+        self._delivery = Delivery(graph.answers, sinks, self._tally, ledger, spark_files)
         deployment = deployment_of(graph, self._catalog, checkpoint, self._memory)
         self._tally.welcome(deployment.streams)
         checkpoint.recognize(deployment.streams)
@@ -262,6 +293,7 @@ class SparkJob:
         self._watch = Watch(feeds_of(places, checkpoint))
         if checkpoint.facts.ended:
             return
+        checkpoint.begin()
         self._watch.look()
         self._query = start_pipeline(
             cluster,

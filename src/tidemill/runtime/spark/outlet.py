@@ -53,6 +53,15 @@ class Outlet:
         for sink in (sink for sinks in self._files.values() for sink in sinks):
             sink.clear(batch)
 
+    def settle(self, batch: int) -> None:
+        """Keep the files of a batch that all tasks have written.
+
+        Raises:
+            RunError: They cannot be kept.
+        """
+        for sink in (sink for sinks in self._files.values() for sink in sinks):
+            sink.settle(batch)
+
     def after(self, channels: Iterable[str]) -> Outlet:
         """The outlet of the last stage, if some channels are let out before."""
         return Outlet(self._files, self._driver, self._leaving, channels)

@@ -10,6 +10,7 @@ from urllib.parse import unquote, urlparse
 from tidemill.runtime.connectors import Place, source_place
 from tidemill.runtime.files import READERS
 from tidemill.runtime.local.sources import memory_frame
+from tidemill.runtime.spark.damage import require_taken
 from tidemill.runtime.spark.feed import Feed
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from tidemill.catalog.entries import StreamEntry
     from tidemill.runtime.spark.checkpoint import Checkpoint
 
-__all__ = ["feeds_of", "places_of", "read_only_files", "word_of"]
+__all__ = ["feeds_of", "places_of", "read_only_files", "source_name", "word_of"]
 
 _SCHEME = "://"
 
@@ -45,12 +46,19 @@ def places_of(
 
 
 def feeds_of(places: Mapping[str, Place], checkpoint: Checkpoint) -> dict[str, Feed]:
-    """The feeds of the streams that are read from files that this host, and every worker, opens."""
-    return {
+    """The feeds of the streams that are read from files that this host, and every worker, opens.
+
+    Raises:
+        RunError: A feed is damaged.
+    """
+    feeds = {
         name: Feed(name, _path(place), checkpoint.feed(word_of(name)))
         for name, place in places.items()
         if place.kind in READERS and (_SCHEME not in place.path or place.path.startswith("file:"))
     }
+    for name, feed in feeds.items():
+        require_taken(name, feed.files, checkpoint.spark / "sources" / source_name(name))
+    return feeds
 
 
 def read_only_files(streams: Iterable[StreamEntry]) -> bool:
@@ -58,14 +66,22 @@ def read_only_files(streams: Iterable[StreamEntry]) -> bool:
     return all(stream.source.name.text.lower() in (*READERS, "memory") for stream in streams)
 
 
-def word_of(name: str) -> str:
-    """A name of letters, digits and underscores, different for different names.
+def source_name(stream: str) -> str:
+    """What Spark calls the source of a stream."""
+    return f"stream_{word_of(stream)}"
 
-    >>> word_of("Bid"), word_of("a b")
-    ('bid', 'a_20_b')
+
+def word_of(name: str) -> str:
+    """A name of small letters, digits and underscores, different for different names.
+
+    Every other character, underscores too, is written as its number between underscores. A long
+    name is written as its digest after one underscore, as no other name is.
+
+    >>> word_of("Bid"), word_of("a b"), word_of("a_20_b")
+    ('bid', 'a_20_b', 'a_5f_20_5f_b')
     """
     word = "".join(c if c.isascii() and c.isalnum() else f"_{ord(c):x}_" for c in name.lower())
-    return word if len(word) < _LONG else hashlib.sha256(word.encode()).hexdigest()
+    return word if 0 < len(word) < _LONG else "_" + hashlib.sha256(word.encode()).hexdigest()
 
 
 def _place(

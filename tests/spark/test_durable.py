@@ -1,0 +1,169 @@
+"""The order in which files get to disk: data before its name, names before what relies on them."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import polars as pl
+import pytest
+
+from tidemill.model.batch import END, START
+from tidemill.model.schema import Field, Schema
+from tidemill.model.types import BIGINT
+from tidemill.optimizer.planning import PLANNING
+from tidemill.runtime.file_sink import WRITERS, FileSink
+from tidemill.runtime.spark.checkpoint import Facts, open_checkpoint
+from tidemill.runtime.spark.feed import Feed
+from tidemill.runtime.spark.flush import SparkFiles
+from tidemill.runtime.spark.ledger import Ledger
+from tidemill.runtime.spark.settings import SparkSettings
+from tidemill.runtime.spark.sources import write_control
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+class Disk:
+    """What a disk would have after a loss of power: it forgets what it was not asked to keep.
+
+    A file is followed by its number, a name by its directory. ``lost`` says what would be lost.
+    """
+
+    def __init__(self, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._root = root
+        self._content: dict[int, bytes] = {}
+        self._names: dict[int, dict[str, int]] = {root.stat().st_ino: {}}
+        flush, rename = os.fsync, Path.rename
+        self.calls: list[str] = []
+
+        def noting_flush(handle: int) -> None:
+            flush(handle)
+            path = Path(os.readlink(f"/proc/self/fd/{handle}"))
+            self._keep(path)
+            self.calls.append(f"flush {self._name(path)}")
+
+        def noting_rename(old: Path, new: Path) -> Path:
+            lost = [*self.lost(old)]
+            assert not lost, f"{self._name(new)} gets its name before its data is kept: {lost}"
+            self.calls.append(f"name {self._name(new)}")
+            return rename(old, new)
+
+        monkeypatch.setattr(os, "fsync", noting_flush)
+        monkeypatch.setattr(Path, "rename", noting_rename)
+
+    def lost(self, place: Path | None = None) -> Iterator[str]:
+        """The files below a place whose content or name has not been kept."""
+        start = self._root if place is None else place
+        if start.is_file():
+            if self._content.get(start.stat().st_ino) != start.read_bytes():
+                yield self._name(start)
+            return
+        kept = self._names.get(start.stat().st_ino, {})
+        for path in sorted(start.iterdir()):
+            if kept.get(path.name) != path.stat().st_ino:
+                yield f"the name {self._name(path)}"
+            yield from self.lost(path)
+
+    def _keep(self, path: Path) -> None:
+        number = path.stat().st_ino
+        if path.is_dir():
+            self._names[number] = {p.name: p.stat().st_ino for p in path.iterdir()}
+        else:
+            self._content[number] = path.read_bytes()
+
+    def _name(self, path: Path) -> str:
+        return str(path.relative_to(self._root)) if path != self._root else "."
+
+
+@pytest.fixture
+def disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Disk:
+    return Disk(tmp_path, monkeypatch)
+
+
+ROWS = pl.DataFrame({"x": [1, 2], START: [0, 1], END: [1, 2]})
+
+
+@pytest.mark.parametrize("kind", WRITERS)
+def test_files_of_a_sink_are_kept_when_a_batch_is_settled(
+    tmp_path: Path, disk: Disk, kind: str
+) -> None:
+    sink = FileSink("q", kind, str(tmp_path / "out"), Schema((Field("x", BIGINT),)))
+    (tmp_path / "out").mkdir()
+    os.fsync(os.open(tmp_path, os.O_RDONLY))
+    disk.calls.clear()
+    for part in range(2):
+        sink.write(7, part, [ROWS])
+    sink.settle(7)
+    assert list(disk.lost()) == []
+    assert disk.calls == [
+        f"flush out/batch=00000007/.part-00000.{kind}",
+        f"name out/batch=00000007/part-00000.{kind}",
+        f"flush out/batch=00000007/.part-00001.{kind}",
+        f"name out/batch=00000007/part-00001.{kind}",
+        "flush out/batch=00000007",
+        "flush out",
+    ], "each file is flushed once, and each directory"
+    sink.clear(7)
+    sink.settle(7)  # a batch without rows has no files
+    assert disk.calls[6:] == []
+
+
+def test_the_files_of_a_checkpoint_are_kept_at_once(tmp_path: Path, disk: Disk) -> None:
+    settings = SparkSettings(checkpoint=str(tmp_path / "deep" / "state"))
+    facts = Facts((1, 2), 1, PLANNING.facts())
+    checkpoint = open_checkpoint(settings, facts)
+    assert list(disk.lost()) == []
+    ledger = Ledger(checkpoint.ledger)
+    assert list(disk.lost()) == []
+    ledger.begin(0)
+    assert list(disk.lost()) == []
+    ledger.end(0, {"s": 1})
+    assert list(disk.lost()) == []
+    checkpoint.begin()
+    assert list(disk.lost()) == []
+    checkpoint.frame("f", lambda: pl.DataFrame({"x": [1]}))
+    checkpoint.relation("r", lambda: pl.DataFrame({"x": [1]}))
+    assert list(disk.lost()) == []
+    source = tmp_path / "in"
+    source.mkdir()
+    (source / "a").write_text("x")
+    (source / "b").write_text("x")
+    for path in (source / "a", source / "b", source, tmp_path):
+        os.fsync(os.open(path, os.O_RDONLY))
+    feed = Feed("s", source, checkpoint.feed("s"))
+    feed.look()
+    assert list(disk.lost()) == []
+    checkpoint.control.mkdir()
+    os.fsync(os.open(checkpoint.directory, os.O_RDONLY))
+    write_control(checkpoint.control, "end")
+    assert list(disk.lost()) == []
+    noted = [call for call in disk.calls if "/feed/s/" in call]
+    at = noted.index("flush deep/state/feed/s/index.jsonl")
+    assert noted.index("name deep/state/feed/s/look-000000000000") > at, "the index comes first"
+
+
+def test_what_spark_has_written_is_flushed_once(tmp_path: Path, disk: Disk) -> None:
+    files = SparkFiles(tmp_path)
+    (tmp_path / "offsets").mkdir()
+    (tmp_path / "state" / "0" / "0").mkdir(parents=True)
+    for batch in range(3):
+        (tmp_path / "offsets" / str(batch)).write_text("v1")
+        (tmp_path / "state" / "0" / "0" / f"{batch + 1}.changelog").write_text(str(batch))
+        (tmp_path / "offsets" / f".{batch}.tmp").write_text("unfinished")
+        disk.calls.clear()
+        files.flush()
+        lost = [name for name in disk.lost() if "/." not in name]
+        assert lost == []
+        if batch:
+            assert sorted(disk.calls) == [
+                "flush offsets",
+                f"flush offsets/{batch}",
+                "flush state/0/0",
+                f"flush state/0/0/{batch + 1}.changelog",
+            ]
+            assert {"flush offsets", "flush state/0/0"} == set(disk.calls[2:])
+    disk.calls.clear()
+    files.flush()
+    assert disk.calls == []
