@@ -40,7 +40,7 @@ class Disk:
 
         def noting_flush(handle: int) -> None:
             flush(handle)
-            path = Path(os.readlink(f"/proc/self/fd/{handle}"))
+            path = Path(f"/proc/self/fd/{handle}").readlink()
             self._keep(path)
             self.calls.append(f"flush {self._name(path)}")
 

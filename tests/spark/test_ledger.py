@@ -76,7 +76,7 @@ def test_a_line_that_was_cut_short_is_of_a_batch_that_was_not_computed(
 def test_a_line_that_is_no_line_is_damage(path: Path, line: bytes, after: bytes) -> None:
     written = b'{"begin": 0, "now": 7, "watermarks": {}}\n' + line + b"\n" + after
     path.write_bytes(written)
-    with pytest.raises(RunError, match="the checkpoint is damaged: .*ledger.jsonl") as caught:
+    with pytest.raises(RunError, match=r"the checkpoint is damaged: .*ledger.jsonl") as caught:
         Ledger(path)
     assert caught.value.hint is not None
     assert path.read_bytes() == written, "nothing is changed"

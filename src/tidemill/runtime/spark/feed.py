@@ -73,6 +73,7 @@ class Feed:
         self._next = len(entries)
         written = {int(found.stem): found for found in directory.glob("look-*/*.json")}
         require_feed(stream, self._index, [entry.number for entry in entries], written.keys())
+        self._drop_cut_line()
         for number, found in written.items():
             _set_time(found, number)  # a copy of a checkpoint may have lost it
         self._write([entry for entry in entries if entry.number not in written])
@@ -117,16 +118,19 @@ class Feed:
         """
         if not self._index.exists():
             return
-        text = self._index.read_bytes()
-        whole = text.rfind(b"\n") + 1
-        if whole != len(text):
-            os.truncate(self._index, whole)
         for line in json_lines(self._index):
             match line:
                 case {"number": int(number), "path": str(path)}:
                     yield _Entry(number, path)
                 case _:
                     raise damaged(f'"{self._index}"', f"{line} is no line of it")
+
+    def _drop_cut_line(self) -> None:
+        """Remove a line that was not finished: nothing was built on it."""
+        text = self._index.read_bytes() if self._index.exists() else b""
+        whole = text.rfind(b"\n") + 1
+        if whole != len(text):
+            os.truncate(self._index, whole)
 
     def _note(self, entries: list[_Entry]) -> None:
         """Write files down for good, all of them or none."""
