@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import polars as pl
+import pyarrow as pa
 import pytest
 
 from tidemill.model.batch import END, START
@@ -15,14 +16,39 @@ from tidemill.model.types import BIGINT
 from tidemill.optimizer.planning import PLANNING
 from tidemill.runtime.file_sink import WRITERS, FileSink
 from tidemill.runtime.spark.checkpoint import Facts, open_checkpoint
+from tidemill.runtime.spark.delivery import Delivery
 from tidemill.runtime.spark.feed import Feed
 from tidemill.runtime.spark.flush import SparkFiles
 from tidemill.runtime.spark.ledger import Ledger
+from tidemill.runtime.spark.outlet import Outlet
 from tidemill.runtime.spark.settings import SparkSettings
 from tidemill.runtime.spark.sources import write_control
+from tidemill.runtime.spark.tally import Tally
+from tidemill.runtime.spark.wire import to_arrow
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from pyspark.sql import DataFrame
+
+
+class Results:
+    """A batch: while it is computed its tasks write files, and Spark writes state."""
+
+    def __init__(self, sink: FileSink, spark: Path) -> None:
+        self.sparkSession = self.sparkContext = self
+        self._sink = sink
+        self._spark = spark
+
+    def setLocalProperty(self, _name: str, _value: str) -> None:  # noqa: N802 — Spark's name
+        """Tell the tasks something."""
+
+    def toArrow(self) -> pa.Table:  # noqa: N802 — Spark's name
+        """Compute it."""
+        for part in range(2):
+            self._sink.write(0, part, [ROWS])
+        (self._spark / "1.changelog").write_text("state")
+        return pa.Table.from_batches([to_arrow([])])
 
 
 class Disk:
@@ -108,6 +134,23 @@ def test_files_of_a_sink_are_kept_when_a_batch_is_settled(
     sink.clear(7)
     sink.settle(7)  # a batch without rows has no files
     assert disk.calls[6:] == []
+
+
+def test_all_that_a_batch_has_written_is_kept_before_spark_takes_it_for_done(
+    tmp_path: Path, disk: Disk
+) -> None:
+    for name in ("out", "spark"):
+        (tmp_path / name).mkdir()
+    sink = FileSink("q", "csv", str(tmp_path / "out"), Schema((Field("x", BIGINT),)))
+    files = SparkFiles(tmp_path / "spark")
+    ledger = Ledger(tmp_path / "ledger.jsonl")
+    delivery = Delivery({}, {}, Tally(), ledger, files)
+    delivery.outlet = Outlet({"answer": (sink,)}, (), ())
+    delivery(cast("DataFrame", Results(sink, tmp_path / "spark")), 0)
+    assert list(disk.lost()) == []
+    last = [call for call in disk.calls if call != "flush ledger.jsonl"][-1]
+    assert disk.calls.index(last) < len(disk.calls) - 1, "the ledger says last that it has ended"
+    assert disk.calls[-1] == "flush ledger.jsonl"
 
 
 def test_the_files_of_a_checkpoint_are_kept_at_once(tmp_path: Path, disk: Disk) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from time import monotonic, sleep
 from typing import TYPE_CHECKING
 
@@ -114,3 +115,47 @@ def test_a_checkpoint_that_does_not_fit_is_refused(tmp_path: Path) -> None:
     (state / "tidemill.json").rename(state / "other.json")
     with pytest.raises(tidemill.RunError, match="is not a checkpoint"):
         session.run()
+
+
+def test_a_damaged_checkpoint_is_refused_and_what_power_cuts_short_is_not(tmp_path: Path) -> None:
+    source, state, output = (tmp_path / name for name in ("in", "state", "out"))
+    source.mkdir()
+    ROWS.write_parquet(source / "1.parquet")
+    session, _ = session_on(source, state, output)
+    session.start()
+    session.await_idle()
+    session.stop()
+    shutil.copytree(state, tmp_path / "copy")
+    MORE.write_parquet(source / "2.parquet")
+
+    def refused(message: str) -> None:
+        before = sorted(output.rglob("*"))
+        session, _ = session_on(source, state, output)
+        with pytest.raises(tidemill.RunError, match=message) as caught:
+            session.run()
+        assert caught.value.hint is not None
+        session.stop()
+        assert sorted(output.rglob("*")) == before, "nothing is deleted"
+        shutil.rmtree(state)
+        shutil.copytree(tmp_path / "copy", state)
+
+    shutil.rmtree(state / "spark")
+    refused("offsets.*has begun, and Spark knows of none")
+    (state / "ledger.jsonl").unlink()
+    refused("ledger.jsonl.*is missing")
+    (state / "spark" / "metadata").unlink()
+    refused("metadata.*is missing")
+    shutil.rmtree(state / "feed")
+    refused('the files of "s": there are 0, and Spark has read 1')
+    (state / "control" / "x.json").write_bytes(b"\xff\n")
+    refused("control/x.json")
+    for changes in (state / "spark" / "state").glob("*/*/1.changelog"):
+        changes.write_bytes(changes.read_bytes()[:10])
+    for snapshot in (state / "spark" / "state").glob("*/*/1.zip"):
+        snapshot.write_bytes(snapshot.read_bytes()[:10])
+    refused("is damaged: what Spark has kept cannot be read")
+    # Here the power was lost after the batch was delivered.
+    (state / "spark" / "commits" / "0").write_bytes(b"")
+    session, query = session_on(source, state, output)
+    session.run()
+    assert query.results().height == 8

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tidemill.runtime.spark.deployment import Deployment
+    from tidemill.runtime.spark.packs import Place
 
 
 @pytest.fixture
@@ -39,17 +40,17 @@ def test_the_truth_is_used_when_the_cache_is_forged(
     deployment: Deployment, shelf: Shelf, tmp_path: Path
 ) -> None:
     cache = Cache(tmp_path / "cache", limit=1 << 20)
-    wanted = {place: frame.rows() for place, frame in _frames(deployment, shelf, cache).items()}
+    wanted = rows(deployment, shelf, cache)
     for pack, blob in shelf.segments.items():
         (tmp_path / "cache" / pack).write_bytes(bytes(len(blob)))
-    found = {place: frame.rows() for place, frame in _frames(deployment, shelf, cache).items()}
-    assert found == wanted
+    assert rows(deployment, shelf, cache) == wanted
     for pack, blob in shelf.segments.items():
         assert (tmp_path / "cache" / pack).read_bytes() == blob, "and the cache is right again"
 
 
-def _frames(deployment: Deployment, shelf: Shelf, cache: Cache):  # type: ignore[no-untyped-def]  # noqa: ANN202
-    return open_stage(deployment, 1, 2, shelf, cache).frames()
+def rows(deployment: Deployment, shelf: Shelf, cache: Cache) -> dict[Place, list[object]]:
+    frames = open_stage(deployment, 1, 2, shelf, cache).frames()
+    return {place: list(frame.rows()) for place, frame in frames.items()}
 
 
 def changed(shelf: Shelf, change: Callable[[dict[str, object]], object]) -> None:
@@ -79,7 +80,7 @@ def test_state_that_cannot_be_read_is_named(
 ) -> None:
     DAMAGE[kind](shelf)
     cache = Cache(tmp_path / "another", limit=1 << 20)
-    with pytest.raises(RunError, match="state of partition 2 of stage 1 .* is damaged") as caught:
+    with pytest.raises(RunError, match=r"partition 2 of stage 1 .* is damaged") as caught:
         open_stage(deployment, 1, 2, shelf, cache)
     assert caught.value.hint is not None
 

@@ -6,7 +6,6 @@ import re
 from typing import TYPE_CHECKING
 
 import polars as pl
-import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -22,6 +21,8 @@ from tidemill.runtime.spark.settings import SparkSettings
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    import pytest
 
 LONG = "a" * 120
 DIGEST = re.sub("^_", "", word_of(LONG))
@@ -42,7 +43,18 @@ def test_words_differ_where_names_do_and_are_fit_for_files(names: list[str]) -> 
         assert re.fullmatch(r"[a-z0-9_]{1,100}", word)
 
 
-HOSTILE = ["../../evil", "/etc/evil", "..", ".", "a/b", "nul\\con", "x" * 3000, "ä🙂", "a\u202eb", "~"]
+HOSTILE = [
+    "../../evil",
+    "/etc/evil",
+    "..",
+    ".",
+    "a/b",
+    "nul\\con",
+    "x" * 3000,
+    "ä🙂",
+    "a\u202eb",
+    "~",
+]
 
 
 def test_hostile_names_stay_inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
-from tidemill.runtime.spark.java import forget_java, has_ended, java_process
+from tidemill.runtime.spark.java import forget_java, has_ended, hush_java, java_process
 from tidemill.runtime.spark.this_host import (
     BUFFERS,
     is_here,
@@ -103,6 +103,7 @@ def _open(master: str | None, memory: str) -> Cluster:
     with _output_to(log), telling_java(master):
         spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("WARN")
+    hush_java(spark.sparkContext)
     _LOGS[spark.sparkContext.applicationId] = log
     return _fitted(spark, log)
 

@@ -24,6 +24,7 @@ from types import UnionType
 from typing import TYPE_CHECKING, get_args, get_origin, get_type_hints
 
 from tidemill.errors import RunError
+from tidemill.runtime.durable import rename_durably
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -37,6 +38,7 @@ __all__ = [
     "require_taken",
     "require_types",
     "require_words",
+    "set_aside_torn",
     "telling_where",
 ]
 
@@ -64,6 +66,8 @@ def telling_where(directory: Path | str | None) -> Iterator[None]:
     """
     try:
         yield
+    except ConnectionError:
+        raise  # of Java, not of a disk
     except OSError as error:
         where = "in the temporary folder" if directory is None else f'"{directory}"'
         raise RunError(
@@ -153,6 +157,39 @@ def require_agreement(directory: Path, *, has_begun: bool) -> None:
         _require_metadata(spark / "metadata")
 
 
+def set_aside_torn(directory: Path) -> None:
+    """Set aside what Spark had begun to write when the power was lost, and what relies on it.
+
+    A file that has a name and no content was never flushed, so nothing that has been delivered
+    relies on it. Spark refuses such a file; without it, it computes the batch again.
+
+    Args:
+        directory: The checkpoint.
+    """
+    ledger, spark = directory / "ledger.jsonl", directory / "spark"
+    ended = _batches(ledger)[1] if ledger.exists() else -1
+    open_batches = [p for p in _numbered(spark / "offsets") if int(p.name) > ended]
+    sources = [log for source in spark.glob("sources/*") for log in _numbered(source)[-1:]]
+    commits = _numbered(spark / "commits")[-1:]
+    snapshots = spark.glob("state/*/*/*.zip")
+    torn = [p for p in (*open_batches, *commits, *sources, *snapshots) if _is_torn(p)]
+    if any(log in torn for log in sources):
+        torn += [p for p in open_batches if p not in torn]
+    for path in torn:
+        rename_durably(path, path.with_name(f".{path.name}.torn"))
+
+
+def _numbered(log: Path) -> list[Path]:
+    """The files of a log of Spark's, in order."""
+    found = (p for p in log.glob("[0-9]*") if p.name.partition(".")[0].isdecimal())
+    return sorted(found, key=lambda p: int(p.name.partition(".")[0]))
+
+
+def _is_torn(path: Path) -> bool:
+    with path.open("rb") as file:
+        return not file.read(64).strip(b"\0")
+
+
 def require_feed(
     stream: str, index: Path, numbers: Collection[int], written: Collection[int]
 ) -> None:
@@ -186,10 +223,10 @@ def require_taken(stream: str, count: int, log: Path) -> None:
     Raises:
         RunError: Spark has read more.
     """
-    logs = {int(path.name.partition(".")[0]): path for path in log.glob("[0-9]*")}
+    logs = _numbered(log)
     if not logs:
         return
-    taken = max((int(number) + 1 for number in _ENTRY.findall(_newest_of(logs))), default=0)
+    taken = max((int(n) + 1 for n in _ENTRY.findall(logs[-1].read_bytes())), default=0)
     if taken > count:
         why = f"there are {count}, and Spark has read {taken} at least"
         raise damaged(f'the list of the files of "{stream}"', why)
@@ -216,13 +253,7 @@ def require_words(directory: Path, words: Collection[str]) -> None:
 
 def _newest(log: Path) -> int:
     """The last batch that a log of Spark's knows; -1 if there is none."""
-    if not log.is_dir():
-        return -1
-    return max((int(path.name) for path in log.iterdir() if path.name.isdecimal()), default=-1)
-
-
-def _newest_of(logs: dict[int, Path]) -> bytes:
-    return logs[max(logs)].read_bytes()
+    return max((int(path.name) for path in _numbered(log)), default=-1)
 
 
 def _batches(ledger: Path) -> tuple[int, int]:

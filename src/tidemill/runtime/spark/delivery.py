@@ -25,6 +25,7 @@ from tidemill.runtime.console import ConsoleSink
 from tidemill.runtime.file_sink import FileSink
 from tidemill.runtime.shapes import new_rows
 from tidemill.runtime.sinks import FormatSink
+from tidemill.runtime.spark.damage import telling_where
 from tidemill.runtime.spark.formats import append_to_format
 from tidemill.runtime.spark.outlet import Outlet
 from tidemill.runtime.spark.stage import WATERMARKS
@@ -106,14 +107,15 @@ class Delivery:
         """Deliver the results of a batch.
 
         Raises:
-            RunError: A sink cannot be written, or the pipeline is being stopped.
+            RunError: A sink or the checkpoint cannot be written, or the pipeline is being stopped.
         """
         with self._turn:
             if self._is_closed:
                 raise RunError("the pipeline is being stopped", hint="start it again")
             self._thread = get_ident()
             try:
-                self._deliver(results, batch)
+                with telling_where(self._spark_files.directory.parent):
+                    self._deliver(results, batch)
             except Exception as error:
                 self.error = error
                 raise
@@ -164,13 +166,7 @@ class Delivery:
     def _flush(self, batch: int) -> None:
         """Keep what the batch has written; nothing that was promised is lost with the power."""
         self.outlet.settle(batch)
-        try:
-            self._spark_files.flush()
-        except OSError as error:
-            raise RunError(
-                f"the checkpoint cannot be kept on disk: {error}",
-                hint="make room or fix the disk, and start again; nothing is lost",
-            ) from error
+        self._spark_files.flush()
 
     def _for_the_driver(self, results: DataFrame) -> DataFrame:
         """The results, without answers that only formats are to have."""

@@ -35,7 +35,7 @@ class SparkFiles:
     """
 
     def __init__(self, directory: Path) -> None:
-        self._directory = directory
+        self.directory = directory
         self._known: dict[str, frozenset[str]] = {}
 
     def flush(self) -> None:
@@ -54,7 +54,7 @@ class SparkFiles:
 
     def _listed(self) -> Iterator[tuple[str, frozenset[str]]]:
         """The new names in each directory; files that have no name of their own yet are hidden."""
-        for place, directories, files in os.walk(self._directory):
+        for place, directories, files in os.walk(self.directory):
             names = frozenset(n for n in (*files, *directories) if not n.startswith("."))
             yield place, names - self._known.get(place, frozenset())
             self._known[place] = names

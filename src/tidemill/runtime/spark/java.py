@@ -6,9 +6,10 @@ each in its own way, and PySpark would go on to call it.
 
 from __future__ import annotations
 
+import logging
 import re
 import signal
-import warnings
+import sys
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from subprocess import Popen, TimeoutExpired
@@ -23,7 +24,14 @@ from tidemill.errors import RunError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["forget_java", "has_ended", "java_ended", "java_process", "telling_of_java"]
+__all__ = [
+    "forget_java",
+    "has_ended",
+    "hush_java",
+    "java_ended",
+    "java_process",
+    "telling_of_java",
+]
 
 _WAIT = 5.0
 """How long, in seconds, a process that does not answer any more may take to end."""
@@ -94,9 +102,8 @@ def forget_java() -> None:
     gateway = SparkContext._gateway  # noqa: SLF001 — PySpark has no public way for all of this
     context = SparkContext._active_spark_context  # noqa: SLF001
     if context is not None:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RuntimeWarning)  # it says that Java has gone
-            context.stop()
+        context._jsc = None  # noqa: SLF001 — it would be asked to stop
+        context.stop()
     SparkSession._instantiatedSession = None  # noqa: SLF001
     SparkSession._activeSession = None  # noqa: SLF001
     SparkContext._gateway = None  # noqa: SLF001
@@ -104,6 +111,33 @@ def forget_java() -> None:
     if gateway is not None:
         with suppress(Py4JError, OSError):
             gateway.shutdown_callback_server()
+
+
+def hush_java(context: SparkContext) -> None:
+    """Leave it to us to tell that Java has ended: PySpark and Py4J would print where they saw it.
+
+    Args:
+        context: The connection to it.
+    """
+    server = context._accumulatorServer  # noqa: SLF001 — there is no other way to it
+    report = server.handle_error
+
+    def handle_error(request: object, address: object) -> None:
+        if not isinstance(sys.exc_info()[1], EOFError):
+            report(request, address)
+
+    server.handle_error = handle_error
+    root = logging.getLogger()
+    if not any(isinstance(known, _WhileJavaRuns) for known in root.filters):
+        root.addFilter(_WhileJavaRuns())
+
+
+class _WhileJavaRuns(logging.Filter):
+    """Drops what Py4J says, straight to the root, about a process that has ended."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        is_of_py4j = Path(record.pathname).parent.name == "py4j"
+        return not (is_of_py4j and has_ended(java_process(), wait=_WAIT))
 
 
 def _reason(java: Popen[bytes] | None, log: str | None) -> str | None:

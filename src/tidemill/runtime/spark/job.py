@@ -25,7 +25,7 @@ from tidemill.runtime.sinks import FormatSink, sinks_of
 from tidemill.runtime.spark.assembly import deployment_of
 from tidemill.runtime.spark.checkpoint import Checkpoint, Facts, open_checkpoint
 from tidemill.runtime.spark.cluster import Cluster, open_cluster
-from tidemill.runtime.spark.damage import require_agreement, telling_where
+from tidemill.runtime.spark.damage import require_agreement, set_aside_torn, telling_where
 from tidemill.runtime.spark.delivery import Delivery
 from tidemill.runtime.spark.failures import failure_of, telling_failures
 from tidemill.runtime.spark.flush import SparkFiles
@@ -264,6 +264,7 @@ class SparkJob:
         require_formats(cluster.spark, (s for s in sinks.values() if isinstance(s, FormatSink)))
         checkpoint = self._opened(cluster, queries)
         facts = checkpoint.facts
+        set_aside_torn(checkpoint.directory)
         require_agreement(checkpoint.directory, has_begun=facts.begun)
         plans = physical_plans(
             queries, self._settings, partitions=len(facts.pids), stages=facts.stages
