@@ -117,7 +117,9 @@ def test_a_checkpoint_that_does_not_fit_is_refused(tmp_path: Path) -> None:
         session.run()
 
 
-def test_a_damaged_checkpoint_is_refused_and_what_power_cuts_short_is_not(tmp_path: Path) -> None:
+def test_a_damaged_checkpoint_is_refused_and_what_power_cuts_short_is_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     source, state, output = (tmp_path / name for name in ("in", "state", "out"))
     source.mkdir()
     ROWS.write_parquet(source / "1.parquet")
@@ -154,6 +156,17 @@ def test_a_damaged_checkpoint_is_refused_and_what_power_cuts_short_is_not(tmp_pa
     for snapshot in (state / "spark" / "state").glob("*/*/1.zip"):
         snapshot.write_bytes(snapshot.read_bytes()[:10])
     refused("is damaged: what Spark has kept cannot be read")
+    with monkeypatch.context() as patch:
+
+        def read_only(_path: Path, _content: bytes) -> None:
+            raise OSError(30, "Read-only file system")
+
+        patch.setattr("tidemill.runtime.spark.ledger.append_durably", read_only)
+        refused(r"the checkpoint .* cannot be read or written: \[Errno 30\]")
+    session, _ = session_on(source, source / "1.parquet" / "state", output)
+    with pytest.raises(tidemill.RunError, match="cannot be read or written: .*Not a directory"):
+        session.run()
+    session.stop()
     # Here the power was lost after the batch was delivered.
     (state / "spark" / "commits" / "0").write_bytes(b"")
     session, query = session_on(source, state, output)

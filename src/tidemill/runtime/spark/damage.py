@@ -86,7 +86,7 @@ def json_lines(path: Path) -> Iterator[object]:
     whole = content[: content.rfind(b"\n") + 1]
     for number, line in enumerate(whole.splitlines(), start=1):
         try:
-            yield json.loads(line)
+            yield json.loads(line.decode())
         except ValueError as error:  # not UTF-8, or not JSON
             raise damaged(f'line {number} of "{path}"', error) from error
 

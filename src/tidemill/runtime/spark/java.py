@@ -23,6 +23,7 @@ from tidemill.errors import RunError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from socket import socket
 
 __all__ = [
     "forget_java",
@@ -122,11 +123,11 @@ def hush_java(context: SparkContext) -> None:
     server = context._accumulatorServer  # noqa: SLF001 — there is no other way to it
     report = server.handle_error
 
-    def handle_error(request: object, address: object) -> None:
+    def handle_error(request: socket | tuple[bytes, socket], address: object) -> None:
         if not isinstance(sys.exc_info()[1], EOFError):
             report(request, address)
 
-    server.handle_error = handle_error
+    vars(server)["handle_error"] = handle_error
     root = logging.getLogger()
     if not any(isinstance(known, _WhileJavaRuns) for known in root.filters):
         root.addFilter(_WhileJavaRuns())
