@@ -11,9 +11,12 @@ one, and once the call has returned, the new one.
 from __future__ import annotations
 
 import os
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
 __all__ = [
@@ -22,8 +25,15 @@ __all__ = [
     "rename_durably",
     "sync_directory",
     "sync_file",
+    "sync_files",
     "write_durably",
 ]
+
+_AT_ONCE = 4
+"""How many files are flushed at a time."""
+
+_FEW = 4
+"""So few files are flushed one after another."""
 
 
 def write_durably(path: Path, content: bytes) -> None:
@@ -72,9 +82,30 @@ def sync_file(path: Path) -> None:
     _sync(path)
 
 
+def sync_files(paths: Sequence[Path], *, missing_ok: bool = False) -> None:
+    """Keep the content of several files; a file system takes some together for little more.
+
+    Args:
+        paths: The files, or directories.
+        missing_ok: Whether another process may have removed some of them.
+    """
+    sync = _sync_if_there if missing_ok else _sync
+    if len(paths) < _FEW:
+        for path in paths:
+            sync(path)
+        return
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        list(pool.map(sync, paths))  # an error is raised here
+
+
 def sync_directory(directory: Path) -> None:
     """Keep the names in a directory."""
     _sync(directory)
+
+
+def _sync_if_there(path: Path) -> None:
+    with suppress(FileNotFoundError):
+        _sync(path)
 
 
 def _sync(path: Path) -> None:

@@ -24,7 +24,7 @@ from tidemill.runtime.durable import (
     make_directory,
     rename_durably,
     sync_directory,
-    sync_file,
+    sync_files,
 )
 from tidemill.runtime.files import is_pattern, list_files
 from tidemill.runtime.spark.damage import damaged, json_lines, require_feed
@@ -154,7 +154,7 @@ class Feed:
             path = unfinished / f"{entry.number:012d}.json"
             path.write_text(json.dumps(asdict(entry)) + "\n", encoding="utf-8")
             _set_time(path, entry.number)
-            sync_file(path)
+        sync_files([*unfinished.iterdir()])
         sync_directory(unfinished)
         rename_durably(unfinished, self._directory / name)
 

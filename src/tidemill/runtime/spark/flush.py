@@ -12,19 +12,15 @@ This reaches files on a local disk. On a shared file system it is left to that s
 from __future__ import annotations
 
 import os
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tidemill.runtime.durable import sync_directory, sync_file
+from tidemill.runtime.durable import sync_files
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 __all__ = ["SparkFiles"]
-
-_AT_ONCE = 4
-"""How many files are flushed at a time; a file system takes several for little more than one."""
 
 
 class SparkFiles:
@@ -44,13 +40,10 @@ class SparkFiles:
         Raises:
             OSError: It cannot be kept.
         """
-        new = {place: files for place, files in self._listed() if files}
-        with ThreadPoolExecutor(_AT_ONCE) as pool:
-            paths = [Path(place, name) for place, names in new.items() for name in names]
-            for done in [pool.submit(_sync_if_there, path) for path in paths]:
-                done.result()
-            for kept in [pool.submit(sync_directory, Path(place)) for place in new]:
-                kept.result()
+        new = {place: names for place, names in self._listed() if names}
+        paths = [Path(place, name) for place, names in new.items() for name in names]
+        sync_files(paths, missing_ok=True)  # Spark removes what is old at any time
+        sync_files([Path(place) for place in new])
 
     def _listed(self) -> Iterator[tuple[str, frozenset[str]]]:
         """The new names in each directory; files that have no name of their own yet are hidden."""
@@ -58,10 +51,3 @@ class SparkFiles:
             names = frozenset(n for n in (*files, *directories) if not n.startswith("."))
             yield place, names - self._known.get(place, frozenset())
             self._known[place] = names
-
-
-def _sync_if_there(path: Path) -> None:
-    try:
-        sync_file(path)
-    except FileNotFoundError:
-        return  # Spark has removed it, as it does with what is old
