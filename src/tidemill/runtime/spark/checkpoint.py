@@ -165,6 +165,7 @@ class Checkpoint:
     def begin(self) -> None:
         """Note that the pipeline is started; from now on what it writes must be there."""
         if not self.facts.begun:
+            make_directory(self.spark)
             self.facts = replace(self.facts, begun=True)
             _write(self.directory, self.facts)
 

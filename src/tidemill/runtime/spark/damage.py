@@ -32,10 +32,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "damaged",
+    "entries_taken",
     "json_lines",
     "require_agreement",
     "require_feed",
-    "require_taken",
     "require_types",
     "require_words",
     "set_aside_torn",
@@ -191,45 +191,43 @@ def _is_torn(path: Path) -> bool:
 
 
 def require_feed(
-    stream: str, index: Path, numbers: Collection[int], written: Collection[int]
+    stream: str, index: Path, numbers: Collection[int], written: Collection[int], taken: int
 ) -> None:
-    """Refuse a list of files that has lost some of them: others would get their numbers.
+    """Refuse a list of files that has lost some of them, or lost the note of one that was read.
+
+    Files would get the numbers of others, or be read again.
 
     Args:
         stream: The stream.
         index: Where the list is.
         numbers: The numbers of the files in the list, in its order.
-        written: The numbers of the files that Spark has been told of.
+        written: The numbers of the files that there are notes of, which Spark reads.
+        taken: How many notes Spark has read.
 
     Raises:
-        RunError: Numbers are missing.
+        RunError: Numbers or notes are missing.
     """
-    count = len(numbers)
+    count, known = len(numbers), max((taken, *(number + 1 for number in written)))
     if list(numbers) != list(range(count)):
         raise damaged(f'"{index}"', f'the files of "{stream}" are not numbered one after another')
-    if written and max(written) >= count:
-        why = f'it names {count} files of "{stream}", and there were {max(written) + 1} at least'
+    if known > count:
+        why = f'it names {count} files of "{stream}", and there were {known} at least'
         raise damaged(f'"{index}"', why)
+    # A kill can leave the last files without notes, before Spark has heard of them.
+    lost = [number for number in range(known) if number not in written]
+    if lost:
+        raise damaged(f'"{index.parent}"', f'the note of file {lost[0]} of "{stream}" is missing')
 
 
-def require_taken(stream: str, count: int, log: Path) -> None:
-    """Refuse a list of files that is shorter than what Spark has read of it.
+def entries_taken(log: Path) -> int:
+    """How many files of a list Spark has read, as far as its newest note tells.
 
     Args:
-        stream: The stream.
-        count: How many files the list has.
         log: Where Spark notes what it has read of the list.
-
-    Raises:
-        RunError: Spark has read more.
     """
-    logs = _numbered(log)
-    if not logs:
-        return
-    taken = max((int(n) + 1 for n in _ENTRY.findall(logs[-1].read_bytes())), default=0)
-    if taken > count:
-        why = f"there are {count}, and Spark has read {taken} at least"
-        raise damaged(f'the list of the files of "{stream}"', why)
+    newest = _numbered(log)[-1:]
+    found = (int(n) for path in newest for n in _ENTRY.findall(path.read_bytes()))
+    return max((number + 1 for number in found), default=0)
 
 
 def require_words(directory: Path, words: Collection[str]) -> None:

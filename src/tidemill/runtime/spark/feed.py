@@ -56,12 +56,16 @@ class Feed:
         stream: The stream.
         path: Its files: a file, a directory, or a pattern in the last part.
         directory: Where the order is kept.
+        taken: How many of the files Spark has read so far.
+
+    Raises:
+        RunError: What is kept is damaged.
 
     Attributes:
         pattern: The directories that Spark reads the order from.
     """
 
-    def __init__(self, stream: str, path: Path, directory: Path) -> None:
+    def __init__(self, stream: str, path: Path, directory: Path, *, taken: int = 0) -> None:
         self.pattern = directory / "look-*"
         self._directory = directory
         self._stream = stream
@@ -71,10 +75,14 @@ class Feed:
         entries = list(self._read_index())
         self._known = {entry.path for entry in entries}
         self._next = len(entries)
+        self._unwritten: list[_Entry] = []
         written = {int(found.stem): found for found in directory.glob("look-*/*.json")}
-        require_feed(stream, self._index, [entry.number for entry in entries], written.keys())
+        numbers = [entry.number for entry in entries]
+        require_feed(stream, self._index, numbers, written.keys(), taken)
         self._drop_cut_line()
         for number, found in written.items():
+            if not found.stat().st_size:
+                raise damaged(f'"{found}"', "it is empty")
             _set_time(found, number)  # a copy of a checkpoint may have lost it
         self._write([entry for entry in entries if entry.number not in written])
 
@@ -96,19 +104,21 @@ class Feed:
                 hint="give a directory of files, a file or a pattern; files may come later",
             )
         new = [path for path in map(str, list_files(self._path)) if path not in self._known]
-        if not new:
+        if not new and not self._unwritten:
             return
         entries = [_Entry(self._next + place, path) for place, path in enumerate(new)]
         try:
             self._note(entries)
-            self._write(entries)
+            self._known |= set(new)
+            self._next += len(new)
+            self._unwritten += entries
+            self._write(self._unwritten)
+            self._unwritten = []
         except OSError as error:
             raise RunError(
                 f'the files of "{self._stream}" cannot be noted in the checkpoint: {error}',
                 hint="make room; nothing is lost",
             ) from error
-        self._known |= set(new)
-        self._next += len(new)
 
     def _read_index(self) -> Iterator[_Entry]:
         """The files that were found so far; a line that was not finished does not count.

@@ -10,7 +10,7 @@ from urllib.parse import unquote, urlparse
 from tidemill.runtime.connectors import Place, source_place
 from tidemill.runtime.files import READERS
 from tidemill.runtime.local.sources import memory_frame
-from tidemill.runtime.spark.damage import require_taken
+from tidemill.runtime.spark.damage import entries_taken
 from tidemill.runtime.spark.feed import Feed
 
 if TYPE_CHECKING:
@@ -51,14 +51,17 @@ def feeds_of(places: Mapping[str, Place], checkpoint: Checkpoint) -> dict[str, F
     Raises:
         RunError: A feed is damaged.
     """
-    feeds = {
-        name: Feed(name, _path(place), checkpoint.feed(word_of(name)))
+    logs = checkpoint.spark / "sources"
+    return {
+        name: Feed(
+            name,
+            _path(place),
+            checkpoint.feed(word_of(name)),
+            taken=entries_taken(logs / source_name(name)),
+        )
         for name, place in places.items()
         if place.kind in READERS and (_SCHEME not in place.path or place.path.startswith("file:"))
     }
-    for name, feed in feeds.items():
-        require_taken(name, feed.files, checkpoint.spark / "sources" / source_name(name))
-    return feeds
 
 
 def read_only_files(streams: Iterable[StreamEntry]) -> bool:

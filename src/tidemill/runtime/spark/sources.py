@@ -151,6 +151,8 @@ def _file_pieces(kind: str, stream: StreamEntry) -> _Reading:
 
     def pieces(batches: Iterable[pa.RecordBatch], _: Origin) -> Iterator[Piece]:
         for entry in (row for batch in batches for row in batch.to_pylist()):
+            if entry["path"] is None or entry["number"] is None:
+                raise damaged(f'the list of the files of "{stream.name}"', "a note is no JSON")
             frame = read_file(entry["path"], kind, schema)
             last = max(frame.height - 1, 0)
             yield first_id(last, file=entry["number"]) - last, frame
