@@ -25,7 +25,12 @@ from tidemill.runtime.sinks import FormatSink, sinks_of
 from tidemill.runtime.spark.assembly import deployment_of
 from tidemill.runtime.spark.checkpoint import Checkpoint, Facts, open_checkpoint
 from tidemill.runtime.spark.cluster import Cluster, open_cluster
-from tidemill.runtime.spark.damage import require_agreement, set_aside_torn, telling_where
+from tidemill.runtime.spark.damage import (
+    require_agreement,
+    require_words,
+    set_aside_torn,
+    telling_where,
+)
 from tidemill.runtime.spark.delivery import Delivery
 from tidemill.runtime.spark.failures import failure_of, telling_failures
 from tidemill.runtime.spark.flush import SparkFiles
@@ -36,7 +41,7 @@ from tidemill.runtime.spark.partitions import partition_ids
 from tidemill.runtime.spark.pipeline import start_pipeline
 from tidemill.runtime.spark.places import feeds_of, places_of, read_only_files
 from tidemill.runtime.spark.planning import physical_plans, stages_of_new
-from tidemill.runtime.spark.sources import write_control
+from tidemill.runtime.spark.sources import WORDS, write_control
 from tidemill.runtime.spark.tally import Tally
 from tidemill.runtime.spark.watch import Watch
 
@@ -266,6 +271,7 @@ class SparkJob:
         facts = checkpoint.facts
         set_aside_torn(checkpoint.directory)
         require_agreement(checkpoint.directory, has_begun=facts.begun)
+        require_words(checkpoint.control, WORDS)
         plans = physical_plans(
             queries, self._settings, partitions=len(facts.pids), stages=facts.stages
         )

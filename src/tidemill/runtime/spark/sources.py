@@ -18,7 +18,7 @@ from pyspark import TaskContext
 from tidemill.model.time import Time
 from tidemill.runtime.durable import make_directory, write_durably
 from tidemill.runtime.files import READERS, read_file, shaped
-from tidemill.runtime.spark.damage import damaged, require_words, telling_where
+from tidemill.runtime.spark.damage import damaged, telling_where
 from tidemill.runtime.spark.feed import ENTRY_COLUMNS
 from tidemill.runtime.spark.formats import read_format
 from tidemill.runtime.spark.intake import Origin, first_id, take_in
@@ -92,7 +92,6 @@ def stream_messages(  # noqa: PLR0913 — what a stream needs
 def control_messages(spark: SparkSession, deployment: Deployment, directory: Path) -> DataFrame:
     """The messages of the control stream."""
     make_directory(directory)
-    require_words(directory, WORDS)
     rows = (
         spark.readStream.name("control").schema("word string").format("json").load(str(directory))
     )
