@@ -116,8 +116,8 @@ def test_files_of_a_sink_are_kept_when_a_batch_is_settled(
     tmp_path: Path, disk: Disk, kind: str
 ) -> None:
     sink = FileSink("q", kind, str(tmp_path / "out"), Schema((Field("x", BIGINT),)))
-    (tmp_path / "out").mkdir()
-    os.fsync(os.open(tmp_path, os.O_RDONLY))
+    sink.prepare()
+    assert list(disk.lost()) == []
     disk.calls.clear()
     for part in range(2):
         sink.write(7, part, [ROWS])

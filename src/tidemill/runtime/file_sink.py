@@ -19,7 +19,7 @@ import polars as pl
 
 from tidemill.errors import RunError
 from tidemill.runtime.answers import Answer
-from tidemill.runtime.durable import sync_directory, sync_file
+from tidemill.runtime.durable import make_directory, sync_directory, sync_file
 from tidemill.runtime.shapes import RESULTS, Delivered, Shape, new_rows
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ class FileSink:
         try:
             if anew and root.is_dir():
                 shutil.rmtree(root)
-            root.mkdir(parents=True, exist_ok=True)
+            make_directory(root)
         except OSError as error:
             raise self._failure(error, "choose a directory that can be written to") from error
 
