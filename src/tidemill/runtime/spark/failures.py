@@ -71,14 +71,22 @@ def _told(text: str, log: str | None) -> RunError:
 
     >>> _told("… tidemill.errors.RunError: it is broken\nhint: mend it\nat …", None).hint
     'mend it'
+    >>> _told("… IOException: No space left on device SQLSTATE …", None).message
+    'Spark cannot write to disk: No space left on device'
     """
     found = re.search(r"tidemill\.errors\.\w+: (.*?)(?:\nhint: (.*?))?(?:\n|$)", text)
     if found:
         return RunError(found[1], hint=found[2])
+    if found := re.search(_UNWRITABLE, text):
+        hint = "make room, and let Spark write to it; nothing is lost"
+        return RunError(f"Spark cannot write to disk: {found[0]}", hint=hint)
     if re.search(_UNREADABLE, text):
         return damaged("what Spark has kept cannot be read", _reason(text))
     return RunError(f"Spark stopped: {_reason(text)}", hint=f"read {log or 'the log of Spark'}")
 
+
+_UNWRITABLE = r"No space left on device|Read-only file system|Disk quota exceeded"
+"""What the system says about a disk, and Spark says after it."""
 
 _UNREADABLE = (
     r"CANNOT_LOAD_STATE_STORE|MISSING_STATE_DIRECTORY|MISSING_METADATA_FILE"
