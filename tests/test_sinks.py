@@ -10,8 +10,11 @@ import pytest
 import tidemill
 from tidemill.catalog.guarantee import Guarantee, guarantee
 from tidemill.lang.statements import ConnectorCall, Name
+from tidemill.model.schema import Field, Schema
+from tidemill.model.types import BIGINT
 from tidemill.runtime.answers import Answer
-from tidemill.runtime.file_sink import WRITERS
+from tidemill.runtime.file_sink import WRITERS, FileSink
+from tidemill.runtime.ownership import OWNER_FILE
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -239,3 +242,22 @@ def test_files_are_written_exactly_once(kind: str) -> None:
 def test_a_trigger_is_a_number_of_seconds(trigger: float) -> None:
     with pytest.raises(tidemill.PlanError, match="trigger must be a number of seconds"):
         tidemill.connect(trigger=trigger)
+
+
+def test_a_link_in_the_place_of_a_batch_is_not_followed(tmp_path: Path) -> None:
+    victim, out = tmp_path / "victim", tmp_path / "out"
+    for place in (victim, out):
+        place.mkdir()
+    (victim / "part-00000.csv").write_text("of somebody else")
+    sink = FileSink("q", "csv", str(out), Schema((Field("price", BIGINT),))).owned_by("p", 0)
+    sink.claim()
+    for target in (victim, tmp_path / "nothing"):
+        (out / "batch=00000000").symlink_to(target)
+        with pytest.raises(tidemill.RunError, match="cannot be written"):
+            sink.clear(0)
+        (out / "batch=00000000").unlink()
+    (out / "batch=00000000").mkdir()
+    (out / "batch=00000000" / "link").symlink_to(victim)
+    sink.clear(0)
+    assert [path.name for path in out.iterdir()] == [OWNER_FILE]
+    assert (victim / "part-00000.csv").read_text() == "of somebody else"

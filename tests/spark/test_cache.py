@@ -1,8 +1,9 @@
-"""The cache of packs: bounded, and never believed when it is damaged. No Spark is needed."""
+"""The cache of packs: bounded, private, and never believed when it is damaged. Without Spark."""
 
 from __future__ import annotations
 
 import os
+import stat
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
@@ -13,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidemill.runtime.spark.cache import Cache
+from tidemill.runtime.spark.cache import Cache, cache_directory, forget_cache, is_private
 from tidemill.runtime.spark.packs import DamagedError, Place, packed, unpacked
 
 if TYPE_CHECKING:
@@ -80,3 +81,116 @@ def test_what_was_not_used_for_longest_goes_first(tmp_path: Path) -> None:
     os.utime(tmp_path / "a", (1000, 1000))
     Cache(tmp_path, limit=10).write("c", b"12345")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["b", "c"]
+
+
+def test_a_pack_that_was_forged_is_not_believed(tmp_path: Path) -> None:
+    """A checksum can be kept while the content is changed; the digest cannot."""
+    cache = Cache(tmp_path / "cache", limit=1 << 20)
+    (place,) = stored(cache, "p", [FRAMES[0]]).values()
+    assert len(bytes.fromhex(place.digest)) >= 16
+    other = stored(cache, "q", [FRAMES[0].with_columns(k=pl.col("k") + 1)])
+    (tmp_path / "cache" / "p").write_bytes((tmp_path / "cache" / "q").read_bytes())
+    found = cache.read("p")
+    assert found is not None
+    with pytest.raises(DamagedError):
+        unpacked(found, place)
+    with pytest.raises(DamagedError):
+        unpacked(found, place._replace(start=-64))
+    assert unpacked(found, other[0]._replace(pack="p"))["k"].to_list() == [2, 3]
+
+
+def victim(tmp_path: Path) -> Path:
+    place = tmp_path / "victim"
+    place.mkdir()
+    (place / "p").write_text("of somebody else")
+    os.utime(place / "p", (1000, 1000))
+    return place
+
+
+def assert_untouched(place: Path) -> None:
+    assert [path.name for path in place.iterdir()] == ["p"]
+    assert (place / "p").read_text() == "of somebody else"
+    assert (place / "p").stat().st_mtime == 1000
+
+
+@pytest.mark.parametrize("planted", ["link", "open to others", "of another user", "a file"])
+def test_a_directory_that_is_not_private_is_not_used(
+    tmp_path: Path, planted: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other, folder = victim(tmp_path), tmp_path / "folder"
+    match planted:
+        case "link":
+            folder.symlink_to(other)
+        case "a file":
+            folder.write_text("in the way")
+        case _:
+            folder.mkdir(mode=0o700)
+    if planted == "open to others":
+        folder.chmod(0o750)
+    if planted == "of another user":
+        if os.getuid():
+            pytest.skip("only root can give a directory away")
+        os.chown(folder, 12345, 12345)
+    for directory in (folder, folder / "digest"):
+        cache = Cache(directory, limit=3)
+        cache.write("p", b"12345")
+        cache.write("q", b"12345")
+        assert cache.read("p") is None
+        cache.remove("p")
+        assert "is not private" in capsys.readouterr().err
+    assert_untouched(other)
+    assert not folder.is_dir() or planted == "link" or not list(folder.iterdir())
+
+
+def test_a_cache_is_made_private(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    old = os.umask(0)
+    try:
+        directory = cache_directory(tmp_path / "state")
+        Cache(directory, limit=10).write("p", b"12345")
+    finally:
+        os.umask(old)
+    assert directory == cache_directory(tmp_path / "state") != cache_directory(tmp_path / "other")
+    for place in (directory, directory.parent):
+        assert is_private(place)
+        assert stat.S_IMODE(place.stat().st_mode) == 0o700
+    forget_cache(directory, is_over=False)
+    assert (directory / "p").exists(), "the next session finds it"
+    forget_cache(directory, is_over=True)
+    assert not directory.exists()
+
+
+def test_a_name_that_another_user_has_taken_is_left_to_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    other = victim(tmp_path)
+    (tmp_path / f"tidemill-{os.getuid()}").symlink_to(other)
+    directory = cache_directory(tmp_path / "state")
+    assert "is not private" in capsys.readouterr().err
+    cache = Cache(directory, limit=100)
+    cache.write("p", b"12345")
+    assert cache.read("p") is not None
+    forget_cache(directory, is_over=False)
+    assert not directory.parent.exists(), "nobody could find it again"
+    assert_untouched(other)
+
+
+def test_cleaning_up_follows_no_link(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    other, directory = victim(tmp_path), cache_directory(tmp_path / "state")
+    Cache(directory, limit=10).write("a", b"12345")
+    (directory / "p").symlink_to(other / "p")
+    (directory / "link").symlink_to(other)
+    (directory / "nested").mkdir()
+    (directory / "nested" / "link").symlink_to(other)
+    cache = Cache(directory, limit=3)
+    assert cache.read("p") is None
+    cache.write("b", b"12345")
+    assert sorted(path.name for path in directory.iterdir()) == ["link", "nested", "p"]
+    cache.remove("p")
+    forget_cache(directory, is_over=True)
+    assert not directory.exists()
+    directory.symlink_to(other)
+    forget_cache(directory, is_over=True)
+    assert_untouched(other)

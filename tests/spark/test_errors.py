@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from time import monotonic, sleep
 from typing import TYPE_CHECKING
 
@@ -122,3 +123,62 @@ def test_a_checkpoint_that_does_not_fit_is_refused(tmp_path: Path) -> None:
     (state / "tidemill.json").rename(state / "other.json")
     with pytest.raises(tidemill.RunError, match="is not a checkpoint"):
         session.run()
+
+
+def test_a_damaged_checkpoint_is_refused_and_what_power_cuts_short_is_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, state, output = (tmp_path / name for name in ("in", "state", "out"))
+    source.mkdir()
+    ROWS.write_parquet(source / "1.parquet")
+    session, _ = session_on(source, state, output)
+    session.start()
+    session.await_idle()
+    session.stop()
+    shutil.copytree(state, tmp_path / "copy")
+    MORE.write_parquet(source / "2.parquet")
+
+    def refused(message: str) -> None:
+        before = sorted(output.rglob("*"))
+        session, _ = session_on(source, state, output)
+        with pytest.raises(tidemill.RunError, match=message) as caught:
+            session.run()
+        assert caught.value.hint is not None
+        session.stop()
+        assert sorted(output.rglob("*")) == before, "nothing is deleted"
+        shutil.rmtree(state)
+        shutil.copytree(tmp_path / "copy", state)
+
+    shutil.rmtree(state / "spark")
+    refused("offsets.*has begun, and Spark knows of none")
+    (state / "ledger.jsonl").unlink()
+    refused("ledger.jsonl.*is missing")
+    (state / "spark" / "metadata").unlink()
+    refused("metadata.*is missing")
+    shutil.rmtree(state / "feed")
+    refused('names 0 files of "s", and there were 1 at least')
+    shutil.rmtree(next((state / "feed" / "s").glob("look-*")))
+    refused('the note of file 0 of "s" is missing')
+    (state / "control" / "x.json").write_bytes(b"\xff\n")
+    refused("control/x.json")
+    for changes in (state / "spark" / "state").glob("*/*/1.changelog"):
+        changes.write_bytes(changes.read_bytes()[:10])
+    for snapshot in (state / "spark" / "state").glob("*/*/1.zip"):
+        snapshot.write_bytes(snapshot.read_bytes()[:10])
+    refused("is damaged: what Spark has kept cannot be read")
+    with monkeypatch.context() as patch:
+
+        def read_only(_path: Path, _content: bytes) -> None:
+            raise OSError(30, "Read-only file system")
+
+        patch.setattr("tidemill.runtime.spark.ledger.append_durably", read_only)
+        refused(r"the checkpoint .* cannot be read or written: \[Errno 30\]")
+    session, _ = session_on(source, source / "1.parquet" / "state", output)
+    with pytest.raises(tidemill.RunError, match=r"cannot be read or written: .*Not a directory"):
+        session.run()
+    session.stop()
+    # Here the power was lost after the batch was delivered.
+    (state / "spark" / "commits" / "0").write_bytes(b"")
+    session, query = session_on(source, state, output)
+    session.run()
+    assert query.results().height == 8

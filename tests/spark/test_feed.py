@@ -125,6 +125,28 @@ def test_without_room_nothing_is_noted_by_halves(
     assert fed(feed) == [(0, "a")]
 
 
+def test_a_file_that_spark_could_not_be_told_of_is_not_noted_twice(
+    tmp_path: Path, source: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (source / "a").write_text("x")
+    feed = Feed("s", source, tmp_path / "feed")
+
+    def full(_old: Path, _new: Path) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("tidemill.runtime.spark.feed.rename_durably", full)
+        with pytest.raises(tidemill.RunError, match="cannot be noted"):
+            feed.look()
+    (source / "b").write_text("x")
+    feed.look()
+    assert fed(feed) == [(0, "a"), (1, "b")]
+    assert len((tmp_path / "feed" / "index.jsonl").read_text().splitlines()) == 2
+    again = Feed("s", source, tmp_path / "feed")
+    again.look()
+    assert fed(again) == fed(feed)
+
+
 def test_a_file_and_a_pattern_can_be_fed(tmp_path: Path, source: Path) -> None:
     for name in ("1.csv", "2.csv", "2.txt"):
         (source / name).write_text("x")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tidemill.errors import RunError
 from tidemill.runtime.spark import ledger as module
 from tidemill.runtime.spark.ledger import Ledger
 
@@ -55,7 +56,7 @@ def test_time_does_not_run_backwards(path: Path, monkeypatch: pytest.MonkeyPatch
     assert Ledger(path).begin(1).now == first.now
 
 
-@pytest.mark.parametrize("rest", ["", '{"begin": 1', '{"begin": 1, "now": 8', "7\n", '{"a": 1}\n'])
+@pytest.mark.parametrize("rest", ["", '{"begin": 1', '{"begin": 1, "now": 8', "\0\0"])
 def test_a_line_that_was_cut_short_is_of_a_batch_that_was_not_computed(
     path: Path, rest: str
 ) -> None:
@@ -67,6 +68,17 @@ def test_a_line_that_was_cut_short_is_of_a_batch_that_was_not_computed(
     assert ledger.begin(1).now > 7
     assert ledger.begin(1).watermarks == {"s": 2}
     assert Ledger(path).begin(1) == ledger.begin(1)
+
+
+@pytest.mark.parametrize("line", [b"7", b'{"a": 1}', b"{", b"\xff\xfe", b'{"end": 0}'])
+@pytest.mark.parametrize("after", [b"", b'{"begin": 1, "now": 8, "watermarks": {}}\n'])
+def test_a_line_that_is_no_line_is_damage(path: Path, line: bytes, after: bytes) -> None:
+    written = b'{"begin": 0, "now": 7, "watermarks": {}}\n' + line + b"\n" + after
+    path.write_bytes(written)
+    with pytest.raises(RunError, match=r"the checkpoint is damaged: .*ledger.jsonl") as caught:
+        Ledger(path)
+    assert caught.value.hint is not None
+    assert path.read_bytes() == written, "nothing is changed"
 
 
 def test_only_the_latest_batches_are_remembered(path: Path) -> None:

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tidemill.errors import RunError
+from tidemill.runtime.durable import write_durably
 from tidemill.runtime.spark import quarantine
 from tidemill.runtime.spark.quarantine import Quarantine
 
@@ -37,7 +38,7 @@ def test_a_batch_counts_once_whatever_happens(
         expected += values
         for _ in range(data.draw(st.integers(0, 2))):  # tries that fail before the counts are there
             with pytest.MonkeyPatch.context() as patch:
-                patch.setattr(quarantine.json, "dumps", failing)
+                patch.setattr(quarantine, "write_durably", failing_at_counts)
                 if count:
                     with pytest.raises(RunError, match="cannot be kept"):
                         found.take("s", batch, {"late": count}, [frame(*values)])
@@ -50,8 +51,10 @@ def test_a_batch_counts_once_whatever_happens(
         assert found.counts("s") == ({"late": len(expected)} if expected else {})
 
 
-def failing(_: object) -> str:
-    raise OSError("no space left on device")
+def failing_at_counts(path: Path, content: bytes) -> None:
+    if path.name == "counts.json":
+        raise OSError("no space left on device")
+    write_durably(path, content)
 
 
 def test_it_is_bounded_and_says_how_many_rows_went(tmp_path: Path) -> None:

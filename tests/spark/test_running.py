@@ -169,7 +169,7 @@ def test_a_lost_cache_and_killed_workers_change_nothing(
         session.await_idle()
         for number in range(1, 4):
             if number % 2:
-                (cache,) = caches.glob("tidemill-cache-*")
+                (cache,) = caches.glob("tidemill-*/*")
                 shutil.rmtree(cache, ignore_errors=True)
             workers = python_workers()
             assert workers, "there is somebody to kill"

@@ -23,6 +23,7 @@ from tidemill.runtime.callback import CallbackSink
 from tidemill.runtime.sinks import FormatSink
 from tidemill.runtime.spark.cluster import open_cluster
 from tidemill.runtime.spark.delivery import Delivery
+from tidemill.runtime.spark.flush import SparkFiles
 from tidemill.runtime.spark.formats import append_to_format
 from tidemill.runtime.spark.ledger import Ledger
 from tidemill.runtime.spark.tally import Tally
@@ -284,7 +285,8 @@ def test_results_are_computed_once_and_persisted_only_for_formats(
         entries = list(session.catalog.entries(ObjectKind.QUERY))
     tally.begin([entry for entry in entries if isinstance(entry, QueryEntry)], sinks)
     ledger = Ledger(tmp_path / "ledger.jsonl")
-    Delivery(dict.fromkeys(sinks, "answer"), sinks, tally, ledger)(results, 0)
+    spark_files = SparkFiles(tmp_path / "spark")
+    Delivery(dict.fromkeys(sinks, "answer"), sinks, tally, ledger, spark_files)(results, 0)
     assert Path(path).read_text(encoding="utf-8") == "computed\n"
     assert cached == [formats > 0]
     assert not results.is_cached

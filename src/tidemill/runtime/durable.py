@@ -11,12 +11,29 @@ one, and once the call has returned, the new one.
 from __future__ import annotations
 
 import os
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
-__all__ = ["append_durably", "make_directory", "rename_durably", "sync_directory", "write_durably"]
+__all__ = [
+    "append_durably",
+    "make_directory",
+    "rename_durably",
+    "sync_directory",
+    "sync_file",
+    "sync_files",
+    "write_durably",
+]
+
+_AT_ONCE = 4
+"""How many files are flushed at a time."""
+
+_FEW = 4
+"""So few files are flushed one after another."""
 
 
 def write_durably(path: Path, content: bytes) -> None:
@@ -60,9 +77,39 @@ def make_directory(path: Path) -> None:
         sync_directory(directory.parent)
 
 
+def sync_file(path: Path) -> None:
+    """Keep the content of a file that another library has written."""
+    _sync(path)
+
+
+def sync_files(paths: Sequence[Path], *, missing_ok: bool = False) -> None:
+    """Keep the content of several files; a file system takes some together for little more.
+
+    Args:
+        paths: The files, or directories.
+        missing_ok: Whether another process may have removed some of them.
+    """
+    sync = _sync_if_there if missing_ok else _sync
+    if len(paths) < _FEW:
+        for path in paths:
+            sync(path)
+        return
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        list(pool.map(sync, paths))  # an error is raised here
+
+
 def sync_directory(directory: Path) -> None:
     """Keep the names in a directory."""
-    handle = os.open(directory, os.O_RDONLY)
+    _sync(directory)
+
+
+def _sync_if_there(path: Path) -> None:
+    with suppress(FileNotFoundError):
+        _sync(path)
+
+
+def _sync(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
     finally:

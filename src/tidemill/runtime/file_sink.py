@@ -1,6 +1,9 @@
 """Files as a sink: a directory with a directory for each batch, in which each task writes one file.
 
 A batch that is delivered again replaces what was there, so that its rows are there exactly once.
+A task flushes its file before it gets its name. When all tasks of a batch have written, ``settle``
+flushes the names: only then may the batch be taken for done, or a loss of power could lose its
+rows. Links are never followed when a batch is removed.
 
 A directory has an owner (``ownership.py``). A query that begins takes one that is empty or not
 there, or empties one that a sink wrote if its statement says ``replace => true``. Nothing else is
@@ -21,7 +24,7 @@ import polars as pl
 
 from tidemill.errors import RunError
 from tidemill.runtime.answers import Answer
-from tidemill.runtime.durable import make_directory, sync_directory
+from tidemill.runtime.durable import make_directory, sync_directory, sync_file
 from tidemill.runtime.ownership import (
     OWNER_FILE,
     UNFINISHED_OWNER_FILE,
@@ -164,7 +167,7 @@ class FileSink:
             return
         self.require_owned()
         try:
-            shutil.rmtree(place)  # it does not follow links
+            shutil.rmtree(place)  # which refuses a link, and follows none
         except OSError as error:
             raise self._failure(error, _MEND) from error
 
@@ -178,11 +181,28 @@ class FileSink:
         name = f"part-{part:05d}.{self.kind}"
         try:
             place.mkdir(exist_ok=True)  # a directory that has vanished is not made again
-            WRITERS[self.kind](new_rows(self.schema, batches, self.shape), place / f".{name}")
-            (place / f".{name}").rename(place / name)
+            unfinished = place / f".{name}"
+            WRITERS[self.kind](new_rows(self.schema, batches, self.shape), unfinished)
+            sync_file(unfinished)
+            unfinished.rename(place / name)
         except FileNotFoundError as error:
             self.require_owned()
             raise self._failure(error, _MEND) from error
+        except OSError as error:
+            raise self._failure(error, _MEND) from error
+
+    def settle(self, batch: int) -> None:
+        """Keep the files of a batch that all tasks have written: from now on it may be done.
+
+        Raises:
+            RunError: They cannot be kept, or the directory is not that of this query any more.
+        """
+        self.require_owned()
+        place = self._place(batch)
+        try:
+            if place.exists():
+                sync_directory(place)
+                sync_directory(place.parent)
         except OSError as error:
             raise self._failure(error, _MEND) from error
 

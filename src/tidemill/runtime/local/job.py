@@ -248,7 +248,7 @@ def _deliver(
     """Give the new rows of a step to a sink."""
     if isinstance(sink, FileSink):
         sink.write(number, 0, batches)
-        sink.require_owned()
+        sink.settle(number)
         return
     rows = new_rows(sink.schema, batches, sink.shape)
     if rows.height:  # changes of one instant may come to nothing

@@ -21,6 +21,7 @@ import json
 import shutil
 import tempfile
 from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -33,6 +34,8 @@ from tidemill.lang.statements import CreateQuery
 from tidemill.lang.unparse import unparse
 from tidemill.runtime.durable import make_directory, write_durably
 from tidemill.runtime.sinks import Destination, destination_of
+from tidemill.runtime.spark.cache import cache_directory, forget_cache
+from tidemill.runtime.spark.damage import damaged, require_types
 from tidemill.runtime.spark.lock import LOCK_FILE, Lock, take_lock
 from tidemill.runtime.spark.places import word_of
 
@@ -112,6 +115,7 @@ class Facts:
         queries: The queries that run, by their names in lower case.
         streams: A digest of where each stream comes from and what it is made of.
         relations: The relations that queries read, by their names in lower case.
+        begun: Whether the pipeline has been started; from then on Spark's part must be there.
     """
 
     pids: tuple[int, ...]
@@ -124,6 +128,7 @@ class Facts:
     queries: Mapping[str, KnownQuery] = field(default_factory=dict)
     streams: Mapping[str, str] = field(default_factory=dict)
     relations: Mapping[str, KeptRelation] = field(default_factory=dict)
+    begun: bool = False
 
 
 def asked_of(query: QueryEntry, plan: PhysicalPlan, sink: Sink | None) -> Asked:
@@ -172,11 +177,10 @@ class Checkpoint:
         """Where the order of the files of a stream is kept."""
         return self.directory / "feed" / word
 
-    @property
+    @cached_property
     def cache(self) -> Path:
         """Where each host keeps copies of state."""
-        digest = hashlib.sha256(str(self.directory.resolve()).encode()).hexdigest()[:16]
-        return Path(tempfile.gettempdir()) / f"tidemill-cache-{digest}"
+        return cache_directory(self.directory)
 
     def frame(self, key: str, make: Callable[[], pl.DataFrame]) -> Path:
         """The directory of a frame in memory, written as a file when first asked for."""
@@ -326,15 +330,24 @@ class Checkpoint:
         _write(self.directory, facts)
         self.facts = facts
 
+    def begin(self) -> None:
+        """Note that the pipeline is started; from now on what it writes must be there."""
+        if not self.facts.begun:
+            make_directory(self.spark)
+            self.facts = replace(self.facts, begun=True)
+            _write(self.directory, self.facts)
+
     def end(self) -> None:
         """Note that the streams have been run to their end."""
         self.know(replace(self.facts, ended=True))
 
     def close(self) -> None:
         """Let others have it; remove it, if nobody is to take it up again."""
+        is_temporary = self._lock is None
+        if "cache" in vars(self):
+            forget_cache(self.cache, is_over=is_temporary)
         if self._lock is None:
-            shutil.rmtree(self.cache, ignore_errors=True)
-            shutil.rmtree(self.directory, ignore_errors=True)
+            shutil.rmtree(self.directory, ignore_errors=True)  # links are not followed
         else:
             self._lock.release()
 
@@ -478,11 +491,10 @@ def _read(directory: Path) -> Facts:
                 f"{FORMAT}",
                 hint="go on with the version that wrote it, or choose a new directory",
             )
+        require_types(found, Facts)
         facts = _facts(found)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise RunError(
-            f'the checkpoint "{directory}" is damaged: {error}', hint="choose a new directory"
-        ) from error
+        raise damaged(f'"{directory / _RECORD}"', error) from error
     if facts.place != str(directory):
         raise RunError(
             f'the checkpoint "{directory}" was made at "{facts.place}", and cannot be used at'

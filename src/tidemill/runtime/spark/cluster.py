@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
+from tidemill.runtime.spark.java import forget_java, has_ended, hush_java, java_process
 from tidemill.runtime.spark.this_host import (
     BUFFERS,
     is_here,
@@ -29,6 +30,7 @@ from tidemill.runtime.spark.this_host import (
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from subprocess import Popen
 
 __all__ = ["Cluster", "open_cluster"]
 
@@ -52,11 +54,12 @@ _LOGS: dict[str, Path] = {}
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """A Spark session, how many tasks it runs at a time, and where its log is."""
+    """A Spark session, how many tasks it runs at a time, where its log is, and its Java process."""
 
     spark: SparkSession
     tasks: int
     log: Path | None
+    java: Popen[bytes] | None = None
 
 
 def open_cluster(master: str | None, memory: str) -> Cluster:
@@ -71,6 +74,8 @@ def open_cluster(master: str | None, memory: str) -> Cluster:
 
 
 def _open(master: str | None, memory: str) -> Cluster:
+    if has_ended(java_process()):
+        forget_java()
     active: SparkSession | None = None
     with suppress(PySparkRuntimeError):  # there is none
         active = SparkSession.active()
@@ -98,6 +103,7 @@ def _open(master: str | None, memory: str) -> Cluster:
     with _output_to(log), telling_java(master):
         spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("WARN")
+    hush_java(spark.sparkContext)
     _LOGS[spark.sparkContext.applicationId] = log
     return _fitted(spark, log)
 
@@ -110,7 +116,7 @@ def _fitted(spark: SparkSession, log: Path | None) -> Cluster:
         use_the_quick_manager(spark)
     tasks = max(1, spark.sparkContext.defaultParallelism)
     spark.conf.set("spark.sql.shuffle.partitions", str(tasks))
-    return Cluster(spark, tasks, log)
+    return Cluster(spark, tasks, log, java_process())
 
 
 def _send_tasks_whole(spark: SparkSession) -> None:

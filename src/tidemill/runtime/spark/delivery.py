@@ -1,7 +1,7 @@
 """Delivery: what is done, batch by batch, with the results of all queries.
 
 1. The batch is computed; its tasks write the files (``outlet.py``), and the driver gets what it
-   needs: one pass for all queries.
+   needs: one pass for all queries. What was written is flushed, by tasks, by Spark and here.
 2. The functions of the session are called, and consoles printed to.
 3. What goes to formats of Spark's is appended. Each is another pass; the results are kept for it.
 4. What has come of it is told to the tally: answers in memory, and counts.
@@ -25,6 +25,7 @@ from tidemill.runtime.console import ConsoleSink
 from tidemill.runtime.file_sink import FileSink
 from tidemill.runtime.shapes import new_rows
 from tidemill.runtime.sinks import FormatSink
+from tidemill.runtime.spark.damage import telling_where
 from tidemill.runtime.spark.formats import append_to_format
 from tidemill.runtime.spark.outlet import Outlet
 from tidemill.runtime.spark.stage import WATERMARKS
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from tidemill.runtime.sinks import Sink
+    from tidemill.runtime.spark.flush import SparkFiles
     from tidemill.runtime.spark.ledger import Ledger
     from tidemill.runtime.spark.tally import Tally
     from tidemill.runtime.spark.wire import Message
@@ -76,6 +78,7 @@ class Delivery:
         sinks: Where the answers go that are not for memory.
         tally: Who is told what has come of it.
         ledger: What is known when a batch begins.
+        spark_files: What Spark writes meanwhile.
 
     Attributes:
         outlet: Where the last stage lets answers out.
@@ -83,7 +86,12 @@ class Delivery:
     """
 
     def __init__(
-        self, channels: Mapping[str, str], sinks: Mapping[str, Sink], tally: Tally, ledger: Ledger
+        self,
+        channels: Mapping[str, str],
+        sinks: Mapping[str, Sink],
+        tally: Tally,
+        ledger: Ledger,
+        spark_files: SparkFiles,
     ) -> None:
         self.error: Exception | None = None
         self._channels = channels
@@ -91,6 +99,7 @@ class Delivery:
         self.outlet = self._routes.outlet()
         self._tally = tally
         self._ledger = ledger
+        self._spark_files = spark_files
         self._turn = Lock()
         self._thread: int | None = None
         self._is_closed = False
@@ -99,14 +108,15 @@ class Delivery:
         """Deliver the results of a batch.
 
         Raises:
-            RunError: A sink cannot be written, or the pipeline is being stopped.
+            RunError: A sink or the checkpoint cannot be written, or the pipeline is being stopped.
         """
         with self._turn:
             if self._is_closed:
                 raise RunError("the pipeline is being stopped", hint="start it again")
             self._thread = get_ident()
             try:
-                self._deliver(results, batch)
+                with telling_where(self._spark_files.directory.parent):
+                    self._deliver(results, batch)
             except Exception as error:
                 self.error = error
                 raise
@@ -138,7 +148,7 @@ class Delivery:
         try:
             self.outlet.clear(batch)
             messages = list(from_arrow(self._for_the_driver(results).toArrow()))
-            self.outlet.require_owned()
+            self._flush(batch)
             answers = _answers(messages)
             for channel, sink in routes.called():
                 rows = new_rows(sink.schema, answers.get(channel, ()), sink.shape)
@@ -155,6 +165,11 @@ class Delivery:
         known = known_channels(messages)
         reached = {query: known[c] for query, c in self._channels.items() if c in known}
         self._ledger.end(batch, watermarks(messages), reached)
+
+    def _flush(self, batch: int) -> None:
+        """Keep what the batch has written; nothing that was promised is lost with the power."""
+        self.outlet.settle(batch)
+        self._spark_files.flush()
 
     def _for_the_driver(self, results: DataFrame) -> DataFrame:
         """The results, without answers that only formats are to have."""

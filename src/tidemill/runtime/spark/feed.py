@@ -19,7 +19,15 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 from tidemill.errors import RunError
+from tidemill.runtime.durable import (
+    append_durably,
+    make_directory,
+    rename_durably,
+    sync_directory,
+    sync_files,
+)
 from tidemill.runtime.files import is_pattern, list_files
+from tidemill.runtime.spark.damage import damaged, json_lines, require_feed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -48,23 +56,33 @@ class Feed:
         stream: The stream.
         path: Its files: a file, a directory, or a pattern in the last part.
         directory: Where the order is kept.
+        taken: How many of the files Spark has read so far.
+
+    Raises:
+        RunError: What is kept is damaged.
 
     Attributes:
         pattern: The directories that Spark reads the order from.
     """
 
-    def __init__(self, stream: str, path: Path, directory: Path) -> None:
+    def __init__(self, stream: str, path: Path, directory: Path, *, taken: int = 0) -> None:
         self.pattern = directory / "look-*"
         self._directory = directory
         self._stream = stream
         self._path = path
         self._index = directory / "index.jsonl"
-        directory.mkdir(parents=True, exist_ok=True)
+        make_directory(directory)
         entries = list(self._read_index())
         self._known = {entry.path for entry in entries}
         self._next = len(entries)
+        self._unwritten: list[_Entry] = []
         written = {int(found.stem): found for found in directory.glob("look-*/*.json")}
+        numbers = [entry.number for entry in entries]
+        require_feed(stream, self._index, numbers, written.keys(), taken)
+        self._drop_cut_line()
         for number, found in written.items():
+            if not found.stat().st_size:
+                raise damaged(f'"{found}"', "it is empty")
             _set_time(found, number)  # a copy of a checkpoint may have lost it
         self._write([entry for entry in entries if entry.number not in written])
 
@@ -81,39 +99,50 @@ class Feed:
         """
         require_place(self._stream, self._path)
         new = [path for path in map(str, list_files(self._path)) if path not in self._known]
-        if not new:
+        if not new and not self._unwritten:
             return
         entries = [_Entry(self._next + place, path) for place, path in enumerate(new)]
         try:
             self._note(entries)
-            self._write(entries)
+            self._known |= set(new)
+            self._next += len(new)
+            self._unwritten += entries
+            self._write(self._unwritten)
+            self._unwritten = []
         except OSError as error:
             raise RunError(
                 f'the files of "{self._stream}" cannot be noted in the checkpoint: {error}',
                 hint="make room; nothing is lost",
             ) from error
-        self._known |= set(new)
-        self._next += len(new)
 
     def _read_index(self) -> Iterator[_Entry]:
-        """The files that were found so far; a line that was not finished does not count."""
+        """The files that were found so far; a line that was not finished does not count.
+
+        Raises:
+            RunError: A line is damaged.
+        """
         if not self._index.exists():
             return
-        text = self._index.read_bytes()
-        whole = text[: text.rfind(b"\n") + 1]
-        if whole != text:
-            os.truncate(self._index, len(whole))
-        for line in whole.splitlines():
-            yield _Entry(**json.loads(line))
+        for line in json_lines(self._index):
+            match line:
+                case {"number": int(number), "path": str(path)}:
+                    yield _Entry(number, path)
+                case _:
+                    raise damaged(f'"{self._index}"', f"{line} is no line of it")
+
+    def _drop_cut_line(self) -> None:
+        """Remove a line that was not finished: nothing was built on it."""
+        text = self._index.read_bytes() if self._index.exists() else b""
+        whole = text.rfind(b"\n") + 1
+        if whole != len(text):
+            os.truncate(self._index, whole)
 
     def _note(self, entries: list[_Entry]) -> None:
         """Write files down for good, all of them or none."""
         before = self._index.stat().st_size if self._index.exists() else 0
         try:
-            with self._index.open("a", encoding="utf-8") as file:
-                file.writelines(json.dumps(asdict(entry)) + "\n" for entry in entries)
-                file.flush()
-                os.fsync(file.fileno())
+            lines = "".join(json.dumps(asdict(entry)) + "\n" for entry in entries)
+            append_durably(self._index, lines.encode())
         except OSError:
             os.truncate(self._index, before)
             raise
@@ -130,7 +159,9 @@ class Feed:
             path = unfinished / f"{entry.number:012d}.json"
             path.write_text(json.dumps(asdict(entry)) + "\n", encoding="utf-8")
             _set_time(path, entry.number)
-        unfinished.rename(self._directory / name)
+        sync_files([*unfinished.iterdir()])
+        sync_directory(unfinished)
+        rename_durably(unfinished, self._directory / name)
 
 
 def require_place(stream: str, path: Path) -> None:

@@ -25,15 +25,23 @@ from tidemill.runtime.sinks import FormatSink, sinks_of
 from tidemill.runtime.spark.assembly import deployment_of, inputs_of
 from tidemill.runtime.spark.checkpoint import Checkpoint, Facts, asked_of, open_checkpoint
 from tidemill.runtime.spark.cluster import Cluster, open_cluster
+from tidemill.runtime.spark.damage import (
+    require_agreement,
+    require_words,
+    set_aside_torn,
+    telling_where,
+)
 from tidemill.runtime.spark.delivery import Delivery
 from tidemill.runtime.spark.failures import failure_of, telling_failures
+from tidemill.runtime.spark.flush import SparkFiles
 from tidemill.runtime.spark.formats import require_formats
+from tidemill.runtime.spark.java import has_ended
 from tidemill.runtime.spark.ledger import Ledger
 from tidemill.runtime.spark.partitions import partition_ids
 from tidemill.runtime.spark.pipeline import start_pipeline
 from tidemill.runtime.spark.places import check_sources, feeds_of, places_of, read_only_files
 from tidemill.runtime.spark.planning import physical_plans, stages_of_new
-from tidemill.runtime.spark.sources import write_control
+from tidemill.runtime.spark.sources import WORDS, write_control
 from tidemill.runtime.spark.tally import Tally
 from tidemill.runtime.spark.watch import Watch
 
@@ -88,6 +96,7 @@ class SparkJob:
         self._watch = Watch({})
         self._compared: set[str] = set()
         self._was_stopped = Event()
+        self._lost: str | None = None
 
     @property
     def gates(self) -> Mapping[str, Gate]:
@@ -157,7 +166,7 @@ class SparkJob:
             self._delivery.refuse_callbacks("wait for")
         query = self._query
         self._watch.look()
-        with telling_failures(self._delivery, self._log()):
+        with telling_failures(self._delivery, self._cluster):
             if query is not None:
                 query.processAllAvailable()
         if self._watch.error is not None:
@@ -166,7 +175,7 @@ class SparkJob:
     def _finish(self) -> None:
         """Wait until all is read."""
         query = self._query
-        with telling_failures(self._delivery, self._log()):
+        with telling_failures(self._delivery, self._cluster):
             if query is not None:
                 query.awaitTermination()
 
@@ -185,7 +194,13 @@ class SparkJob:
         self._watch.close()
         if self._delivery is not None:
             self._delivery.close()
-        query.stop()
+        try:
+            with telling_failures(None, self._cluster):
+                query.stop()
+        except RunError as error:
+            if not self._has_lost_java():
+                raise
+            self._lost = str(error)  # there is nothing left to stop; progress tells why
 
     def change(self, catalog: Catalog) -> None:
         """Go on with another catalog; what is the same in it keeps its state and its answer.
@@ -241,8 +256,11 @@ class SparkJob:
         """How far the run has come."""
         progress = self._tally.progress(self._watch.feeds, self._log())
         watched = None if self._watch.error is None else str(self._watch.error)
-        failure = watched or failure_of(self._query, self._delivery, self._log())
-        return replace(progress, failure=failure)
+        failure = watched or failure_of(self._query, self._delivery, self._cluster)
+        return replace(progress, failure=failure or self._lost)
+
+    def _has_lost_java(self) -> bool:
+        return self._cluster is not None and has_ended(self._cluster.java)
 
     def _log(self) -> str | None:
         log = None if self._cluster is None else self._cluster.log
@@ -263,11 +281,31 @@ class SparkJob:
         # Checks: they write nothing, neither to the checkpoint nor to a sink.
         queries = [e for e in self._catalog.entries(ObjectKind.QUERY) if isinstance(e, QueryEntry)]
         sinks = sinks_of(queries, self._callbacks)
-        settings = self._settings
-        cluster = self._cluster = self._cluster or open_cluster(settings.master, settings.memory)
+        cluster = self._connected()
+        with telling_failures(None, cluster), telling_where(self._settings.checkpoint):
+            self._start_on(cluster, queries, sinks, every, dropped)
+
+    def _connected(self) -> Cluster:
+        """The Spark session; a new one if Java has ended."""
+        settings, self._lost = self._settings, None
+        if self._cluster is None or self._has_lost_java():
+            self._cluster = open_cluster(settings.master, settings.memory)
+        return self._cluster
+
+    def _start_on(
+        self,
+        cluster: Cluster,
+        queries: list[QueryEntry],
+        sinks: dict[str, Sink],
+        every: float | None,
+        dropped: Collection[str],
+    ) -> None:
         require_formats(cluster.spark, (s for s in sinks.values() if isinstance(s, FormatSink)))
         checkpoint = self._opened(cluster, queries)
         facts = checkpoint.facts
+        set_aside_torn(checkpoint.directory)
+        require_agreement(checkpoint.directory, has_begun=facts.begun)
+        require_words(checkpoint.control, WORDS)
         plans = physical_plans(
             queries, self._settings, partitions=len(facts.pids), stages=facts.stages
         )
@@ -311,7 +349,9 @@ class SparkJob:
             ledger = Ledger(checkpoint.ledger)
             self._tally.begin(queries, sinks, ledger.known, resumed)
             self._tally.welcome(streams)
-            self._delivery = Delivery(graph.answers, sinks, self._tally, ledger)
+            files = SparkFiles(checkpoint.spark)
+            self._delivery = Delivery(graph.answers, sinks, self._tally, ledger, files)
+            checkpoint.begin()
             self._query = self._launched(cluster, checkpoint, deployment, places, every)
         except Exception:
             checkpoint.know(before)

@@ -39,8 +39,12 @@ if TYPE_CHECKING:
 
 __all__ = ["FORMAT", "Kept", "Shelf", "open_stage"]
 
-FORMAT = 2
+FORMAT = 3
 """The version of the manifest."""
+
+
+_DAMAGE = (ValueError, LookupError, TypeError, AttributeError, AssertionError, DamagedError)
+"""What goes wrong if a manifest is not what was written, or a pack is not there."""
 
 
 class Shelf(Protocol):
@@ -55,7 +59,11 @@ class Shelf(Protocol):
         ...
 
     def read(self, name: str) -> bytes:
-        """A pack."""
+        """A pack.
+
+        Raises:
+            LookupError: It is not there.
+        """
         ...
 
     def write(self, name: str, blob: bytes) -> None:
@@ -187,12 +195,27 @@ def open_stage(  # noqa: PLR0913 — which stage, and three places for its state
         at_hand: Segments that are in memory, by their places on the shelf.
 
     Raises:
-        RunError: It was saved by a version that this one cannot read.
+        RunError: It is damaged, or was saved by a version that this one cannot read.
     """
     kept = Kept(Stage(deployment, number, pid))
     text = shelf.manifest()
     if text is None:
         return kept
+    try:
+        _restore(kept, text, shelf, cache, at_hand)
+    except _DAMAGE as error:
+        where = f"the state of partition {pid} of stage {number}"
+        raise RunError(
+            f"{where} in the checkpoint is damaged: {type(error).__name__}: {error}",
+            hint="restore the checkpoint from a copy, or choose a new one",
+        ) from error
+    return kept
+
+
+def _restore(
+    kept: Kept, text: str, shelf: Shelf, cache: Cache, at_hand: Mapping[Place, pl.DataFrame]
+) -> None:
+    """Fill a new stage with what a manifest describes."""
     manifest = json.loads(text)
     if manifest["format"] != FORMAT:
         raise RunError(
@@ -208,7 +231,6 @@ def open_stage(  # noqa: PLR0913 — which stage, and three places for its state
         engine.restore(remembered)
         for name in engine.states.keys() & known.keys():
             kept.stored |= dict(_places(name, engine.states[name], known[name]))
-    return kept
 
 
 class _Segments:
@@ -250,7 +272,7 @@ class _TableEntry(TypedDict):
     """What a manifest says about a table."""
 
     segments: list[int]
-    stored: list[tuple[str, int, int, int]]
+    stored: list[tuple[str, int, int, str]]
 
 
 class _AtRest:

@@ -16,14 +16,15 @@ it then compiles anew in every batch, twice.
 from __future__ import annotations
 
 import json
-import os
-from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from time import time_ns
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from pyspark import TaskContext
+
+from tidemill.runtime.durable import append_durably, write_durably
+from tidemill.runtime.spark.damage import damaged, json_lines
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -67,9 +68,8 @@ class Ledger:
         self._ended = -1
         self._watermarks: dict[str, int] = {}
         self.known: dict[str, int] = {}
-        for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
-            with suppress(ValueError):  # a kill has cut it short: nothing was built on it
-                self._read(json.loads(line))
+        for line in json_lines(path) if path.exists() else ():
+            self._read(line)
         self._rewrite()
 
     def begin(self, batch: int) -> Beginning:
@@ -105,14 +105,14 @@ class Ledger:
         """Tell the tasks that this thread starts what is known."""
         context.setLocalProperty(_PROPERTY, json.dumps(asdict(self.begin(batch))))
 
-    def _read(self, line: dict[str, object]) -> None:
+    def _read(self, line: object) -> None:
         match line:
             case {"begin": int(batch), "now": int(now), "watermarks": dict(watermarks)}:
                 self._begun[batch] = Beginning(now, watermarks)
             case {"end": int(batch), "watermarks": dict(watermarks), "known": dict(known)}:
                 self._ended, self._watermarks, self.known = batch, watermarks, known
             case _:
-                raise ValueError(f"not a line of a ledger: {line}")
+                raise damaged(f'"{self._path}"', f"{line} is no line of it")
 
     def _rewrite(self) -> None:
         """Write the file anew, without batches that are long over."""
@@ -121,15 +121,11 @@ class Ledger:
         lines = [_begin_line(batch, begun) for batch, begun in sorted(self._begun.items())]
         if self._ended >= 0:
             lines.append(_end_line(self._ended, self._watermarks, self.known))
-        unfinished = self._path.with_suffix(".part")
-        unfinished.write_text("".join(lines), encoding="utf-8")
-        unfinished.rename(self._path)
+        write_durably(self._path, "".join(lines).encode())
 
     def _append(self, line: str) -> None:
-        with self._path.open("a", encoding="utf-8") as file:
-            file.write(line)
-            file.flush()
-            os.fsync(file.fileno())  # Spark must not know more than this after a loss of power
+        # Spark must not know more than this after a loss of power.
+        append_durably(self._path, line.encode())
 
 
 def _begin_line(batch: int, begun: Beginning) -> str:

@@ -53,14 +53,14 @@ class Outlet:
         for sink in self._sinks():
             sink.clear(batch)
 
-    def require_owned(self) -> None:
-        """See whether the files of a batch that has been written are where they belong.
+    def settle(self, batch: int) -> None:
+        """Keep the files of a batch that all tasks have written, where they belong.
 
         Raises:
-            RunError: A directory is gone, or has lost or changed its owner.
+            RunError: They cannot be kept, or a directory is gone or is not that of its query.
         """
         for sink in self._sinks():
-            sink.require_owned()
+            sink.settle(batch)
 
     def after(self, channels: Iterable[str]) -> Outlet:
         """The outlet of the last stage, if some channels are let out before."""

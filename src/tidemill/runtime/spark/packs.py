@@ -3,13 +3,16 @@
 To store a blob costs the same for ten rows as for a thousand, so what a batch adds is stored as
 one, but for segments that are large by themselves. A segment is read where it stands: from a file
 that is mapped into memory nothing is copied.
+
+The manifest knows the digest of each segment. It is checked when a segment is opened, once in the
+life of a process, not in each batch. A digest of this kind cannot be forged, as a checksum can.
 """
 
 from __future__ import annotations
 
 import io
+from hashlib import blake2b
 from typing import TYPE_CHECKING, NamedTuple
-from zlib import crc32
 
 import polars as pl
 import pyarrow as pa
@@ -27,12 +30,12 @@ _LARGE = 1 << 18
 
 
 class Place(NamedTuple):
-    """Where a segment is: in which pack, from which byte on, how many bytes, and their checksum."""
+    """Where a segment is: in which pack, from which byte on, how many bytes, and their digest."""
 
     pack: str
     start: int
     length: int
-    checksum: int
+    digest: str
 
 
 class DamagedError(Exception):
@@ -67,9 +70,13 @@ def _put(buffer: io.BytesIO, pack: str, frame: pl.DataFrame) -> Place:
     start = buffer.tell()
     frame.write_ipc_stream(buffer)
     length = buffer.tell() - start
-    checksum = crc32(buffer.getbuffer()[start:])
+    digest = _digest(buffer.getbuffer()[start:])
     buffer.write(b"\0" * (-buffer.tell() % _ALIGNED))
-    return Place(pack, start, length, checksum)
+    return Place(pack, start, length, digest)
+
+
+def _digest(content: memoryview | pa.Buffer) -> str:
+    return blake2b(content, digest_size=16).hexdigest()
 
 
 def unpacked(pack: pa.Buffer, place: Place) -> pl.DataFrame:
@@ -78,10 +85,10 @@ def unpacked(pack: pa.Buffer, place: Place) -> pl.DataFrame:
     Raises:
         DamagedError: They are not there.
     """
-    if place.start + place.length > pack.size:
+    if not 0 <= place.start <= place.start + place.length <= pack.size:
         raise DamagedError(f"{place} is after the end")
     part = pack.slice(place.start, place.length)
-    if crc32(part) != place.checksum:
+    if _digest(part) != place.digest:
         raise DamagedError(f"{place} holds something else")
     try:
         table = pa.ipc.open_stream(part).read_all()

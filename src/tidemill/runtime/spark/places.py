@@ -11,6 +11,7 @@ from tidemill.errors import RunError
 from tidemill.runtime.connectors import Place, source_place
 from tidemill.runtime.files import READERS
 from tidemill.runtime.local.sources import memory_frame
+from tidemill.runtime.spark.damage import entries_taken
 from tidemill.runtime.spark.feed import Feed, require_place
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from tidemill.catalog.entries import StreamEntry
     from tidemill.runtime.spark.checkpoint import Checkpoint
 
-__all__ = ["check_sources", "feeds_of", "places_of", "read_only_files", "word_of"]
+__all__ = ["check_sources", "feeds_of", "places_of", "read_only_files", "source_name", "word_of"]
 
 _SCHEME = "://"
 
@@ -71,9 +72,19 @@ def places_of(
 
 
 def feeds_of(places: Mapping[str, Place], checkpoint: Checkpoint) -> dict[str, Feed]:
-    """The feeds of the streams that are read from files that this host, and every worker, opens."""
+    """The feeds of the streams that are read from files that this host, and every worker, opens.
+
+    Raises:
+        RunError: A feed is damaged.
+    """
+    logs = checkpoint.spark / "sources"
     return {
-        name: Feed(name, _path(place), checkpoint.feed(word_of(name)))
+        name: Feed(
+            name,
+            _path(place),
+            checkpoint.feed(word_of(name)),
+            taken=entries_taken(logs / source_name(name)),
+        )
         for name, place in places.items()
         if _is_fed(place)
     }
@@ -84,15 +95,22 @@ def read_only_files(streams: Iterable[StreamEntry]) -> bool:
     return all(stream.source.name.text.lower() in (*READERS, "memory") for stream in streams)
 
 
-def word_of(name: str) -> str:
-    """A name of letters, digits and underscores, different for different names.
+def source_name(stream: str) -> str:
+    """What Spark calls the source of a stream."""
+    return f"stream_{word_of(stream)}"
 
-    >>> word_of("Bid"), word_of("a b")
-    ('bid', 'a_20_b')
+
+def word_of(name: str) -> str:
+    """A name of small letters, digits and underscores, different for different names.
+
+    Every other character, underscores too, is written as its number between underscores. A long
+    name is written as its digest after one underscore, as no other name is.
+
+    >>> word_of("Bid"), word_of("a b"), word_of("a_20_b")
+    ('bid', 'a_20_b', 'a_5f_20_5f_b')
     """
     word = "".join(c if c.isascii() and c.isalnum() else f"_{ord(c):x}_" for c in name.lower())
-    # No short name begins with one underscore and has no other.
-    return word if len(word) < _LONG else f"_{hashlib.sha256(word.encode()).hexdigest()}"
+    return word if 0 < len(word) < _LONG else "_" + hashlib.sha256(word.encode()).hexdigest()
 
 
 def _place(

@@ -16,12 +16,14 @@ import polars as pl
 from pyspark import TaskContext
 
 from tidemill.model.time import Time
+from tidemill.runtime.durable import make_directory, write_durably
 from tidemill.runtime.files import READERS, read_file, shaped
+from tidemill.runtime.spark.damage import damaged, telling_where
 from tidemill.runtime.spark.feed import ENTRY_COLUMNS
 from tidemill.runtime.spark.formats import read_format
 from tidemill.runtime.spark.intake import Origin, first_id, take_in
 from tidemill.runtime.spark.ledger import batch_beginning, batch_number
-from tidemill.runtime.spark.places import word_of
+from tidemill.runtime.spark.places import source_name
 from tidemill.runtime.spark.stage import CONTROL
 from tidemill.runtime.spark.wire import COLUMNS, Kind, Message, to_arrow
 
@@ -39,7 +41,10 @@ if TYPE_CHECKING:
     from tidemill.runtime.spark.intake import Piece
     from tidemill.runtime.spark.outlet import Outlet
 
-__all__ = ["control_messages", "stream_messages", "write_control"]
+__all__ = ["WORDS", "control_messages", "stream_messages", "write_control"]
+
+WORDS = ("end",)
+"""What the control stream can say: all streams have ended."""
 
 _FILE = "path string, modificationTime timestamp, length long, content binary"
 
@@ -67,7 +72,7 @@ def stream_messages(  # noqa: PLR0913 — what a stream needs
         outlet: Where answers go that need nothing but this stream's rows, one by one.
     """
     stream = parcel.open().streams[name]
-    reader = spark.readStream.name(f"stream_{word_of(name)}")
+    reader = spark.readStream.name(source_name(name))
     if feed is not None:
         entries = reader.schema(ENTRY_COLUMNS).format("json")
         entries = entries.option("maxFilesPerTrigger", place.files_per_batch)
@@ -86,7 +91,7 @@ def stream_messages(  # noqa: PLR0913 — what a stream needs
 
 def control_messages(spark: SparkSession, deployment: Deployment, directory: Path) -> DataFrame:
     """The messages of the control stream."""
-    directory.mkdir(parents=True, exist_ok=True)
+    make_directory(directory)
     rows = (
         spark.readStream.name("control").schema("word string").format("json").load(str(directory))
     )
@@ -95,6 +100,7 @@ def control_messages(spark: SparkSession, deployment: Deployment, directory: Pat
     def heed(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             if batch.num_rows:
+                _require_known_words(batch)
                 facts = {"latest": None, "now": 0}
                 yield to_arrow(
                     [Message.of_facts(pid, Kind.PULSE, CONTROL, dict(facts)) for pid in pids]
@@ -105,9 +111,16 @@ def control_messages(spark: SparkSession, deployment: Deployment, directory: Pat
 
 def write_control(directory: Path, word: str) -> None:
     """Put a word into the control stream; the same word twice is one."""
-    unfinished = directory / f".{word}"
-    unfinished.write_text(json.dumps({"word": word}) + "\n", encoding="utf-8")
-    unfinished.rename(directory / f"{word}.json")
+    line = json.dumps({"word": word}) + "\n"
+    with telling_where(directory.parent):
+        write_durably(directory / f"{word}.json", line.encode())
+
+
+def _require_known_words(batch: pa.RecordBatch) -> None:
+    """Refuse to take a file that somebody else has put there for the end of all streams."""
+    for word in batch.column("word").to_pylist():
+        if word not in WORDS:
+            raise damaged("the control stream", f"nobody says {word}")
 
 
 def _taking_in(
@@ -137,6 +150,8 @@ def _file_pieces(kind: str, stream: StreamEntry) -> _Reading:
 
     def pieces(batches: Iterable[pa.RecordBatch], _: Origin) -> Iterator[Piece]:
         for entry in (row for batch in batches for row in batch.to_pylist()):
+            if entry["path"] is None or entry["number"] is None:
+                raise damaged(f'the list of the files of "{stream.name}"', "a note is no JSON")
             frame = read_file(entry["path"], kind, schema)
             last = max(frame.height - 1, 0)
             yield first_id(last, file=entry["number"]) - last, frame

@@ -122,7 +122,7 @@ class _StateShelf:
         """What was written last."""
         if self._text is None:
             value = self._blobs.getValue((_MANIFEST,))
-            self._text = None if value is None else bytes(value[0]).decode()
+            self._text = None if value is None else bytes(value[0]).decode(errors="replace")
         return self._text
 
     def write_manifest(self, text: str) -> None:
@@ -130,9 +130,14 @@ class _StateShelf:
         self._blobs.updateValue((_MANIFEST,), (text.encode(),))
 
     def read(self, name: str) -> bytes:
-        """A pack."""
+        """A pack.
+
+        Raises:
+            LookupError: It is not there.
+        """
         value = self._blobs.getValue((name,))
-        assert value is not None, f"pack {name} is in the manifest, so it is on the shelf"
+        if value is None:
+            raise LookupError(f"there is no pack {name}")
         return bytes(value[0])
 
     def write(self, name: str, blob: bytes) -> None:
