@@ -112,7 +112,7 @@ def _read_block(block: Block, layout: _Layout, input_: Input, refuse: Refuse) ->
         return [(found.lines[n], _text(found.good[n])) for n in numbers]
 
     places = [layout.names.index(name) for name in layout.chosen]
-    chosen = frame.select(frame.columns[place] for place in places)
+    chosen = [frame.to_series(place) for place in places]
     broken = [] if rows is None else rows.broken
     return shaped(chosen, layout.schema, input_, refuse, written, broken=broken)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from tidemill.model.batch import polars_schema
 from tidemill.runtime.reading.shaping import found_columns, shaped
+from tidemill.runtime.reading.values import values_of
 
 if TYPE_CHECKING:
     import polars as pl
@@ -32,13 +32,11 @@ def shaped_frame(
     Raises:
         RunError: A column is missing or has a type that says something else, or ``refuse`` raises.
     """
-    is_typed = list(frame.schema.items()) == list(polars_schema(schema).items())
-    if is_typed and all(f.nullable or not frame[f.name].null_count() for f in schema):
-        return frame
-    chosen = frame.select(found_columns(frame.columns, schema, input_))
+    chosen = [frame[name] for name in found_columns(frame.columns, schema, input_)]
 
     def written(places: list[int]) -> list[tuple[int | None, str]]:
-        rows = chosen[places].rows(named=True)
+        values = [values_of(column.gather(places)) for column in chosen]
+        rows = [dict(zip(schema.names, row, strict=True)) for row in zip(*values, strict=True)]
         return [
             (None if first is None else first + place, json.dumps(row, default=str))
             for place, row in zip(places, rows, strict=True)

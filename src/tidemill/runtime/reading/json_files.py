@@ -37,6 +37,9 @@ __all__ = ["read_json"]
 _FEW = 1 << 16
 """How many bytes are read line by line, if there is a difficulty among them."""
 
+_PART = 1 << 22
+"""How many bytes of a block a thread takes."""
+
 _TYPES: dict[Kind, pa.DataType] = {
     Kind.BOOLEAN: pa.bool_(),
     Kind.INTEGER: pa.int64(),
@@ -46,10 +49,10 @@ _TYPES: dict[Kind, pa.DataType] = {
 _NOT_FINITE = ("NaN", "Infinity", "-Infinity")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 """Half of a letter, which is none."""
-_ODD = re.compile(rb"\\u00[2-7]|\\u212[aA]|\xe2\x84\xaa|[:,\[]\s*[-+]?(?:Inf|NaN)")
+_ODD = (b"\\u", b"\xe2\x84\xaa", b"Inf", b"NaN")
+_VERY_ODD = re.compile(rb"\\u00[2-7]|\\u212[aA]|\xe2\x84\xaa|[:,\[]\s*[-+]?(?:Inf|NaN)")
 """What two readers could take differently: letters of names that are written as numbers, the sign
 for Kelvin, which is a k in lower case, and numbers that are not finite."""
-
 
 _PLAIN = re.compile(r"[ !#-.0-\[\]-~]+")
 """A name that is written in JSON in one way only."""
@@ -87,7 +90,7 @@ def read_json(
         else:
             problem = f"it is longer than {LONGEST >> 20} MB"
             broken = Broken(block.line, problem, block.content.decode(errors="replace"))
-            yield shaped(_empty(schema), schema, input_, refuse, _nowhere, broken=[broken])
+            yield shaped(_nothing(schema), schema, input_, refuse, _nowhere, broken=[broken])
 
 
 def _read_block(
@@ -101,7 +104,7 @@ def _read_block(
             lines = block.content.split(b"\n")
             return [(block.line + n, lines[n].decode()) for n in numbers]
 
-        yield shaped(frame, schema, input_, refuse, written)
+        yield shaped(frame.get_columns(), schema, input_, refuse, written)
         return
     middle = block.content.find(b"\n", len(block.content) // 2) + 1
     if len(block.content) <= _FEW or middle in (0, len(block.content)):
@@ -119,28 +122,55 @@ def _read_at_once(content: bytes, schema: Schema) -> pl.DataFrame | None:
     # A line that ends with } before one that begins with { is at an end: an object has no } {.
     if not (content.startswith(b"{") and content.endswith(b"}\n")):
         return None
-    if content.count(b"}\n{") != rows - 1 or not _has_usual_names(content, schema):
+    if content.count(b"}\n{") != rows - 1 or not _is_utf8(content):
         return None
-    declared = pa.schema([(field.name, _arrow_type(field.type)) for field in schema])
-    try:
-        pa.array([content], pa.binary()).cast(pa.string())  # it is UTF-8
-        table = arrow_json.read_json(
-            pa.BufferReader(content),
-            arrow_json.ReadOptions(use_threads=False, block_size=len(content)),
-            arrow_json.ParseOptions(explicit_schema=declared, unexpected_field_behavior="ignore"),
-        )
-    except pa.ArrowException:
-        return None
-    if table.num_rows != rows:
+    table = None
+    if _has_only(content[: content.index(b"\n")], schema):
+        table = _parsed(content, schema, others="error")
+    if table is None and _has_usual_names(content, schema):
+        table = _parsed(content, schema, others="ignore")
+    if table is None or table.num_rows != rows:
         return None
     frame = pl.from_arrow(table.select(schema.names))
     assert isinstance(frame, pl.DataFrame), "a table is a frame"
-    return frame
+    doubles = (frame[field.name] for field in schema if field.type.kind is Kind.DOUBLE)
+    return frame if all(double.is_finite().all() for double in doubles) else None
+
+
+def _is_utf8(content: bytes) -> bool:
+    try:
+        pa.array([content], pa.binary()).cast(pa.string())
+    except pa.ArrowInvalid:
+        return False
+    return True
+
+
+def _has_only(line: bytes, schema: Schema) -> bool:
+    """Whether a line has declared fields only; then the lines that follow it may be so as well."""
+    try:
+        return {*json.loads(line)} <= {*schema.names}
+    except (ValueError, TypeError, RecursionError):
+        return False
+
+
+def _parsed(content: bytes, schema: Schema, *, others: str) -> pa.Table | None:
+    """The declared fields of all lines, if they have the types; and what to do about others."""
+    declared = pa.schema([(field.name, _arrow_type(field.type)) for field in schema])
+    try:
+        return arrow_json.read_json(
+            pa.BufferReader(content),
+            arrow_json.ReadOptions(block_size=_PART),
+            arrow_json.ParseOptions(explicit_schema=declared, unexpected_field_behavior=others),
+        )
+    except pa.ArrowException:
+        return None
 
 
 def _has_usual_names(content: bytes, schema: Schema) -> bool:
     """Whether all fields that may be meant are spelled as they are declared."""
-    if _ODD.search(content) or not all(_PLAIN.fullmatch(field.name) for field in schema):
+    if any(odd in content for odd in _ODD) and _VERY_ODD.search(content):
+        return False
+    if not all(_PLAIN.fullmatch(field.name) for field in schema):
         return False
     lower = content.lower()
     return all(_is_spelled_alike(content, lower, field.name.encode()) for field in schema)
@@ -182,7 +212,7 @@ def _read_by_line(block: Block, schema: Schema, input_: Input, refuse: Refuse) -
         if any(other for _, other in cells):
             wrong[field.name] = [other for _, other in cells]
     return shaped(
-        pl.DataFrame(columns),
+        columns,
         schema,
         input_,
         refuse,
@@ -246,8 +276,8 @@ def _may_be_quoted(text: str, kind: Kind) -> bool:
     return not _SURROGATE.search(text)
 
 
-def _empty(schema: Schema) -> pl.DataFrame:
-    return pl.DataFrame(schema=polars_schema(schema))
+def _nothing(schema: Schema) -> list[pl.Series]:
+    return pl.DataFrame(schema=polars_schema(schema)).get_columns()
 
 
 def _nowhere(_: list[int]) -> list[tuple[int | None, str]]:

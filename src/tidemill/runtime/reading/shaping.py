@@ -18,7 +18,8 @@ import polars as pl
 from tidemill.engine.ingest import FILE, LINE, PROBLEM, TEXT, Malformed
 from tidemill.errors import RunError, suggestion
 from tidemill.model.types import Kind
-from tidemill.runtime.reading.values import fit
+from tidemill.physical.frames import framed
+from tidemill.runtime.reading.values import fit, values_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -117,7 +118,7 @@ class _Shaping:
 
 
 def shaped(  # noqa: PLR0913 — what a format knows of its rows
-    frame: pl.DataFrame,
+    found: Sequence[pl.Series],
     schema: Schema,
     input_: Input,
     refuse: Refuse,
@@ -126,32 +127,32 @@ def shaped(  # noqa: PLR0913 — what a format knows of its rows
     broken: Sequence[Broken] = (),
     wrong: Mapping[str, Sequence[str | None]] | None = None,
 ) -> pl.DataFrame:
-    """The rows of a frame with the types of a schema; malformed ones are left out and told.
+    """Rows with the types of a schema; malformed ones are left out and told.
 
     Args:
-        frame: The rows; its columns are those of the schema, in order, whatever they are called.
+        found: The columns of the schema, in order, whatever they are called.
         schema: What was declared.
         input_: What the rows were read from.
         refuse: What is done with malformed rows.
         written: Where rows stand, and how they are written.
-        broken: Rows that are not in the frame, because nothing can be read of them.
+        broken: Rows that are not among them, because nothing can be read of them.
         wrong: What columns have instead where they have a value of another type, by their names.
 
     Raises:
         RunError: A column has a type that says something else, or ``refuse`` raises it.
     """
     shaping, wrong = _Shaping(), wrong or {}
-    frame = frame.rename(dict(zip(frame.columns, schema.names, strict=True)))
-    for column, declared in zip(frame.get_columns(), schema, strict=True):
+    for column, declared in zip(found, schema, strict=True):
         shaping.add(column, declared, input_.where, wrong.get(declared.name))
-    rows = pl.DataFrame(shaping.columns)
+    rows = framed(shaping.columns)
     if not shaping.bad:
         if broken:
             refuse(_malformed(rows.clear(), [], broken, input_))
         return rows
     bad = functools.reduce(operator.or_, shaping.bad.values())
     places = bad.arg_true().to_list()
-    problems = _problems(frame, shaping.bad, places, wrong, is_shown=input_.is_shown)
+    columns = dict(zip(schema.names, found, strict=True))
+    problems = _problems(columns, shaping.bad, places, wrong, is_shown=input_.is_shown)
     lines = written(places)
     known = [Broken(line, p, text) for (line, text), p in zip(lines, problems, strict=True)]
     refuse(_malformed(rows.filter(bad), known, broken, input_))
@@ -179,7 +180,7 @@ def _malformed(
 
 
 def _problems(
-    frame: pl.DataFrame,
+    columns: Mapping[str, pl.Series],
     bad: Mapping[Field, pl.Series],
     places: list[int],
     wrong: Mapping[str, Sequence[str | None]],
@@ -189,7 +190,7 @@ def _problems(
     """What is wrong with each of some rows, of which the first bad column is told."""
     problems: dict[int, str] = {}
     for declared, mask in bad.items():
-        values = frame[declared.name].gather(places).to_list()
+        values = values_of(columns[declared.name].gather(places))
         others = wrong.get(declared.name)
         for place, value, is_bad in zip(places, values, mask.gather(places).to_list(), strict=True):
             if is_bad and place not in problems:

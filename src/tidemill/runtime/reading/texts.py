@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from tidemill.model.types import DataType
 
-__all__ = ["Fitted", "fit_texts", "patched"]
+__all__ = ["Fitted", "beyond_calendar", "fit_texts", "patched"]
 
 Fitted = tuple[pl.Series, pl.Series | None]
 """Values of the declared type, and which rows have a value that it does not hold, if any does."""
@@ -183,17 +183,25 @@ def _moments_of_any_form(texts: pl.Series) -> Fitted:
 
 def _without(texts: pl.Series, values: pl.Series, wrong: pl.Series | None) -> Fitted:
     """The dates or times, without those of another form, and those that no calendar has."""
-    unit = _DAY if values.dtype == pl.Datetime else 1
-    counts = values.to_physical().cast(pl.Int64)
-    least, greatest = counts.min(), counts.max()
-    if isinstance(least, int) and isinstance(greatest, int):
-        first, last = _FIRST_DAY * unit, (_LAST_DAY + 1) * unit
-        if least < first or greatest >= last:
-            beyond = (counts < first) | (counts >= last)
-            wrong = beyond if wrong is None else wrong | beyond
+    beyond = beyond_calendar(values)
+    if beyond is not None:
+        wrong = beyond if wrong is None else wrong | beyond
     if wrong is not None and (wrong := wrong.fill_null(value=False)).any():
         values = values.zip_with(~wrong, values.clear(values.len()))
     return values, _lost(texts, values)
+
+
+def beyond_calendar(values: pl.Series) -> pl.Series | None:
+    """Which dates or times are not of the years 1 to 9999, if some are not."""
+    unit = _DAY if values.dtype == pl.Datetime else 1
+    counts = values.to_physical()
+    least, greatest = counts.min(), counts.max()
+    if not isinstance(least, int) or not isinstance(greatest, int):
+        return None
+    first, last = _FIRST_DAY * unit, (_LAST_DAY + 1) * unit
+    if first <= least and greatest < last:
+        return None
+    return ((counts < first) | (counts >= last)).fill_null(value=False)
 
 
 def _integer(text: object, kind: Kind) -> int | None:

@@ -16,13 +16,13 @@ import polars as pl
 from tidemill.errors import RunError
 from tidemill.model.batch import polars_type
 from tidemill.model.types import Kind
-from tidemill.runtime.reading.texts import Fitted, fit_texts, patched
+from tidemill.runtime.reading.texts import Fitted, beyond_calendar, fit_texts, patched
 
 if TYPE_CHECKING:
     from tidemill.model.schema import Field
     from tidemill.model.types import DataType
 
-__all__ = ["fit"]
+__all__ = ["fit", "values_of"]
 
 _NANOSECONDS = 1_000
 
@@ -40,7 +40,7 @@ def fit(column: pl.Series, field: Field, where: str) -> Fitted:
     """
     dtype, type_ = column.dtype, field.type
     if dtype == polars_type(type_):
-        return column, None
+        return _in_calendar(column, None) if type_.is_temporal else (column, None)
     if dtype == pl.Null:
         return column.cast(polars_type(type_)), None
     if isinstance(dtype, pl.Categorical | pl.Enum):
@@ -50,7 +50,25 @@ def fit(column: pl.Series, field: Field, where: str) -> Fitted:
         raise RunError(
             f'column "{field.name}" of {where} is {dtype} and not {type_}', hint=_way(dtype, type_)
         )
-    return found
+    return _in_calendar(*found) if type_.is_temporal else found
+
+
+def values_of(column: pl.Series) -> list[object]:
+    """The values of a column for people; times that no calendar has as numbers."""
+    if isinstance(column.dtype, pl.Date | pl.Datetime):
+        fine = pl.Datetime("us") if isinstance(column.dtype, pl.Datetime) else pl.Date()
+        moments = column.cast(fine, strict=False)
+        if beyond_calendar(moments) is not None or _loses(column, moments):
+            return column.to_physical().to_list()
+    return column.to_list()
+
+
+def _in_calendar(column: pl.Series, bad: pl.Series | None) -> Fitted:
+    """Dates or times, without those that no calendar has."""
+    beyond = beyond_calendar(column)
+    if beyond is None:
+        return column, bad
+    return _nulled(column, beyond), beyond if bad is None else bad | beyond
 
 
 def _fit_by_type(column: pl.Series, dtype: pl.DataType, type_: DataType) -> Fitted | None:
@@ -101,7 +119,7 @@ def _from_datetime(column: pl.Series, dtype: pl.Datetime, type_: DataType) -> Fi
         case Kind.DATE:
             days = utc.cast(pl.Date)
             return _checked(utc, days, days.cast(utc.dtype, strict=False))
-        case Kind.BIGINT if dtype.time_unit == "us":
+        case Kind.BIGINT if dtype.time_unit == "us":  # the same number by either reading
             return utc.to_physical(), None
         case _:
             return None
@@ -172,4 +190,4 @@ def _way(dtype: pl.DataType, type_: DataType) -> str:
         return "declare it TIMESTAMP; a BIGINT of microseconds is not the same number"
     if type_.is_temporal and dtype.is_integer():
         return "declare it BIGINT; whether it counts seconds or something else is not known"
-    return "declare it as it is, or convert it before"
+    return "declare the type that it has, or convert it before"
