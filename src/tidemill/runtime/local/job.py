@@ -41,8 +41,8 @@ __all__ = ["Job", "Settings"]
 _MEASURE_EVERY = 0.25
 """How often, in seconds, it is found out how much is remembered."""
 
-_STEP_ROWS = 100_000
-"""How many rows are worth a step: many small files are taken together."""
+_STEP_ROWS, _STEP_BYTES = 100_000, 64 << 20
+"""How many rows are worth a step, and how many bytes: many small files are taken together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,8 +180,8 @@ class Job:
         joined with, until there are rows enough to be worth a step.
         """
         found: dict[str, list[Batch]] = {name: [] for name in self.gates}
-        rows = 0
-        while readers and rows < _STEP_ROWS:
+        rows = size = 0
+        while readers and rows < _STEP_ROWS and size < _STEP_BYTES:
             name = min(readers, key=lambda stream: self.gates[stream].watermark)
             gate = self.gates[name]
             try:
@@ -199,6 +199,7 @@ class Job:
                 gate.end_batch()
                 continue
             rows += frame.height
+            size += frame.estimated_size()
             found[name].append(gate.take_piece(frame, Time(number)))
         return {
             name: Flow([pl.concat(batches)] if batches else [], self.gates[name].watermark)

@@ -35,6 +35,9 @@ _LONG_VALUE, _LONG_TEXT = 60, 4_096
 """How much of a value is shown, and how much of a row is kept."""
 
 
+_HIDDEN = "what is in it is not shown, since it is a link to another directory"
+
+
 @dataclass(frozen=True, slots=True)
 class Input:
     """What rows are read from.
@@ -84,7 +87,7 @@ def found_columns(names: Sequence[str], schema: Schema, input_: Input) -> list[s
         if column.name.lower() not in by_lower:
             raise RunError(
                 f'{input_.where} has no column "{column.name}"',
-                hint=suggestion(column.name, names) if input_.is_shown else None,
+                hint=suggestion(column.name, names) if input_.is_shown else _HIDDEN,
             )
     return [by_lower[column.name.lower()] for column in schema]
 
