@@ -44,8 +44,8 @@ _LINE_END, _RETURN, _QUOTE, _COMMA = b'\n\r",'
 
 _FIELD = rb'(?:"(?:[^"]++|"")*+"|[^",\n]*+)'
 _ROW = re.compile(rb"%b(?:,%b)*+\r?\n" % (_FIELD, _FIELD))
-_UNDECIDED = re.compile(rb'(?:%b,)*+"(?:[^"]++|"")*+"?\r?\Z' % _FIELD)
-"""A row whose quotes are still open, or may be."""
+_UNDECIDED = re.compile(rb'(?:%b,)*+(?:"(?:[^"]++|"")*+"?|[^",\n]*+)\r?\Z' % _FIELD)
+"""What may become a row, if more follows."""
 _QUOTED = re.compile(rb'"(?:[^"]++|"")*+"')
 
 
