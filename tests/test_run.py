@@ -13,10 +13,11 @@ from tidemill.model.time import Time
 from tidemill.runtime.files import read_file
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from tidemill.model.schema import Schema
+    from tidemill.runtime.reading.shaping import Refuse
 
 BIDS = pl.DataFrame(
     {"auction": [7, 8, 7, 7], "price": [5.0, 4.0, None, 9.0], "at": [1, 2, 3, 5]},
@@ -278,9 +279,9 @@ def test_that_stream_is_read_next_whose_time_has_come_least_far(
     monkeypatch.setattr("tidemill.runtime.local.job._STEP_ROWS", 1)
     read = []
 
-    def noted(path: Path, kind: str, schema: Schema) -> pl.DataFrame:
+    def noted(path: Path, kind: str, schema: Schema, refuse: Refuse) -> Iterator[pl.DataFrame]:
         read.append(f"{path.parent.name}{path.stem}")
-        return read_file(path, kind, schema)
+        return read_file(path, kind, schema, refuse)
 
     monkeypatch.setattr("tidemill.runtime.local.sources.read_file", noted)
     session = tidemill.connect()
@@ -304,8 +305,8 @@ def test_a_missing_column_is_named() -> None:
 
 
 def test_a_column_of_another_type_is_named() -> None:
-    text = failure(memory(BIDS.with_columns(price=pl.lit("cheap"))))
-    assert 'column "price" of frame "bids" is String and not DOUBLE' in text
+    text = failure(memory(BIDS.with_columns(price=pl.lit(value=True))))
+    assert 'column "price" of frame "bids" is Boolean and not DOUBLE' in text
 
 
 def test_an_unknown_source_and_a_missing_frame_are_named() -> None:

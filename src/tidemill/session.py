@@ -196,7 +196,10 @@ class Session:
         return pl.DataFrame(rows, schema=types, orient="row")
 
     def quarantine(self, stream: str) -> pl.DataFrame:
-        """The rows of a stream with LATE QUARANTINE that were not taken, with the reason.
+        """The rows of a stream that were not taken and are kept, with the reason.
+
+        Those that are late, or have no valid time, are kept with LATE QUARANTINE; malformed ones
+        with MALFORMED QUARANTINE, and then with their file, line, problem and text.
 
         Raises:
             RunError: Nothing has been run, or no query reads the stream.

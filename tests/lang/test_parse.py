@@ -19,6 +19,7 @@ from tidemill.lang.statements import (
     Explain,
     ExplainMode,
     LatePolicy,
+    MalformedPolicy,
     Name,
     ObjectKind,
     Select,
@@ -73,6 +74,16 @@ def test_a_stream_needs_no_clauses() -> None:
     assert statement.within is None
     assert statement.late is LatePolicy.DROP
     assert statement.idle_after is None
+    assert statement.malformed is MalformedPolicy.FAIL
+
+
+@pytest.mark.parametrize("policy", MalformedPolicy)
+def test_a_stream_says_what_becomes_of_malformed_rows(policy: MalformedPolicy) -> None:
+    statement = parse_one(
+        f"CREATE STREAM bid (at TIMESTAMP) SOURCE csv() MALFORMED {policy.value} LATE DROP"
+    )
+    assert isinstance(statement, CreateStream)
+    assert statement.malformed is policy
 
 
 def test_a_relation_may_be_temporal() -> None:

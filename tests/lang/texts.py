@@ -135,6 +135,7 @@ GRAMMAR: Final[dict[str, tuple[str, ...]]] = {
             "CREATE STREAM <name> <fields> SOURCE <connector> IDLE AFTER <duration> LATE QUARANTINE"
             " ORDERED BY <name> WITHIN <duration>"
         ),
+        "CREATE STREAM <name> <fields> SOURCE <connector> MALFORMED QUARANTINE IDLE AFTER 5",
         "CREATE RELATION <name> <fields> SOURCE <connector> VALID FROM <name> TO <name>",
         "CREATE RELATION <name> <fields> SOURCE <connector> NON RETROACTIVE KEY (<name>, a)",
         *(

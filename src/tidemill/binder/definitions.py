@@ -177,6 +177,7 @@ def _stream(statement: CreateStream) -> StreamEntry:
         0 if within is None else _duration(within, "WITHIN", least=0),
         statement.late,
         None if idle is None else _duration(idle, "IDLE AFTER", least=1),
+        statement.malformed,
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias, assert_never
 
-from tidemill.lang.statements import LatePolicy, ObjectKind
+from tidemill.lang.statements import LatePolicy, MalformedPolicy, ObjectKind
 from tidemill.model.schema import Schema
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ class StreamEntry:
         within: How much disorder the source promises at most, in microseconds.
         late: What becomes of rows that break the promise.
         idle_after: After how much silence, in microseconds, it no longer holds others back.
+        malformed: What becomes of rows with a value that its column's type does not hold.
     """
 
     name: str
@@ -48,6 +49,7 @@ class StreamEntry:
     within: int = 0
     late: LatePolicy = LatePolicy.DROP
     idle_after: int | None = None
+    malformed: MalformedPolicy = MalformedPolicy.FAIL
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,7 +39,7 @@ def show(catalog: Catalog, kind: ObjectKind) -> Listing:
     rows = [(entry.name, *_details(entry)) for entry in entries]
     match kind:
         case ObjectKind.STREAM:
-            titles = ["name", "source", "time", "late", "idle_after"]
+            titles = ["name", "source", "time", "late", "idle_after", "malformed"]
         case ObjectKind.RELATION:
             titles = ["name", "source", "valid", "retroactive"]
         case ObjectKind.QUERY:
@@ -84,12 +84,12 @@ def _details(entry: Entry) -> tuple[str, ...]:
         case StreamEntry():
             late = entry.late.value.lower()
             idle = "" if entry.idle_after is None else duration_text(entry.idle_after)
-            if entry.time_column is None:
-                return _connector(entry.source), "arrival", late, idle
+            malformed = entry.malformed.value.lower()
             within = f" within {duration_text(entry.within)}" if entry.within else ""
-            return _connector(entry.source), f"{entry.time_column}{within}", late, idle
+            time = f"{entry.time_column or 'arrival'}{within}"
+            return _connector(entry.source), time, late, idle, malformed
         case DerivedStreamEntry():
-            return entry.text, "", "", ""
+            return entry.text, "", "", "", ""
         case RelationEntry(validity=None):
             return _connector(entry.source), "always", ""
         case RelationEntry():

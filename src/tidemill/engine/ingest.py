@@ -4,7 +4,9 @@ Two steps, since only the first can be taken where rows come in. ``timed`` gives
 and its id, and sorts out rows without a valid time. A ``Gate`` knows how far the stream has come:
 its watermark is the greatest time seen so far less the disorder that the source declares, and a row
 that starts before it is late. Rows that are sorted out are counted and dropped or, if the stream
-says so, kept with the reason; they never stop or change anything else.
+says so, kept with the reason; they never stop or change anything else. What is no row of the stream
+at all, because a value is none of its column's type, is malformed; it stops the run if the stream
+does not say otherwise.
 """
 
 from __future__ import annotations
@@ -17,8 +19,9 @@ import polars as pl
 from tidemill.algebra.tree import streams_of
 from tidemill.engine.engine import Flow
 from tidemill.errors import RunError
-from tidemill.lang.statements import LatePolicy
+from tidemill.lang.statements import LatePolicy, MalformedPolicy
 from tidemill.model.batch import END, ID, START, TIME_TYPE, polars_schema
+from tidemill.model.schema import Field, Schema
 from tidemill.model.time import END_OF_TIME, Time
 from tidemill.physical.state.texts import with_own_texts
 
@@ -30,18 +33,54 @@ if TYPE_CHECKING:
     from tidemill.model.batch import Batch
 
 __all__ = [
+    "FILE",
     "LATE",
+    "LINE",
+    "MALFORMED",
+    "PROBLEM",
     "REASON",
+    "TEXT",
     "Gate",
+    "Malformed",
     "Refused",
     "check_keys",
     "latest_row",
+    "readable",
     "relation_flow",
     "timed",
 ]
 
 REASON = "@reason"
-LATE = "late"
+LATE, MALFORMED = "late", "malformed"
+
+FILE, LINE, PROBLEM, TEXT = "@file", "@line", "@problem", "@text"
+_PLACE = {FILE: pl.String(), LINE: pl.Int64(), PROBLEM: pl.String(), TEXT: pl.String()}
+"""Where a malformed row stands, what is wrong with it, and how it is written."""
+
+
+@dataclass(frozen=True, slots=True)
+class Malformed:
+    """Rows that do not have the types of the schema.
+
+    Attributes:
+        rows: The columns of the schema, NULL where they could not be read, and FILE, LINE, PROBLEM
+            and TEXT.
+        where: What they were read from, for errors.
+        unit: What LINE counts there.
+    """
+
+    rows: pl.DataFrame
+    where: str
+    unit: str = "line"
+
+    def error(self) -> RunError:
+        """The error about the first of them."""
+        line, problem = self.rows.row(0, named=True)[LINE], self.rows[PROBLEM][0]
+        place = f"a {self.unit}" if line is None else f"{self.unit} {line}"
+        return RunError(
+            f"{place} of {self.where} is malformed: {problem}",
+            hint="fix it; a stream may be declared with MALFORMED QUARANTINE or MALFORMED DROP",
+        )
 
 
 @dataclass(slots=True)
@@ -63,7 +102,19 @@ class Refused:
         for reason, count in bad[REASON].value_counts().iter_rows():
             self.count(reason, count)
         if self.stream.late is LatePolicy.QUARANTINE and not bad.is_empty():
-            self.rows.append(with_own_texts(bad.select(*self.stream.schema.names, REASON)))
+            self._keep(bad.select(*self.stream.schema.names, REASON))
+
+    def add_malformed(self, found: Malformed) -> None:
+        """Do with malformed rows what the stream says.
+
+        Raises:
+            RunError: It says that they are an error.
+        """
+        if self.stream.malformed is MalformedPolicy.FAIL:
+            raise found.error()
+        self.count(MALFORMED, found.rows.height)
+        if self.stream.malformed is MalformedPolicy.QUARANTINE:
+            self._keep(found.rows.with_columns(pl.lit(MALFORMED).alias(REASON)))
 
     def count(self, reason: str, rows: int) -> None:
         """Count rows that are not at hand."""
@@ -72,15 +123,35 @@ class Refused:
 
     def held(self) -> pl.DataFrame:
         """The rows that were kept, with the reason in ``REASON``."""
-        types = {**polars_schema(self.stream.schema), REASON: pl.String()}
-        return pl.concat([pl.DataFrame(schema=types), *self.rows])
+        return pl.concat([pl.DataFrame(schema=self._types()), *self.rows])
 
     def kept(self) -> pl.DataFrame:
         """The rows that were kept, with the column ``reason``; with marks if there is such one."""
-        name, taken = "reason", {name.lower() for name in self.stream.schema.names}
-        while name in taken:
-            name = f"{name}_"
-        return self.held().rename({REASON: name})
+        taken = {name.lower() for name in self.stream.schema.names}
+        names = {}
+        for column in list(self._types())[len(self.stream.schema) :]:
+            name = column.removeprefix("@")
+            while name in taken:
+                name = f"{name}_"
+            names[column] = name
+        return self.held().rename(names)
+
+    def _keep(self, bad: pl.DataFrame) -> None:
+        missing = [pl.lit(None, t).alias(n) for n, t in self._types().items() if n not in bad]
+        self.rows.append(with_own_texts(bad.with_columns(missing).select(*self._types())))
+
+    def _types(self) -> dict[str, pl.DataType]:
+        """The columns of rows that are kept; where they stand is known of malformed ones."""
+        place = _PLACE if self.stream.malformed is MalformedPolicy.QUARANTINE else {}
+        return {**polars_schema(self.stream.schema), REASON: pl.String(), **place}
+
+
+def readable(stream: StreamEntry) -> Schema:
+    """The columns that rows are read with: whether the time may be NULL is judged by ``timed``."""
+    fields = (
+        Field(f.name, f.type, f.nullable or f.name == stream.time_column) for f in stream.schema
+    )
+    return Schema(tuple(fields))
 
 
 def timed(
@@ -145,12 +216,19 @@ class Gate:
     rows: int = 0
     latest: Time | None = None
     refused: Refused = field(init=False)
+    _latest: int | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
         self.refused = Refused(self.stream)
 
     def take(self, frame: pl.DataFrame, arrival: Time) -> Flow:
-        """The elements of newly delivered rows, and how far time has come; ids count the rows."""
+        """The elements of a batch, and how far time has come; ids count the rows."""
+        admitted = self.take_piece(frame, arrival)
+        self.end_batch()
+        return Flow([admitted], self.watermark)
+
+    def take_piece(self, frame: pl.DataFrame, arrival: Time) -> Batch:
+        """The elements of some rows of a batch, as if they had come with all others of it."""
         elements = timed(
             self.stream,
             frame,
@@ -162,8 +240,13 @@ class Gate:
         admitted = self.admit(elements)
         latest = admitted[START].max()
         assert latest is None or isinstance(latest, int), "times are integers"
-        self.advance(latest)
-        return Flow([admitted], self.watermark)
+        self._latest = latest if self._latest is None else max(self._latest, latest or 0)
+        return admitted
+
+    def end_batch(self) -> None:
+        """All rows of the batch have been delivered: time has come as far as the latest of them."""
+        self.advance(self._latest)
+        self._latest = None
 
     def admit(self, elements: Batch) -> Batch:
         """The elements that are not late."""

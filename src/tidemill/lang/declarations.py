@@ -17,6 +17,7 @@ from tidemill.lang.statements import (
     CreateStream,
     Duration,
     LatePolicy,
+    MalformedPolicy,
     Name,
     Validity,
 )
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 __all__ = ["read_create"]
 
 # The words that may follow a duration in CREATE STREAM.
-_CLAUSES: Final = ("ORDERED", "WITHIN", "LATE", "IDLE")
+_CLAUSES: Final = ("ORDERED", "WITHIN", "LATE", "IDLE", "MALFORMED")
 
 
 def read_create(cursor: Cursor) -> Statement:
@@ -71,6 +72,7 @@ def _read_stream(cursor: Cursor) -> CreateStream | CreateDerivedStream:
         clauses.within,
         clauses.late or LatePolicy.DROP,
         clauses.idle_after,
+        clauses.malformed or MalformedPolicy.FAIL,
     )
 
 
@@ -80,6 +82,7 @@ class _StreamClauses:
     within: Duration | None = None
     late: LatePolicy | None = None
     idle_after: Duration | None = None
+    malformed: MalformedPolicy | None = None
 
 
 def _read_stream_clauses(cursor: Cursor) -> _StreamClauses:
@@ -94,6 +97,9 @@ def _read_stream_clauses(cursor: Cursor) -> _StreamClauses:
         elif cursor.accept("LATE"):
             _once(cursor, start, clauses.late, "LATE")
             clauses.late = LatePolicy(cursor.choice(("DROP", "QUARANTINE")))
+        elif cursor.accept("MALFORMED"):
+            _once(cursor, start, clauses.malformed, "MALFORMED")
+            clauses.malformed = MalformedPolicy(cursor.choice(("FAIL", "QUARANTINE", "DROP")))
         elif cursor.accept("IDLE"):
             _once(cursor, start, clauses.idle_after, "IDLE AFTER")
             cursor.expect("AFTER")
@@ -103,7 +109,9 @@ def _read_stream_clauses(cursor: Cursor) -> _StreamClauses:
                 "WITHIN stands behind ORDERED BY", hint="ORDERED BY column WITHIN 2 SECONDS"
             )
         else:
-            cursor.fail_expected("ORDERED BY, LATE, IDLE AFTER or the end of the statement")
+            cursor.fail_expected(
+                "ORDERED BY, LATE, IDLE AFTER, MALFORMED or the end of the statement"
+            )
     return clauses
 
 

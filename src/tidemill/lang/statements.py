@@ -29,6 +29,7 @@ __all__ = [
     "Explain",
     "ExplainMode",
     "LatePolicy",
+    "MalformedPolicy",
     "Name",
     "ObjectKind",
     "Select",
@@ -59,6 +60,14 @@ class LatePolicy(Enum):
 
     DROP = "DROP"
     QUARANTINE = "QUARANTINE"
+
+
+class MalformedPolicy(Enum):
+    """What becomes of a row with a value that its column's type does not hold."""
+
+    FAIL = "FAIL"
+    QUARANTINE = "QUARANTINE"
+    DROP = "DROP"
 
 
 class ObjectKind(Enum):
@@ -99,7 +108,7 @@ class ConnectorCall:
 
 @dataclass(frozen=True, slots=True)
 class CreateStream:
-    """CREATE STREAM name (columns) SOURCE … ORDERED BY … WITHIN … LATE … IDLE AFTER …."""
+    """CREATE STREAM name (columns) SOURCE … ORDERED BY … LATE … IDLE AFTER … MALFORMED …."""
 
     name: Name
     columns: tuple[ColumnDefinition, ...]
@@ -108,6 +117,7 @@ class CreateStream:
     within: Duration | None = None
     late: LatePolicy = LatePolicy.DROP
     idle_after: Duration | None = None
+    malformed: MalformedPolicy = MalformedPolicy.FAIL
 
 
 @dataclass(frozen=True, slots=True)

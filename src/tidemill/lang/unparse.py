@@ -24,6 +24,7 @@ from tidemill.lang.statements import (
     Drop,
     Explain,
     LatePolicy,
+    MalformedPolicy,
     ObjectKind,
     Select,
     Show,
@@ -95,6 +96,8 @@ def _create_stream(statement: CreateStream) -> str:
         parts.append(f"LATE {statement.late.value}")
     if statement.idle_after:
         parts.append(f"IDLE AFTER {duration_text(statement.idle_after.microseconds)}")
+    if statement.malformed is not MalformedPolicy.FAIL:
+        parts.append(f"MALFORMED {statement.malformed.value}")
     return " ".join(parts)
 
 

@@ -1,51 +1,42 @@
-"""Files and frames as rows of a stream or relation: the declared columns, with their types.
+"""Files as rows of a stream or relation: which there are, and what is in them.
 
 Columns are found by name, without regard to case; those the stream does not declare are left out.
-Files without types, and frames with others, are converted; what cannot be converted is an error
-that names the file and the column.
+A value that its column's type cannot represent exactly makes its row malformed. A file of 0 bytes
+is one without rows, whatever its format.
 """
 
 from __future__ import annotations
 
 import io
 import os
+from contextlib import closing
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import polars as pl
 import pyarrow as pa
-from pyarrow import parquet
 
-from tidemill.errors import RunError, suggestion
-from tidemill.model.batch import polars_schema, polars_type
-from tidemill.model.types import Kind
+from tidemill.errors import RunError
+from tidemill.runtime.reading.csv_files import read_csv
+from tidemill.runtime.reading.json_files import read_json
+from tidemill.runtime.reading.parquet_files import read_parquet
+from tidemill.runtime.reading.shaping import Input, fail
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
+    from typing import BinaryIO, TypeAlias
 
-    from tidemill.model.schema import Field, Schema
+    from tidemill.model.schema import Schema
+    from tidemill.runtime.reading.shaping import Refuse
 
-__all__ = ["READERS", "is_pattern", "list_files", "read_file", "shaped"]
+    _Reader: TypeAlias = Callable[[BinaryIO, Schema, Input, Refuse], Iterator[pl.DataFrame]]
 
+__all__ = ["READERS", "is_pattern", "list_files", "read_file"]
 
-def _read_parquet(source: Path | io.BytesIO) -> pl.DataFrame:
-    """The rows of a Parquet file; for small files Arrow's reader takes two thirds of the time."""
-    frame = pl.from_arrow(parquet.ParquetFile(source).read(use_threads=False))
-    assert isinstance(frame, pl.DataFrame), "a table is a frame"
-    return frame
+READERS: dict[str, _Reader] = {"parquet": read_parquet, "csv": read_csv, "json": read_json}
 
-
-def _opened(source: Path | io.BytesIO) -> io.BytesIO:
-    """The content; of a path, Polars takes some names for patterns."""
-    return io.BytesIO(source.read_bytes()) if isinstance(source, Path) else source
-
-
-READERS: dict[str, Callable[[Path | io.BytesIO], pl.DataFrame]] = {
-    "parquet": _read_parquet,
-    "csv": lambda source: pl.read_csv(_opened(source), infer_schema=False),
-    "json": lambda source: pl.read_ndjson(_opened(source), infer_schema_length=None),
-}
+_UNITS = {"parquet": "row"}
 
 
 def is_pattern(path: Path) -> bool:
@@ -72,54 +63,49 @@ def list_files(path: Path) -> list[Path]:
 
 
 def read_file(
-    path: Path | str, kind: str, schema: Schema, *, content: bytes | None = None
-) -> pl.DataFrame:
-    """The rows of a file, which is at ``path`` or whose content has been read already.
+    path: Path | str,
+    kind: str,
+    schema: Schema,
+    refuse: Refuse = fail,
+    *,
+    content: bytes | None = None,
+) -> Iterator[pl.DataFrame]:
+    """The rows of a file, piece by piece, each of bounded size.
+
+    Args:
+        path: Where the file is.
+        kind: Its format.
+        schema: The columns to read.
+        refuse: What is done with malformed rows; if it is not said, they are an error.
+        content: What is in it, if that has been read already.
 
     Raises:
         RunError: It cannot be read, or does not have the columns of the schema.
     """
+    is_shown = content is not None or not _leads_elsewhere(Path(path))
+    input_ = Input(f'file "{path}"', str(path), _UNITS.get(kind, "line"), is_shown=is_shown)
     try:
-        frame = READERS[kind](Path(path) if content is None else io.BytesIO(content))
+        with closing(io.BytesIO(content) if content is not None else Path(path).open("rb")) as file:
+            if not _is_empty(file):
+                yield from READERS[kind](file, schema, input_, refuse)
     except (pl.exceptions.PolarsError, pa.ArrowException, OSError) as error:
-        reason = str(error).splitlines()[0]
+        reason = f": {str(error).splitlines()[0]}" if is_shown and str(error) else ""
         raise RunError(
-            f'file "{path}" cannot be read as {kind}: {reason}',
-            hint="mend it, or put a file without rows in its place; rows read before are not lost",
-        ) from error
-    return shaped(frame, schema, f'file "{path}"')
+            f'file "{path}" cannot be read as {kind}{reason}',
+            hint="fix it, or replace it with an empty file; rows read before are not lost",
+        ) from (error if is_shown else None)
 
 
-def shaped(frame: pl.DataFrame, schema: Schema, where: str) -> pl.DataFrame:
-    """The frame with the columns and types of the schema."""
-    if list(frame.schema.items()) == list(polars_schema(schema).items()):
-        return frame
-    by_lower = {column.lower(): column for column in reversed(frame.columns)}
-    series = []
-    for field in schema:
-        if field.name.lower() not in by_lower:
-            raise RunError(
-                f'{where} has no column "{field.name}"',
-                hint=suggestion(field.name, frame.columns),
-            )
-        series.append(_column(frame[by_lower[field.name.lower()]], field, where))
-    return pl.DataFrame(series)
+def _is_empty(file: BinaryIO) -> bool:
+    size = file.seek(0, io.SEEK_END)
+    file.seek(0)
+    return size == 0
 
 
-def _column(column: pl.Series, field: Field, where: str) -> pl.Series:
-    target = polars_type(field.type)
-    try:
-        if column.dtype == pl.String and field.type.kind is Kind.TIMESTAMP:
-            column = column.str.to_datetime(time_unit="us", time_zone=None)
-        elif column.dtype == pl.String and field.type.kind is Kind.DATE:
-            column = column.str.to_date()
-        elif column.dtype == pl.String and field.type.kind is Kind.BOOLEAN:
-            column = column.str.to_lowercase().replace_strict(
-                {"true": True, "false": False}, return_dtype=pl.Boolean()
-            )
-        return column.cast(target).alias(field.name)
-    except pl.exceptions.PolarsError as error:
-        raise RunError(
-            f'column "{field.name}" of {where} is {column.dtype} and not {field.type}',
-            hint=str(error).splitlines()[0],
-        ) from error
+def _leads_elsewhere(path: Path) -> bool:
+    """Whether a name stands for a file of another directory, of which errors tell nothing.
+
+    Who may put a link into a directory need not be allowed to read what it leads to.
+    """
+    real = Path(os.path.realpath(path))
+    return not real.is_relative_to(os.path.realpath(path.parent))

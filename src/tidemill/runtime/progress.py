@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tidemill.engine.ingest import MALFORMED
+
 if TYPE_CHECKING:
     from tidemill.engine.ingest import Gate
 
@@ -18,7 +20,7 @@ class StreamProgress:
     Attributes:
         name: The stream.
         rows: How many rows have come in.
-        refused: How many of them were late or had no valid time.
+        refused: How many of them were late, malformed or had no valid time.
         watermark: Up to when it is complete, in microseconds; ``None`` before the first row.
         files: How many files have been read, and how many were found; ``None`` if it is not known.
     """
@@ -65,6 +67,7 @@ def stream_progress(
     gate: Gate, watermark: int, files: tuple[int, int] | None = None
 ) -> StreamProgress:
     """How far a stream has come, of which the gate has counted the rows."""
-    refused = sum(gate.refused.counts.values())
+    counts = gate.refused.counts
+    rows = gate.rows + counts.get(MALFORMED, 0)
     mark = watermark if gate.rows else None
-    return StreamProgress(gate.stream.name, gate.rows, refused, mark, files)
+    return StreamProgress(gate.stream.name, rows, sum(counts.values()), mark, files)

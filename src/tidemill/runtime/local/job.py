@@ -13,7 +13,7 @@ import polars as pl
 from tidemill.catalog.entries import QueryEntry, RelationEntry, StreamEntry
 from tidemill.engine.engine import Flow, Metrics
 from tidemill.engine.fragments import build_graph
-from tidemill.engine.ingest import Gate, latest_row, relation_flow
+from tidemill.engine.ingest import Gate, latest_row, readable, relation_flow
 from tidemill.errors import RunError, closest
 from tidemill.lang.statements import ObjectKind
 from tidemill.model.time import END_OF_TIME, Time
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from tidemill.model.batch import Batch
     from tidemill.runtime.callback import Callback, CallbackSink
     from tidemill.runtime.console import ConsoleSink
+    from tidemill.runtime.local.sources import Arrival
     from tidemill.runtime.sinks import Sink
 
 __all__ = ["Job", "Settings"]
@@ -41,8 +42,8 @@ __all__ = ["Job", "Settings"]
 _MEASURE_EVERY = 0.25
 """How often, in seconds, it is found out how much is remembered."""
 
-_STEP_ROWS = 100_000
-"""How many rows are worth a step: many small files are taken together."""
+_STEP_ROWS, _STEP_BYTES = 100_000, 64 << 20
+"""How many rows are worth a step, and how many bytes: many small files are taken together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,29 +162,30 @@ class Job:
     def _flows(self, graph: Graph) -> Iterator[dict[str, Flow]]:
         """What arrives on every input, step by step, the ends of the streams last."""
         relations: dict[str, Flow] = {}
-        readers: dict[str, Iterator[tuple[int, pl.DataFrame]]] = {}
+        readers: dict[str, Iterator[Arrival]] = {}
         for name in sorted(input_.name for input_ in graph.inputs):
             entry = self.catalog.find(name)
             assert isinstance(entry, StreamEntry | RelationEntry), "plans read what is registered"
             if isinstance(entry, RelationEntry):
                 relations[name] = relation_flow(entry, read_relation(entry, self.memory))
             else:
-                frames = read_source(name, entry.source, entry.schema, self.memory)
-                self.gates[name] = Gate(entry, has_ids=graph.needs_ids)
-                readers[name] = enumerate(frames)
+                gate = self.gates[name] = Gate(entry, has_ids=graph.needs_ids)
+                readers[name] = read_source(
+                    name, entry.source, readable(entry), self.memory, gate.refused.add_malformed
+                )
         yield {**relations, **self._arrivals(readers)}
         while readers:
             yield {**_empty(relations), **self._arrivals(readers)}
 
-    def _arrivals(self, readers: dict[str, Iterator[tuple[int, pl.DataFrame]]]) -> dict[str, Flow]:
+    def _arrivals(self, readers: dict[str, Iterator[Arrival]]) -> dict[str, Flow]:
         """What is read next; streams at their end leave the readers.
 
         It is read where time has come least far, so that no stream runs ahead of those it may be
         joined with, until there are rows enough to be worth a step.
         """
         found: dict[str, list[Batch]] = {name: [] for name in self.gates}
-        rows = 0
-        while readers and rows < _STEP_ROWS:
+        rows = size = 0
+        while readers and rows < _STEP_ROWS and size < _STEP_BYTES:
             name = min(readers, key=lambda stream: self.gates[stream].watermark)
             gate = self.gates[name]
             try:
@@ -197,8 +199,12 @@ class Job:
                     raise
                 readers[name] = _failing(error)  # what was read before is not lost
                 break
+            if frame is None:
+                gate.end_batch()
+                continue
             rows += frame.height
-            found[name] += gate.take(frame, Time(number)).batches
+            size += frame.estimated_size()
+            found[name].append(gate.take_piece(frame, Time(number)))
         return {
             name: Flow([pl.concat(batches)] if batches else [], self.gates[name].watermark)
             for name, batches in found.items()
@@ -255,7 +261,7 @@ def _deliver(
         sink.take(rows, number)
 
 
-def _failing(error: RunError) -> Iterator[tuple[int, pl.DataFrame]]:
+def _failing(error: RunError) -> Iterator[Arrival]:
     """A reader that fails when it is asked."""
     yield from ()
     raise error

@@ -1,6 +1,6 @@
 """Sources of the local runtime: files of a directory, and frames in memory.
 
-A source delivers batches of rows with the columns and types of its stream.
+A source delivers batches of rows with the columns and types of its stream, each in pieces.
 """
 
 from __future__ import annotations
@@ -12,36 +12,51 @@ import polars as pl
 
 from tidemill.engine.ingest import check_keys
 from tidemill.errors import RunError, closest
+from tidemill.model.batch import polars_schema
 from tidemill.runtime.connectors import source_place
-from tidemill.runtime.files import READERS, list_files, read_file, shaped
+from tidemill.runtime.files import READERS, list_files, read_file
+from tidemill.runtime.reading.frames import shaped_frame
+from tidemill.runtime.reading.shaping import Input, fail
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from typing import TypeAlias
 
     from tidemill.catalog.entries import RelationEntry
     from tidemill.lang.statements import ConnectorCall
     from tidemill.model.schema import Schema
+    from tidemill.runtime.reading.shaping import Refuse
 
-__all__ = ["is_there", "memory_frame", "read_relation", "read_source"]
+    Arrival: TypeAlias = tuple[int, pl.DataFrame | None]
+    """The number of a batch, and some of its rows; ``None`` after the last of them."""
+
+__all__ = ["is_there", "memory_frame", "named_frame", "read_relation", "read_source"]
 
 
 def read_source(
-    name: str, source: ConnectorCall, schema: Schema, memory: Mapping[str, pl.DataFrame]
-) -> Iterator[pl.DataFrame]:
-    """The rows of a stream or relation, batch by batch; that they are there is found out at once.
+    name: str,
+    source: ConnectorCall,
+    schema: Schema,
+    memory: Mapping[str, pl.DataFrame],
+    refuse: Refuse = fail,
+) -> Iterator[Arrival]:
+    """The rows of a stream or relation, batch by batch, and each of them piece by piece.
+
+    That they are there is found out at once.
 
     Args:
         name: The stream or relation.
         source: Where its rows are.
         schema: Its columns.
         memory: The frames that ``memory`` sources name.
+        refuse: What is done with malformed rows; if it is not said, they are an error.
 
     Raises:
         RunError: The source cannot be read, or does not have these columns.
     """
     place = source_place(name, source)
     if place.kind == "memory":
-        return iter([memory_frame(name, place.path, schema, memory)])
+        return iter([(0, memory_frame(name, place.path, schema, memory, refuse)), (0, None)])
     if place.kind not in READERS:
         raise RunError(
             f'the local engine cannot read "{source.name.text}", the source of "{name}"',
@@ -50,8 +65,16 @@ def read_source(
         )
     files = _files(name, place.path, place.kind)
     starts = range(0, len(files), place.files_per_batch)
-    chosen = (files[first : first + place.files_per_batch] for first in starts)
-    return (pl.concat([read_file(path, place.kind, schema) for path in some]) for some in chosen)
+    chosen = [files[first : first + place.files_per_batch] for first in starts]
+
+    def arrivals() -> Iterator[Arrival]:
+        for number, some in enumerate(chosen):
+            for path in some:
+                for frame in read_file(path, place.kind, schema, refuse):
+                    yield number, frame
+            yield number, None
+
+    return arrivals()
 
 
 def read_relation(entry: RelationEntry, memory: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
@@ -60,7 +83,9 @@ def read_relation(entry: RelationEntry, memory: Mapping[str, pl.DataFrame]) -> p
     Raises:
         RunError: They cannot be read, or use a key twice.
     """
-    frame = pl.concat(list(read_source(entry.name, entry.source, entry.schema, memory)))
+    arrivals = read_source(entry.name, entry.source, entry.schema, memory)
+    nothing = pl.DataFrame(schema=polars_schema(entry.schema))
+    frame = pl.concat([nothing, *(piece for _, piece in arrivals if piece is not None)])
     check_keys(entry, frame)
     return frame
 
@@ -78,19 +103,40 @@ def is_there(name: str, source: ConnectorCall, memory: Mapping[str, pl.DataFrame
 
 
 def memory_frame(
-    name: str, key: str, schema: Schema, memory: Mapping[str, pl.DataFrame]
+    name: str,
+    key: str,
+    schema: Schema,
+    memory: Mapping[str, pl.DataFrame],
+    refuse: Refuse = fail,
 ) -> pl.DataFrame:
     """A frame in memory, with the columns and types of the stream that reads it.
 
+    Args:
+        name: The stream or relation.
+        key: The name of the frame.
+        schema: The columns of the stream.
+        memory: The frames, by name.
+        refuse: What is done with malformed rows; if it is not said, they are an error.
+
     Raises:
         RunError: There is no such frame, or it does not have these columns.
+    """
+    input_ = Input(f'frame "{key}"', unit="row")
+    return shaped_frame(named_frame(name, key, memory), schema, input_, refuse)
+
+
+def named_frame(name: str, key: str, memory: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
+    """A frame in memory, as it was given.
+
+    Raises:
+        RunError: There is no such frame.
     """
     if key not in memory:
         raise RunError(
             f'there is no frame "{key}" in memory for "{name}"',
             hint=closest(key, memory) or f"give one with session.put({key!r}, frame)",
         )
-    return shaped(memory[key], schema, f'frame "{key}"')
+    return memory[key]
 
 
 def _files(name: str, path: str, kind: str) -> list[Path]:

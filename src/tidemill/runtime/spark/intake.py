@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from tidemill.engine.fragments import Channel
+    from tidemill.engine.ingest import Refused
     from tidemill.model.batch import Batch
     from tidemill.runtime.spark.deployment import Deployment
     from tidemill.runtime.spark.wire import Facts
@@ -63,19 +64,26 @@ class Origin:
 
 
 def take_in(
-    deployment: Deployment, name: str, pieces: Iterable[Piece], origin: Origin
+    deployment: Deployment,
+    name: str,
+    pieces: Iterable[Piece],
+    origin: Origin,
+    *,
+    refused: Refused | None = None,
 ) -> Iterator[Message]:
-    """The messages that the rows of a stream become in one task.
+    """The messages that the rows of a stream become in one task, piece by piece.
 
     Args:
         deployment: What runs where.
         name: The stream.
         pieces: Its rows, with its columns and types.
         origin: Where they come in.
+        refused: What was refused before rows came here; malformed rows come as pieces are read.
     """
     stream = deployment.streams[name]
     fragment = deployment.intake(name)
     engine, gate = Engine(fragment), Gate(stream, watermark=origin.watermark)
+    gate.refused = gate.refused if refused is None else refused
     has_ids = deployment.graph.needs_ids
     home = deployment.pids[origin.task % len(deployment.pids)]
     rows, files, latest = 0, 0, None
@@ -89,6 +97,7 @@ def take_in(
         )
         rows += frame.height
         files = max(files, (number >> _ROW_BITS) + 1)
+        yield from _kept(home, gate.refused)
         if elements.is_empty():
             continue
         greatest = elements[START].max()
@@ -99,8 +108,7 @@ def take_in(
             for batch in outputs[channel.name].batches:
                 for pid, part in _spread(channel, batch, deployment.pids, home):
                     yield from deal(deployment, channel, part, pid)
-    if gate.refused.rows:
-        yield Message.of_rows(home, Kind.KEPT, name, gate.refused.held())
+    yield from _kept(home, gate.refused)
     counts: Facts = {
         "rows": rows,
         "files": files,
@@ -110,6 +118,13 @@ def take_in(
     yield Message.of_facts(home, Kind.REPORT, f"stream {name}", counts)
     for pid in deployment.pids:
         yield Message.of_facts(pid, Kind.PULSE, name, {"latest": latest, "now": origin.now})
+
+
+def _kept(home: int, refused: Refused) -> Iterator[Message]:
+    """The rows that were kept since this was asked last."""
+    if refused.rows:
+        yield Message.of_rows(home, Kind.KEPT, refused.stream.name, refused.held())
+        refused.rows.clear()
 
 
 def _spread(

@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlparse
 
+from tidemill.engine.ingest import Refused, readable
 from tidemill.errors import RunError
 from tidemill.runtime.connectors import Place, source_place
 from tidemill.runtime.files import READERS
-from tidemill.runtime.local.sources import memory_frame
+from tidemill.runtime.local.sources import memory_frame, named_frame
 from tidemill.runtime.spark.damage import entries_taken
 from tidemill.runtime.spark.feed import Feed, require_place
 
@@ -121,7 +122,10 @@ def _place(
         return place
 
     def frame() -> pl.DataFrame:
-        return memory_frame(name, place.path, stream.schema, memory)
+        schema, refused = readable(stream), Refused(stream)
+        found = memory_frame(name, place.path, schema, memory, refused.add_malformed)
+        # Malformed rows that the stream does not fail on are counted where rows are read.
+        return named_frame(name, place.path, memory) if refused.counts else found
 
     return Place("parquet", str(checkpoint.frame(word_of(name), frame)))
 

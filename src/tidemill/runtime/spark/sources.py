@@ -15,9 +15,13 @@ from typing import TYPE_CHECKING, TypeAlias
 import polars as pl
 from pyspark import TaskContext
 
+from tidemill.engine.ingest import Refused, readable
+from tidemill.model.batch import polars_schema
 from tidemill.model.time import Time
 from tidemill.runtime.durable import make_directory, write_durably
-from tidemill.runtime.files import READERS, read_file, shaped
+from tidemill.runtime.files import READERS, read_file
+from tidemill.runtime.reading.frames import shaped_frame
+from tidemill.runtime.reading.shaping import Input
 from tidemill.runtime.spark.damage import damaged, telling_where
 from tidemill.runtime.spark.feed import ENTRY_COLUMNS
 from tidemill.runtime.spark.formats import read_format
@@ -36,6 +40,7 @@ if TYPE_CHECKING:
 
     from tidemill.catalog.entries import StreamEntry
     from tidemill.runtime.connectors import Place
+    from tidemill.runtime.reading.shaping import Refuse
     from tidemill.runtime.spark.deployment import Deployment, Parcel
     from tidemill.runtime.spark.feed import Feed
     from tidemill.runtime.spark.intake import Piece
@@ -48,8 +53,8 @@ WORDS = ("end",)
 
 _FILE = "path string, modificationTime timestamp, length long, content binary"
 
-_Reading: TypeAlias = "Callable[[Iterable[pa.RecordBatch], Origin], Iterator[Piece]]"
-"""Makes rows of the stream of what Spark delivers."""
+_Reading: TypeAlias = "Callable[[Iterable[pa.RecordBatch], Origin, Refuse], Iterator[Piece]]"
+"""Makes rows of the stream of what Spark delivers; malformed ones are told."""
 
 
 def stream_messages(  # noqa: PLR0913 — what a stream needs
@@ -136,8 +141,10 @@ def _taking_in(
         begun, batch = batch_beginning(), batch_number()
         watermark = Time(begun.watermarks.get(name, 0))
         origin = Origin(batch, context.partitionId(), Time(begun.now), watermark)
-        delivered = pieces(chain([first], filled), origin)
-        messages = take_in(parcel.open(), name, delivered, origin)
+        deployment = parcel.open()
+        refused = Refused(deployment.streams[name])
+        delivered = pieces(chain([first], filled), origin, refused.add_malformed)
+        messages = take_in(deployment, name, delivered, origin, refused=refused)
         for message in outlet.let_out(messages, batch, origin.task):
             yield to_arrow([message])
 
@@ -146,48 +153,56 @@ def _taking_in(
 
 def _file_pieces(kind: str, stream: StreamEntry) -> _Reading:
     """Reads files that are here."""
-    schema = stream.schema
+    schema = readable(stream)
 
-    def pieces(batches: Iterable[pa.RecordBatch], _: Origin) -> Iterator[Piece]:
+    def pieces(batches: Iterable[pa.RecordBatch], _: Origin, refuse: Refuse) -> Iterator[Piece]:
         for entry in (row for batch in batches for row in batch.to_pylist()):
             if entry["path"] is None or entry["number"] is None:
                 raise damaged(f'the list of the files of "{stream.name}"', "a note is no JSON")
-            frame = read_file(entry["path"], kind, schema)
-            last = max(frame.height - 1, 0)
-            yield first_id(last, file=entry["number"]) - last, frame
+            rows, number = 0, entry["number"]
+            for frame in read_file(entry["path"], kind, schema, refuse):
+                last = max(rows + frame.height - 1, 0)
+                first_id(last, file=number)  # there are ids for all of them
+                yield first_id(rows, file=number), frame
+                rows += frame.height
+            if not rows:
+                yield first_id(0, file=number), pl.DataFrame(schema=polars_schema(schema))
 
     return pieces
 
 
 def _content_pieces(kind: str, stream: StreamEntry) -> _Reading:
     """Reads files whose content Spark has brought."""
-    schema = stream.schema
+    schema = readable(stream)
 
-    def frames(batch: pa.RecordBatch) -> Iterator[pl.DataFrame]:
+    def frames(batch: pa.RecordBatch, refuse: Refuse) -> Iterator[pl.DataFrame]:
         for row in batch.to_pylist():
-            yield read_file(row["path"], kind, schema, content=row["content"])
+            yield from read_file(row["path"], kind, schema, refuse, content=row["content"])
 
     return _numbered(frames)
 
 
 def _row_pieces(stream: StreamEntry) -> _Reading:
     """Reads rows that Spark has read."""
-    schema, name = stream.schema, stream.name
+    schema, input_ = readable(stream), Input(f'the source of "{stream.name}"', unit="row")
 
-    def frames(batch: pa.RecordBatch) -> Iterator[pl.DataFrame]:
+    def frames(batch: pa.RecordBatch, refuse: Refuse) -> Iterator[pl.DataFrame]:
         frame = pl.from_arrow(batch)
         assert isinstance(frame, pl.DataFrame), "a record batch is a frame"
-        yield shaped(frame, schema, f'the source of "{name}"')
+        yield shaped_frame(frame, schema, input_, refuse, first=None)
 
     return _numbered(frames)
 
 
-def _numbered(frames: Callable[[pa.RecordBatch], Iterator[pl.DataFrame]]) -> _Reading:
+def _numbered(frames: Callable[[pa.RecordBatch, Refuse], Iterator[pl.DataFrame]]) -> _Reading:
     """Numbers rows in the order in which they come in a task."""
 
-    def pieces(batches: Iterable[pa.RecordBatch], origin: Origin) -> Iterator[Piece]:
+    def pieces(
+        batches: Iterable[pa.RecordBatch], origin: Origin, refuse: Refuse
+    ) -> Iterator[Piece]:
         rows = 0
-        for frame in (frame for batch in batches for frame in frames(batch)):
+        for frame in (frame for batch in batches for frame in frames(batch, refuse)):
+            first_id(max(rows + frame.height - 1, 0), origin=origin)  # there are ids for all
             yield first_id(rows, origin=origin), frame
             rows += frame.height
 

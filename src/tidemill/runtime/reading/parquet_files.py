@@ -1,0 +1,89 @@
+"""Parquet files: only the declared columns are read, so many rows at a time as fit into a block."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+import pyarrow as pa
+from pyarrow import parquet
+
+from tidemill.errors import RunError
+from tidemill.runtime.reading.blocks import BLOCK
+from tidemill.runtime.reading.frames import shaped_frame
+from tidemill.runtime.reading.shaping import found_columns
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import BinaryIO
+
+    from tidemill.model.schema import Schema
+    from tidemill.runtime.reading.shaping import Input, Refuse
+
+__all__ = ["read_parquet"]
+
+_SAMPLE, _FEW, _MOST = 1 << 6, 1 << 14, 1 << 19
+"""How many rows show how wide they are, are read at once, and are read at a time at most."""
+
+
+def read_parquet(
+    file: BinaryIO, schema: Schema, input_: Input, refuse: Refuse
+) -> Iterator[pl.DataFrame]:
+    """The rows of a file, piece by piece.
+
+    Args:
+        file: The file.
+        schema: Its columns; others are left out.
+        input_: What it is.
+        refuse: What is done with malformed rows.
+
+    Raises:
+        RunError: It does not have the columns, or ``refuse`` raises it.
+    """
+    content = parquet.ParquetFile(file)
+    columns = found_columns(content.schema_arrow.names, schema, input_)
+    for field, column in zip(schema, columns, strict=True):
+        found = content.schema_arrow.field(column).type
+        if not _is_readable(found):
+            raise RunError(
+                f'column "{field.name}" of {input_.where} is {found} and not {field.type}',
+                hint="leave it out of the declaration, or write it with another type",
+            )
+    first = 1
+    for batch in _batches(content, columns):
+        frame = pl.from_arrow(batch.select(columns))
+        assert isinstance(frame, pl.DataFrame), "a table is a frame"
+        yield shaped_frame(frame, schema, input_, refuse, first=first)
+        first += frame.height
+
+
+def _batches(
+    content: parquet.ParquetFile, columns: list[str]
+) -> Iterator[pa.Table | pa.RecordBatch]:
+    """The rows, all at once if they are few: that takes two thirds of the time."""
+    if content.metadata.num_rows <= _FEW:
+        yield content.read(columns=columns, use_threads=False)
+        return
+    # How wide rows are in memory is not written there: a text that is there often, is there once.
+    first = next(content.iter_batches(_SAMPLE, columns=columns, use_threads=False))
+    width = first.nbytes // max(first.num_rows, 1) + 1
+    rows = max(_SAMPLE, min(_MOST, BLOCK // width))
+    yield from content.iter_batches(rows, columns=columns, use_threads=False)
+
+
+def _is_readable(type_: pa.DataType) -> bool:
+    """Whether a column of a type can have values of a type of the language."""
+    inner = type_.value_type if pa.types.is_dictionary(type_) else type_
+    return (
+        pa.types.is_null(inner)
+        or pa.types.is_boolean(inner)
+        or pa.types.is_integer(inner)
+        or pa.types.is_floating(inner)
+        or pa.types.is_decimal128(inner)
+        or pa.types.is_temporal(inner)
+        or pa.types.is_string(inner)
+        or pa.types.is_large_string(inner)
+        or pa.types.is_string_view(inner)
+        or pa.types.is_binary(inner)
+        or pa.types.is_large_binary(inner)
+    )
