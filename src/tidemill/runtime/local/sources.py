@@ -5,8 +5,9 @@ A source delivers batches of rows with the columns and types of its stream, each
 
 from __future__ import annotations
 
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import polars as pl
 
@@ -20,17 +21,27 @@ from tidemill.runtime.reading.shaping import Input, fail
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from typing import TypeAlias
 
     from tidemill.catalog.entries import RelationEntry
     from tidemill.lang.statements import ConnectorCall
     from tidemill.model.schema import Schema
     from tidemill.runtime.reading.shaping import Refuse
 
-    Arrival: TypeAlias = tuple[int, pl.DataFrame | None]
-    """The number of a batch, and some of its rows; ``None`` after the last of them."""
+__all__ = ["Arrival", "memory_frame", "named_frame", "read_relation", "read_source"]
 
-__all__ = ["memory_frame", "named_frame", "read_relation", "read_source"]
+
+class Arrival(NamedTuple):
+    """Some rows of a batch.
+
+    Attributes:
+        batch: The number of the batch.
+        rows: The rows.
+        is_last: Whether there are no others in the batch.
+    """
+
+    batch: int
+    rows: pl.DataFrame
+    is_last: bool
 
 
 def read_source(
@@ -54,8 +65,7 @@ def read_source(
     """
     place = source_place(name, source)
     if place.kind == "memory":
-        yield 0, memory_frame(name, place.path, schema, memory, refuse)
-        yield 0, None
+        yield Arrival(0, memory_frame(name, place.path, schema, memory, refuse), is_last=True)
         return
     if place.kind not in READERS:
         raise RunError(
@@ -65,10 +75,9 @@ def read_source(
         )
     files = _files(name, place.path, place.kind)
     for number, first in enumerate(range(0, len(files), place.files_per_batch)):
-        for path in files[first : first + place.files_per_batch]:
-            for frame in read_file(path, place.kind, schema, refuse):
-                yield number, frame
-        yield number, None
+        chosen = files[first : first + place.files_per_batch]
+        pieces = (read_file(path, place.kind, schema, refuse) for path in chosen)
+        yield from _arrivals(number, chain.from_iterable(pieces))
 
 
 def read_relation(entry: RelationEntry, memory: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
@@ -79,9 +88,22 @@ def read_relation(entry: RelationEntry, memory: Mapping[str, pl.DataFrame]) -> p
     """
     arrivals = read_source(entry.name, entry.source, entry.schema, memory)
     nothing = pl.DataFrame(schema=polars_schema(entry.schema))
-    frame = pl.concat([nothing, *(piece for _, piece in arrivals if piece is not None)])
+    frame = pl.concat([nothing, *(arrival.rows for arrival in arrivals)])
     check_keys(entry, frame)
     return frame
+
+
+def _arrivals(batch: int, pieces: Iterator[pl.DataFrame]) -> Iterator[Arrival]:
+    """The pieces of a batch; of each it is known whether it is the last."""
+    waiting = next(pieces, None)
+    while waiting is not None:
+        try:
+            following = next(pieces, None)
+        except RunError:
+            yield Arrival(batch, waiting, is_last=False)  # what was read before is not lost
+            raise
+        yield Arrival(batch, waiting, is_last=following is None)
+        waiting = following
 
 
 def memory_frame(
