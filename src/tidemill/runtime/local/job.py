@@ -189,7 +189,7 @@ class Job:
             name = min(readers, key=lambda stream: self.gates[stream].watermark)
             gate = self.gates[name]
             try:
-                number, frame = next(readers[name])
+                arrival = next(readers[name])
             except StopIteration:
                 del readers[name]
                 gate.finish()
@@ -199,12 +199,11 @@ class Job:
                     raise
                 readers[name] = _failing(error)  # what was read before is not lost
                 break
-            if frame is None:
+            rows += arrival.rows.height
+            size += arrival.rows.estimated_size()
+            found[name].append(gate.take_piece(arrival.rows, Time(arrival.batch)))
+            if arrival.is_last:
                 gate.end_batch()
-                continue
-            rows += frame.height
-            size += frame.estimated_size()
-            found[name].append(gate.take_piece(frame, Time(number)))
         return {
             name: Flow([pl.concat(batches)] if batches else [], self.gates[name].watermark)
             for name, batches in found.items()

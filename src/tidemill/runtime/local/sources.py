@@ -5,8 +5,9 @@ A source delivers batches of rows with the columns and types of its stream, each
 
 from __future__ import annotations
 
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import polars as pl
 
@@ -20,17 +21,27 @@ from tidemill.runtime.reading.shaping import Input, fail
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from typing import TypeAlias
 
     from tidemill.catalog.entries import RelationEntry
     from tidemill.lang.statements import ConnectorCall
     from tidemill.model.schema import Schema
     from tidemill.runtime.reading.shaping import Refuse
 
-    Arrival: TypeAlias = tuple[int, pl.DataFrame | None]
-    """The number of a batch, and some of its rows; ``None`` after the last of them."""
+__all__ = ["Arrival", "is_there", "memory_frame", "named_frame", "read_relation", "read_source"]
 
-__all__ = ["is_there", "memory_frame", "named_frame", "read_relation", "read_source"]
+
+class Arrival(NamedTuple):
+    """Some rows of a batch.
+
+    Attributes:
+        batch: The number of the batch.
+        rows: The rows.
+        is_last: Whether there are no others in the batch.
+    """
+
+    batch: int
+    rows: pl.DataFrame
+    is_last: bool
 
 
 def read_source(
@@ -56,7 +67,8 @@ def read_source(
     """
     place = source_place(name, source)
     if place.kind == "memory":
-        return iter([(0, memory_frame(name, place.path, schema, memory, refuse)), (0, None)])
+        only = memory_frame(name, place.path, schema, memory, refuse)
+        return iter([Arrival(0, only, is_last=True)])
     if place.kind not in READERS:
         raise RunError(
             f'the local engine cannot read "{source.name.text}", the source of "{name}"',
@@ -67,14 +79,11 @@ def read_source(
     starts = range(0, len(files), place.files_per_batch)
     chosen = [files[first : first + place.files_per_batch] for first in starts]
 
-    def arrivals() -> Iterator[Arrival]:
-        for number, some in enumerate(chosen):
-            for path in some:
-                for frame in read_file(path, place.kind, schema, refuse):
-                    yield number, frame
-            yield number, None
+    def pieces(some: list[Path]) -> Iterator[pl.DataFrame]:
+        for path in some:
+            yield from read_file(path, place.kind, schema, refuse)
 
-    return arrivals()
+    return chain.from_iterable(_arrivals(n, pieces(some)) for n, some in enumerate(chosen))
 
 
 def read_relation(entry: RelationEntry, memory: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
@@ -85,7 +94,7 @@ def read_relation(entry: RelationEntry, memory: Mapping[str, pl.DataFrame]) -> p
     """
     arrivals = read_source(entry.name, entry.source, entry.schema, memory)
     nothing = pl.DataFrame(schema=polars_schema(entry.schema))
-    frame = pl.concat([nothing, *(piece for _, piece in arrivals if piece is not None)])
+    frame = pl.concat([nothing, *(arrival.rows for arrival in arrivals)])
     check_keys(entry, frame)
     return frame
 
@@ -100,6 +109,19 @@ def is_there(name: str, source: ConnectorCall, memory: Mapping[str, pl.DataFrame
     if place.kind == "memory":
         return place.path in memory
     return place.kind not in READERS or bool(list_files(Path(place.path)))
+
+
+def _arrivals(batch: int, pieces: Iterator[pl.DataFrame]) -> Iterator[Arrival]:
+    """The pieces of a batch; of each it is known whether it is the last."""
+    waiting = next(pieces, None)
+    while waiting is not None:
+        try:
+            following = next(pieces, None)
+        except RunError:
+            yield Arrival(batch, waiting, is_last=False)  # what was read before is not lost
+            raise
+        yield Arrival(batch, waiting, is_last=following is None)
+        waiting = following
 
 
 def memory_frame(
