@@ -59,6 +59,18 @@ def test_an_answer_with_a_sink_is_written_and_not_shown(tmp_path: Path) -> None:
     assert sorted(pl.read_parquet(tmp_path / "dear/**/*.parquet")["price"]) == [5, 8, 10]
 
 
+def test_a_second_run_says_what_to_do_with_the_files_of_the_first(tmp_path: Path) -> None:
+    more = f"CREATE QUERY dear INTO parquet('{tmp_path}/dear') AS SELECT price FROM bid;"
+    assert run(write_shop(tmp_path, more)).exit_code == 0
+    files = {path: path.read_bytes() for path in (tmp_path / "dear").rglob("*.*")}
+    result = run(tmp_path / "shop.sql")
+    assert result.exit_code == 1
+    assert "hint: choose another directory, remove this one, or write replace => true" in (
+        " ".join(result.stderr.split())
+    )
+    assert {path: path.read_bytes() for path in (tmp_path / "dear").rglob("*.*")} == files
+
+
 def test_what_goes_to_the_console_is_printed(tmp_path: Path) -> None:
     more = "CREATE QUERY dear INTO console() AS SELECT item, price FROM bid WHERE price > 8;"
     result = run(write_shop(tmp_path, more))

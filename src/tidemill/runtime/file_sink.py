@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from tidemill.errors import RunError
+from tidemill.lang.words import quote_name
 from tidemill.runtime.answers import Answer
 from tidemill.runtime.durable import make_directory, sync_directory, sync_file
 from tidemill.runtime.ownership import (
@@ -139,7 +140,7 @@ class FileSink:
         owner = self._found_owner()
         if owner == self._owner:
             return
-        again = f"write DROP QUERY {self.query} and create it again"
+        again = f"write DROP QUERY {quote_name(self.query)} and create it again"
         if not root.is_dir():
             raise RunError(
                 f'"{root}", the sink of "{self.query}", is gone',

@@ -32,6 +32,7 @@ from tidemill.errors import RunError
 from tidemill.lang.parse import parse_one
 from tidemill.lang.statements import CreateQuery
 from tidemill.lang.unparse import unparse
+from tidemill.lang.words import quote_name
 from tidemill.runtime.durable import make_directory, write_durably
 from tidemill.runtime.sinks import Destination, destination_of
 from tidemill.runtime.spark.cache import cache_directory, forget_cache
@@ -225,7 +226,7 @@ class Checkpoint:
                 f'the checkpoint "{self.directory}" runs {_queries(missing)} {names}, which this'
                 " session does not create",
                 hint=f"create {'it' if len(missing) == 1 else 'them'} before start(), or write"
-                f" DROP QUERY {missing[0]} to give up its state",
+                f" DROP QUERY {quote_name(missing[0])} to give up its state",
             )
         now = self.facts.latest + 1
         return {
@@ -452,7 +453,7 @@ def _another(name: str, known: Asked, asked: Asked) -> RunError:
     return RunError(
         f'query "{name}" is not the one that this checkpoint runs: {why}',
         hint="create it as it was, give this one another name, or write"
-        f" DROP QUERY {name} and create it again",
+        f" DROP QUERY {quote_name(name)} and create it again",
     )
 
 
