@@ -12,6 +12,7 @@ from tidemill.errors import RunError
 from tidemill.runtime.connectors import Place, source_place
 from tidemill.runtime.files import READERS
 from tidemill.runtime.local.sources import memory_frame, named_frame
+from tidemill.runtime.reading.shaping import Input, found_columns
 from tidemill.runtime.spark.damage import entries_taken
 from tidemill.runtime.spark.feed import Feed, require_place
 
@@ -124,8 +125,11 @@ def _place(
     def frame() -> pl.DataFrame:
         schema, refused = readable(stream), Refused(stream)
         found = memory_frame(name, place.path, schema, memory, refused.add_malformed)
+        if not refused.counts:
+            return found
         # Malformed rows that the stream does not fail on are counted where rows are read.
-        return named_frame(name, place.path, memory) if refused.counts else found
+        given = named_frame(name, place.path, memory)
+        return given.select(found_columns(given.columns, schema, Input(f'frame "{place.path}"')))
 
     return Place("parquet", str(checkpoint.frame(word_of(name), frame)))
 
