@@ -9,24 +9,28 @@ from typing import TYPE_CHECKING
 from pyspark.errors import StreamingQueryException
 
 from tidemill.errors import RunError
+from tidemill.masking import masked_prose, without_secrets
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
     from pyspark.sql.streaming.query import StreamingQuery
 
     from tidemill.runtime.spark.delivery import Delivery
 
-__all__ = ["failure_of", "telling_failures"]
+__all__ = ["failure_of", "telling_failures", "without_traces"]
 
 
 @contextmanager
-def telling_failures(delivery: Delivery | None, log: str | None) -> Iterator[None]:
+def telling_failures(
+    delivery: Delivery | None, log: str | None, secrets: Collection[str] = ()
+) -> Iterator[None]:
     """Tell why a pipeline that is waited for has stopped.
 
     Args:
         delivery: What was done with its results, here in the driver.
         log: Where Spark writes what it has to say.
+        secrets: What must not be told.
 
     Raises:
         RunError: It has stopped.
@@ -37,11 +41,15 @@ def telling_failures(delivery: Delivery | None, log: str | None) -> Iterator[Non
         found = None if delivery is None else delivery.error
         if isinstance(found, RunError):
             raise found from found.__cause__
-        raise _told(str(error), log) from error
+        told = _told(str(error), log).hide(secrets)
+        raise told from without_traces(error, secrets)
 
 
 def failure_of(
-    query: StreamingQuery | None, delivery: Delivery | None, log: str | None
+    query: StreamingQuery | None,
+    delivery: Delivery | None,
+    log: str | None,
+    secrets: Collection[str] = (),
 ) -> str | None:
     """Why a pipeline has stopped, if it has stopped by itself.
 
@@ -49,15 +57,22 @@ def failure_of(
         query: The pipeline, if it was started.
         delivery: What was done with its results, here in the driver.
         log: Where Spark writes what it has to say.
+        secrets: What must not be told.
     """
     error = None if query is None else query.exception()
     if error is None:
         return None
     try:
-        with telling_failures(delivery, log):
+        with telling_failures(delivery, log, secrets):
             raise error
     except RunError as told:
         return str(told)
+
+
+def without_traces(error: Exception, secrets: Collection[str] = ()) -> Exception | None:
+    """The error, to be shown as a cause; none if its text holds a secret."""
+    text = str(error)
+    return error if without_secrets(masked_prose(text), secrets) == text else None
 
 
 def _told(text: str, log: str | None) -> RunError:

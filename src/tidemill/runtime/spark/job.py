@@ -143,7 +143,7 @@ class SparkJob:
             self._delivery.refuse_callbacks("wait for")
         query = self._query
         self._watch.look()
-        with telling_failures(self._delivery, self._log()):
+        with telling_failures(self._delivery, self._log(), self._secrets()):
             if query is not None:
                 query.processAllAvailable()
         if self._watch.error is not None:
@@ -152,7 +152,7 @@ class SparkJob:
     def _finish(self) -> None:
         """Wait until all is read."""
         query = self._query
-        with telling_failures(self._delivery, self._log()):
+        with telling_failures(self._delivery, self._log(), self._secrets()):
             if query is not None:
                 query.awaitTermination()
 
@@ -218,12 +218,15 @@ class SparkJob:
         """How far the run has come."""
         progress = self._tally.progress(self._watch.feeds, self._log())
         watched = None if self._watch.error is None else str(self._watch.error)
-        failure = watched or failure_of(self._query, self._delivery, self._log())
+        failure = watched or failure_of(self._query, self._delivery, self._log(), self._secrets())
         return replace(progress, failure=failure)
 
     def _log(self) -> str | None:
         log = None if self._cluster is None else self._cluster.log
         return None if log is None else str(log)
+
+    def _secrets(self) -> frozenset[str]:
+        return self._catalog.secrets()
 
     # Starting
 
