@@ -30,6 +30,7 @@ __all__ = [
     "RunError",
     "Span",
     "TidemillError",
+    "TooLargeError",
     "closest",
     "suggestion",
 ]
@@ -106,6 +107,19 @@ class PlanError(TidemillError):
 
 class RunError(TidemillError):
     """Something went wrong while data flowed."""
+
+
+class TooLargeError(RunError):
+    """What an operator was about to make does not fit into memory; the engine adds its queries.
+
+    Polars makes it again of its text, with remarks of its own behind it.
+    """
+
+    def __init__(self, message: str) -> None:
+        super().__init__(
+            message.split("\n", maxsplit=1)[0],
+            hint="give it less at a time: a shorter window, a condition, or shorter texts",
+        )
 
 
 def closest(name: str, known: Iterable[str]) -> str | None:

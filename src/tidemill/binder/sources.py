@@ -27,8 +27,8 @@ from tidemill.algebra.tree import transform_up, walk
 from tidemill.binder.expressions import ExpressionBinder
 from tidemill.binder.insertions import insertions, output_of
 from tidemill.binder.joins import Item, Joined, Tree, build
-from tidemill.binder.non_retroactive import attach
 from tidemill.binder.limits import check_columns
+from tidemill.binder.non_retroactive import attach
 from tidemill.binder.scope import Scope, ScopeColumn, fresh_name
 from tidemill.binder.windows import bind_window
 from tidemill.catalog.entries import (
