@@ -32,6 +32,7 @@ LAYERS = (
     ("lang", "algebra", "connectors"),
     ("model",),
     ("errors",),
+    ("masking",),
 )
 HEIGHT = {name: -depth for depth, names in enumerate(LAYERS) for name in names}
 

@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
+from tidemill.masking import mask, masked_prose, secrets_in, without_secrets
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Self
@@ -28,6 +30,7 @@ __all__ = [
     "RunError",
     "Span",
     "TidemillError",
+    "TooLargeError",
     "closest",
     "suggestion",
 ]
@@ -42,7 +45,7 @@ class Span:
 
 
 class TidemillError(Exception):
-    """The root of all errors a user can cause.
+    """The root of all errors a user can cause. What it tells holds no secrets (``masking.py``).
 
     Attributes:
         message: What is wrong, lower case, names in double quotes.
@@ -51,10 +54,10 @@ class TidemillError(Exception):
     """
 
     def __init__(self, message: str, *, span: Span | None = None, hint: str | None = None) -> None:
-        super().__init__(message)
-        self.message = message
+        self.message = masked_prose(message)
         self.span = span
-        self.hint = hint
+        self.hint = None if hint is None else masked_prose(hint)
+        super().__init__(self.message)
         self.source: str | None = None
         self.statement: str | None = None
 
@@ -68,6 +71,15 @@ class TidemillError(Exception):
         if self.source is None:
             self.source = source
             self.statement = statement
+            self.hide(secrets_in(source))
+        return self
+
+    def hide(self, secrets: Iterable[str]) -> Self:
+        """The same error without these secrets in its message and hint."""
+        known = tuple(secrets)
+        self.message = without_secrets(self.message, known)
+        self.hint = None if self.hint is None else without_secrets(self.hint, known)
+        self.args = (self.message,)
         return self
 
     def __str__(self) -> str:
@@ -97,6 +109,19 @@ class RunError(TidemillError):
     """Something went wrong while data flowed."""
 
 
+class TooLargeError(RunError):
+    """What an operator was about to make does not fit into memory; the engine adds its queries.
+
+    Polars makes it again of its text, with remarks of its own behind it.
+    """
+
+    def __init__(self, message: str) -> None:
+        super().__init__(
+            message.split("\n", maxsplit=1)[0],
+            hint="give it less at a time: a shorter window, a condition, or shorter texts",
+        )
+
+
 def closest(name: str, known: Iterable[str]) -> str | None:
     """A hint that names the known name most like ``name``, if one is near enough.
 
@@ -121,13 +146,19 @@ def suggestion(name: str, known: Iterable[str], *, what: str = "columns") -> str
 
 
 def _excerpt(source: str, span: Span) -> str:
-    start = min(span.start, len(source))
-    line_start = source.rfind("\n", 0, start) + 1
-    line_end = source.find("\n", line_start)
-    line_end = len(source) if line_end < 0 else line_end
-    line = source[line_start:line_end]
-    prefix = f"{source.count(chr(10), 0, line_start) + 1:>4} | "
+    """The line of the text with carets below the place, both without secrets."""
+    shown = mask(source)
+    text = shown.text
+    place = min(span.start, len(source))
+    number = source.count("\n", 0, shown.line_start(place)) + 1
+    start = shown.position(place)
+    end = shown.position(min(span.end, len(source)), is_end=True)
+    line_start = text.rfind("\n", 0, start) + 1
+    line_end = text.find("\n", line_start)
+    line_end = len(text) if line_end < 0 else line_end
+    line = text[line_start:line_end]
+    prefix = f"{number:>4} | "
     # A tab stays a tab before the caret, so that both lines are shifted alike.
     indent = "".join("\t" if c == "\t" else " " for c in line[: start - line_start])
-    width = max(1, min(span.end, line_end) - start)
+    width = max(1, min(end, line_end) - start)
     return f"{prefix}{line}\n{' ' * len(prefix)}{indent}{'^' * width}"

@@ -144,12 +144,16 @@ def share(plan: Plan) -> Plan:
     return transform_up(plan, interned)
 
 
+_MOST_KNOWN = 10_000
+
+
 def once_per_node(fact: Callable[[Plan], T]) -> Callable[[Plan], T]:
     """A recursive function on plans that looks at each node once, however often it is shared.
 
-    Answers are kept for the duration of the outermost call only.
+    Answers are kept with their plans, since the optimizer asks for each part of a plan; they are
+    forgotten together when there are many.
     """
-    known: dict[int, T] = {}
+    known: dict[int, tuple[Plan, T]] = {}
     depth = 0
 
     @wraps(fact)
@@ -157,12 +161,13 @@ def once_per_node(fact: Callable[[Plan], T]) -> Callable[[Plan], T]:
         nonlocal depth
         depth += 1
         try:
+            # Who is kept cannot lose its id to another plan.
             if id(plan) not in known:
-                known[id(plan)] = fact(plan)
-            return known[id(plan)]
+                known[id(plan)] = plan, fact(plan)
+            return known[id(plan)][1]
         finally:
             depth -= 1
-            if depth == 0:
+            if depth == 0 and len(known) > _MOST_KNOWN:
                 known.clear()
 
     return answer

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from tidemill.binder.limits import Sizes
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -25,6 +27,7 @@ class Context:
         outer: The scope of the enclosing query, inside a subquery that may refer to it.
         unseen: That scope, where the place may not refer to it.
         uses: Collects what the statement refers to in the catalog.
+        sizes: How large the expressions of the statement have become.
     """
 
     catalog: Catalog
@@ -32,6 +35,7 @@ class Context:
     outer: Scope | None = None
     unseen: Scope | None = None
     uses: set[str] = field(default_factory=set)
+    sizes: Sizes = field(default_factory=Sizes)
 
     def with_table(self, name: str, plan: Plan) -> Context:
         """The context in which ``name`` stands for a query."""

@@ -24,6 +24,7 @@ from tidemill.algebra.plan import (
 )
 from tidemill.binder.context import Context
 from tidemill.binder.expressions import ExpressionBinder
+from tidemill.binder.limits import check_plan
 from tidemill.binder.queries import bind_query
 from tidemill.binder.scope import Scope, ScopeColumn
 from tidemill.binder.types import bind_type
@@ -104,6 +105,7 @@ def plan_query(
     """The plan of a query, and what it uses of the catalog."""
     context = Context(catalog)
     plan = bind_query(query, context)
+    check_plan(plan, query)
     if not allow_unbounded:
         check_bounded(plan)
     return plan, frozenset(context.uses)

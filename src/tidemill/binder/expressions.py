@@ -28,7 +28,7 @@ from tidemill.catalog.functions import (
     is_operator,
     scalar_call,
 )
-from tidemill.errors import BindError
+from tidemill.errors import BindError, PlanError
 from tidemill.lang.spans import span_of
 from tidemill.lang.unparse import unparse
 from tidemill.model.time import END_OF_TIME, UNITS
@@ -105,10 +105,15 @@ class ExpressionBinder:
 
         Raises:
             BindError: A name, a type or a number of arguments does not fit.
+            PlanError: It is much larger than what was written.
         """
         answer = self.special(node)
-        if answer is not None:
-            return answer
+        if answer is None:
+            answer = self._bind(node)
+        self.context.sizes.check(answer, node)
+        return answer
+
+    def _bind(self, node: exp.Expr) -> Expr:
         if type(node) in _BINARY:
             return self._binary(node)
         match node:
@@ -243,13 +248,14 @@ class ExpressionBinder:
 
     def _case(self, node: exp.Case) -> Expr:
         branches: list[tuple[Expr, Expr]] = []
+        operand = None if node.this is None else self.bind(node.this)
         for branch in node.args["ifs"]:
-            if node.this is None:
+            if operand is None:
                 condition = self.predicate(branch.this, "WHEN")
             else:
                 condition = scalar_call(
                     "=",
-                    (self.bind(node.this), self.bind(branch.this)),
+                    (operand, self.bind(branch.this)),
                     span=span_of(branch.this),
                     spans=(span_of(node.this), span_of(branch.this)),
                 )
@@ -324,6 +330,8 @@ class ExpressionBinder:
             raise BindError(
                 f"in {function.name}: {error.message}", span=span_of(node), hint=error.hint
             ) from None
+        except PlanError as error:
+            raise PlanError(error.message, span=span_of(node), hint=error.hint) from None
 
 
 def _chain(node: exp.Expr) -> list[exp.Expr]:

@@ -16,6 +16,7 @@ from tidemill.algebra.plan import Filter, Plan, Project
 from tidemill.binder.conditions import keep_condition
 from tidemill.binder.expressions import ExpressionBinder, aggregate_calls
 from tidemill.binder.grouping import Groups
+from tidemill.binder.limits import check_columns
 from tidemill.binder.rows import Inner, Rows, has_subquery
 from tidemill.binder.scope import Scope, fresh_name, has_outer
 from tidemill.binder.sources import bind_from
@@ -208,6 +209,7 @@ class _Block:
                         hint="give each a name of its own",
                     )
                 columns.append(Named(fresh_name(name, taken), expr))
+                check_columns(len(columns), item)
         return tuple(columns)
 
     def _item(

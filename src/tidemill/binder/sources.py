@@ -27,6 +27,7 @@ from tidemill.algebra.tree import transform_up, walk
 from tidemill.binder.expressions import ExpressionBinder
 from tidemill.binder.insertions import insertions, output_of
 from tidemill.binder.joins import Item, Joined, Tree, build
+from tidemill.binder.limits import check_columns
 from tidemill.binder.non_retroactive import attach
 from tidemill.binder.scope import Scope, ScopeColumn, fresh_name
 from tidemill.binder.windows import bind_window
@@ -85,6 +86,7 @@ def bind_from(select: exp.Select, context: Context, bind_query: BindQuery) -> Fr
 
     Raises:
         BindError: There is none, or a name in it is unknown or used twice.
+        PlanError: It has too many columns.
     """
     clause = select.args.get("from_")
     if clause is None:
@@ -95,7 +97,9 @@ def bind_from(select: exp.Select, context: Context, bind_query: BindQuery) -> Fr
         )
     joins: list[exp.Join] = select.args.get("joins") or []
     nodes = [clause.this, *(join.this for join in joins)]
-    items = _named([_bind_item(node, context, bind_query) for node in nodes])
+    bound = [_bind_item(node, context, bind_query) for node in nodes]
+    check_columns(sum(len(item.plan.schema) for item in bound), clause)
+    items = _named(bound)
     whole: tuple[Tree, tuple[ScopeColumn, ...]] | None = None
     group: tuple[Tree, tuple[ScopeColumn, ...]] = (items[0], items[0].columns())
     for join, item in zip(joins, items[1:], strict=True):

@@ -15,6 +15,7 @@ from tidemill.catalog.entries import (
     Entry,
     FunctionEntry,
     QueryEntry,
+    connector_of,
     function_use,
     kind_of,
     object_use,
@@ -154,6 +155,11 @@ class Catalog:
     def _names(self) -> Iterator[str]:
         yield from (entry.name for entry in self.objects.values())
         yield from (entry.name for entry in self.functions.values())
+
+    def secrets(self) -> frozenset[str]:
+        """What must not be shown of the options of sources and sinks."""
+        calls = (connector_of(entry) for entry in self.objects.values())
+        return frozenset(secret for call in calls if call is not None for secret in call.secrets())
 
     def unused_query_name(self) -> str:
         """A name for a query that was not given one."""

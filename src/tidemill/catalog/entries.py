@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias, assert_never
 
 from tidemill.lang.statements import LatePolicy, MalformedPolicy, ObjectKind
@@ -22,6 +22,7 @@ __all__ = [
     "QueryEntry",
     "RelationEntry",
     "StreamEntry",
+    "connector_of",
     "entry_schema",
     "function_use",
     "kind_of",
@@ -75,7 +76,7 @@ class DerivedStreamEntry:
 
     name: str
     plan: Plan
-    text: str
+    text: str = field(repr=False)
     uses: frozenset[str]
 
 
@@ -85,7 +86,7 @@ class QueryEntry:
 
     name: str
     plan: Plan
-    text: str
+    text: str = field(repr=False)
     uses: frozenset[str]
     sink: ConnectorCall | None = None
 
@@ -98,7 +99,7 @@ class FunctionEntry:
     parameters: tuple[Field, ...]
     body: exp.Expr
     result: Field
-    text: str
+    text: str = field(repr=False)
     uses: frozenset[str]
 
 
@@ -135,6 +136,19 @@ def uses_of(entry: Entry) -> frozenset[str]:
             return frozenset()
         case DerivedStreamEntry() | QueryEntry() | FunctionEntry():
             return entry.uses
+        case _:
+            assert_never(entry)
+
+
+def connector_of(entry: Entry) -> ConnectorCall | None:
+    """The source or sink of an entry, if it has one."""
+    match entry:
+        case StreamEntry() | RelationEntry():
+            return entry.source
+        case QueryEntry():
+            return entry.sink
+        case DerivedStreamEntry() | FunctionEntry():
+            return None
         case _:
             assert_never(entry)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, TypeAlias, assert_never
 
 from tidemill.algebra.patterns import update_pattern
@@ -18,6 +17,7 @@ from tidemill.catalog.entries import (
 from tidemill.catalog.functions import function_list
 from tidemill.catalog.guarantee import guarantee
 from tidemill.lang.statements import ObjectKind
+from tidemill.masking import masked, masked_value
 from tidemill.model.time import duration_text
 
 if TYPE_CHECKING:
@@ -25,9 +25,6 @@ if TYPE_CHECKING:
     from tidemill.lang.statements import ConnectorCall
 
 __all__ = ["Listing", "describe_entry", "show"]
-
-_SECRET = re.compile(r"(?i)password|passphrase|secret|token|credential|(access|account|api).?key")
-_IN_URL = re.compile(r"(://[^/@:\s]*:)[^/@\s]+@")
 
 Listing: TypeAlias = dict[str, list[str]]
 """Columns by name; every cell is text."""
@@ -89,7 +86,7 @@ def _details(entry: Entry) -> tuple[str, ...]:
             time = f"{entry.time_column or 'arrival'}{within}"
             return _connector(entry.source), time, late, idle, malformed
         case DerivedStreamEntry():
-            return entry.text, "", "", "", ""
+            return masked(entry.text), "", "", "", ""
         case RelationEntry(validity=None):
             return _connector(entry.source), "always", ""
         case RelationEntry():
@@ -100,27 +97,16 @@ def _details(entry: Entry) -> tuple[str, ...]:
         case QueryEntry():
             sink = "memory" if entry.sink is None else _connector(entry.sink)
             pattern = update_pattern(entry.plan).name
-            return sink, guarantee(entry.sink).value, pattern, entry.text
+            return sink, guarantee(entry.sink).value, pattern, masked(entry.text)
         case FunctionEntry():
             parameters = ", ".join(f"{p.name} {p.type}" for p in entry.parameters)
-            return f"{entry.name}({parameters}) -> {entry.result.type}", entry.text
+            return f"{entry.name}({parameters}) -> {entry.result.type}", masked(entry.text)
         case _:
             assert_never(entry)
 
 
 def _connector(call: ConnectorCall) -> str:
     """The text of a connector, without what is secret."""
-    arguments = [_told("", value) for value in call.positional]
-    arguments += [f"{name} => {_told(str(name), value)}" for name, value in call.named]
+    arguments = [repr(masked_value("", value)) for value in call.positional]
+    arguments += [f"{name} => {masked_value(name, value)!r}" for name, value in call.named]
     return f"{call.name.text}({', '.join(arguments)})"
-
-
-def _told(name: str, value: object) -> str:
-    """A value as people may read it over somebody's shoulder.
-
-    >>> _told("user", "ann"), _told("sfPassword", "moon"), _told("url", "http://ann:moon@host/x")
-    ("'ann'", "'***'", "'http://ann:***@host/x'")
-    """
-    if _SECRET.search(name):
-        return "'***'"
-    return repr(_IN_URL.sub(r"\1***@", value) if isinstance(value, str) else value)

@@ -15,12 +15,14 @@ from typing import TYPE_CHECKING, Protocol
 from tidemill.engine.fragments import Node, Route, has_no_time
 from tidemill.engine.pool import in_pool
 from tidemill.engine.stacks import Stack, members, move, stacked_state, stacks_of
+from tidemill.errors import RunError, TooLargeError
 from tidemill.model.time import END_OF_TIME, Time
+from tidemill.physical.limits import bounded
 from tidemill.physical.operator import State
 from tidemill.physical.state.saved import load_state, save_state
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from tidemill.engine.fragments import Fragment
     from tidemill.model.batch import Batch
@@ -185,18 +187,25 @@ class Engine:
     def _run(self, node: Node, ports: list[Flow]) -> Flow:
         operator, state = node.apply.operator, self.states[node.name]
         began, metrics = perf_counter(), self.metrics[node.name]
-        out: list[Batch] = []
-        for port, flow in enumerate(ports):
-            for batch in flow.batches:
-                metrics.rows_in += batch.height
-                if batch.height:
-                    out += operator.on_batch(state, port, batch)
+        given = [(port, batch) for port, flow in enumerate(ports) for batch in flow.batches]
+        metrics.rows_in += sum(batch.height for _, batch in given)
         watermark = min((flow.watermark for flow in ports), default=END_OF_TIME)
         assert watermark >= self.watermarks[node.name], "time does not run backwards"
-        if watermark > self.watermarks[node.name]:
-            self.watermarks[node.name] = watermark
-            out += operator.on_watermark(state, watermark)
-        out = [batch for batch in out if batch.height]
+        moves = watermark > self.watermarks[node.name]
+
+        def made() -> Iterator[Batch]:
+            for port, batch in given:
+                if batch.height:
+                    yield from operator.on_batch(state, port, batch)
+            if moves:
+                yield from operator.on_watermark(state, watermark)
+
+        values = sum(batch.height * batch.width for _, batch in given)
+        try:
+            out = [batch for batch in bounded(made(), values) if batch.height]
+        except TooLargeError as error:
+            raise _named(error, self.fragment.queries.get(node.name, ())) from None
+        self.watermarks[node.name] = watermark
         metrics.rows_out += sum(batch.height for batch in out)
         metrics.seconds += perf_counter() - began
         return Flow(out, min(watermark, operator.held(state)))
@@ -230,6 +239,15 @@ class Engine:
             metrics.rows_out += sum(b.height for b in flows[node.name].batches)
             metrics.seconds += seconds
         return flows
+
+
+def _named(error: TooLargeError, queries: Sequence[str]) -> RunError:
+    """The error with the queries that the operator works for."""
+    if not queries:
+        return error
+    names = ", ".join(f'"{name}"' for name in queries)
+    word = "query" if len(queries) == 1 else "queries"
+    return RunError(f"{word} {names}: {error.message}", hint=error.hint)
 
 
 def _in_order(fragment: Fragment) -> list[Node | Stack]:

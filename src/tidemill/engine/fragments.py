@@ -8,7 +8,7 @@ by the fingerprint of the part that makes them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import TYPE_CHECKING
 
@@ -86,12 +86,14 @@ class Fragment:
         nodes: The operators.
         reads: The channels and inputs it takes from outside.
         writes: The channels it fills.
+        queries: The queries that each node works for, by its name; for errors.
     """
 
     stage: int
     nodes: tuple[Node, ...]
     reads: frozenset[str]
     writes: tuple[Channel, ...]
+    queries: Mapping[str, tuple[str, ...]] = field(default_factory=dict, repr=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,8 +119,9 @@ def build_graph(queries: Mapping[str, PhysicalPlan]) -> Graph:
     channels: dict[int, dict[str, Channel]] = {}
     for stage, channel in [*_crossings(parts, stages), *_answers(queries, stages)]:
         channels.setdefault(stage, {})[channel.name] = channel
+    users = _users(queries)
     fragments = [
-        _fragment(stage, parts, stages, tuple(channels.get(stage, {}).values()))
+        _fragment(stage, parts, stages, tuple(channels.get(stage, {}).values()), users)
         for stage in range(max((*stages.values(), *channels), default=0) + 1)
     ]
     return Graph(tuple(fragments), tuple(p for p in parts if isinstance(p, Input)), answers)
@@ -164,8 +167,21 @@ def _answers(
         yield stages[source], Channel(f"answer {source}", source, Route.QUERY, plan.schema)
 
 
+def _users(queries: Mapping[str, PhysicalPlan]) -> dict[str, tuple[str, ...]]:
+    """The queries that each part works for."""
+    users: dict[str, list[str]] = {}
+    for query, plan in sorted(queries.items()):
+        for part in walk_physical([plan]):
+            users.setdefault(rows_name(part), []).append(query)
+    return {part: tuple(names) for part, names in users.items()}
+
+
 def _fragment(
-    stage: int, parts: list[PhysicalPlan], stages: dict[str, int], writes: tuple[Channel, ...]
+    stage: int,
+    parts: list[PhysicalPlan],
+    stages: dict[str, int],
+    writes: tuple[Channel, ...],
+    users: Mapping[str, tuple[str, ...]],
 ) -> Fragment:
     nodes = tuple(
         Node(rows_name(part), part, tuple(map(rows_name, part.inputs)))
@@ -174,4 +190,5 @@ def _fragment(
     )
     made = {node.name for node in nodes}
     used = {read for node in nodes for read in node.reads} | {c.source for c in writes}
-    return Fragment(stage, nodes, frozenset(used - made), writes)
+    queries = {name: users[name] for name in made}
+    return Fragment(stage, nodes, frozenset(used - made), writes, queries)

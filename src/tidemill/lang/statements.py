@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, TypeAlias
 
+from tidemill.masking import masked_value, secrets_of
+
 if TYPE_CHECKING:
     from sqlglot import exp
 
@@ -97,13 +99,25 @@ class ColumnDefinition:
     nullable: bool = True
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class ConnectorCall:
-    """A source or sink with its arguments, as ``parquet(path => 'data')``."""
+    """A source or sink with its arguments, as ``parquet(path => 'data')``.
+
+    Its ``repr`` has no secrets, as it may be shown.
+    """
 
     name: Name
     positional: tuple[str | int | float | bool, ...] = ()
     named: tuple[tuple[str, str | int | float | bool], ...] = ()
+
+    def __repr__(self) -> str:
+        positional = tuple(masked_value("", value) for value in self.positional)
+        named = tuple((name, masked_value(name, value)) for name, value in self.named)
+        return f"ConnectorCall(name={self.name!r}, positional={positional!r}, named={named!r})"
+
+    def secrets(self) -> frozenset[str]:
+        """What must not be shown of the arguments."""
+        return secrets_of((*(("", value) for value in self.positional), *self.named))
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,13 +29,14 @@ class Place:
         kind: What kind of place, in lower case; or a format, as Spark calls it.
         path: Where it is, if it is said; for ``memory``, the name of the frame.
         files_per_batch: How many files make a batch.
-        options: What else is said, for kinds that Spark knows.
+        options: What else is said, for kinds that Spark knows; not in the ``repr``, as some are
+            secret.
     """
 
     kind: str
     path: str
     files_per_batch: int = 1
-    options: Mapping[str, str] = field(default_factory=dict)
+    options: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
 def source_place(name: str, source: ConnectorCall) -> Place:

@@ -13,7 +13,7 @@ In which form they get the rows is said in ``shapes.py``; what each of them guar
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, assert_never
 
@@ -47,7 +47,7 @@ class FormatSink:
         schema: The columns of the answer; those of time are written as well.
         format: What Spark calls it.
         path: Where, if the format has a path.
-        options: What else Spark is told.
+        options: What else Spark is told; not in the ``repr``, as some are secret.
         shape: In which form the rows are.
     """
 
@@ -55,7 +55,7 @@ class FormatSink:
     schema: Schema
     format: str
     path: str
-    options: Mapping[str, str]
+    options: Mapping[str, str] = field(repr=False)
     shape: Shape = RESULTS
 
 

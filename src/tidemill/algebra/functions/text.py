@@ -9,20 +9,22 @@ would be longer, it is NULL: one row cannot take all memory.
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from tidemill.algebra.functions.patterns import compile_pattern, expand
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     from tidemill.model.types import Value
 
-__all__ = ["LONGEST", "NULL_AWARE", "STRICT"]
+__all__ = ["LONGEST", "NULL_AWARE", "PATTERNS", "STRICT", "grown_length"]
 
 LONGEST = 2**24
 """The length of the longest text that is made of a shorter one."""
+
+PATTERNS = frozenset({"like", "ilike", "regexp_extract", "regexp_matches", "regexp_replace"})
+"""The functions of a pattern: Python may take for ever to find it, so engines have their own."""
 
 _BLANKS = "".join(map(chr, (0x20, 0xA0, 0x1680, *range(0x2000, 0x200B), 0x202F, 0x205F, 0x3000)))
 _SURROGATES = range(0xD800, 0xE000)
@@ -97,17 +99,36 @@ def _chr(code: int) -> str | None:
 
 
 def _like(text: str, pattern: str, escape: str = "") -> bool | None:
-    parts = []
+    signs: list[tuple[str, bool]] = []  # a character, and whether it stands for others
     characters = iter(pattern)
     for character in characters:
         if character == escape:
             literal = next(characters, None)
             if literal is None:
                 return None  # the pattern ends where something should be escaped
-            parts.append(re.escape(literal))
+            signs.append((literal, False))
         else:
-            parts.append({"%": ".*", "_": "."}.get(character, re.escape(character)))
-    return re.fullmatch("".join(parts), text, re.DOTALL) is not None
+            signs.append((character, character in "%_"))
+    return _is_like(text, signs)
+
+
+def _is_like(text: str, signs: list[tuple[str, bool]]) -> bool:
+    """Each % takes as little as it can: only the last one has to be tried again."""
+    place = sign = 0
+    again: tuple[int, int] | None = None
+    while place < len(text):
+        character, is_wild = signs[sign] if sign < len(signs) else ("", False)
+        if is_wild and character == "%":
+            sign += 1
+            again = sign, place
+        elif is_wild or character == text[place]:
+            sign, place = sign + 1, place + 1
+        elif again is not None:
+            again = again[0], again[1] + 1
+            sign, place = again
+        else:
+            return False
+    return all(rest == ("%", True) for rest in signs[sign:])
 
 
 def _ilike(text: str, pattern: str, escape: str = "") -> bool | None:
@@ -127,16 +148,21 @@ def _regexp_extract(text: str, pattern: str, group: int = 0) -> str:
 def _regexp_replace(text: str, pattern: str, replacement: str, options: str = "") -> str:
     """The text with the first match replaced, or with the option "g" all of them.
 
-    An empty match directly behind another match does not count.
+    The next match is looked for behind the last one. If it is empty and directly there, it does
+    not count, and the search goes on one character later.
     """
-    result, done = "", 0
-    for found in compile_pattern(pattern).finditer(text):
-        if found.end() == found.start() == done > 0:
+    compiled = compile_pattern(pattern)
+    result, done, place = "", 0, 0
+    while place <= len(text) and (found := compiled.search(text, place)) is not None:
+        if found.start() == found.end() == done and place > 0:
+            place += 1
             continue
         result += text[done : found.start()] + expand(replacement, found)
-        done = found.end()
+        done = place = found.end()
         if "g" not in options:
             break
+        if found.start() == found.end():
+            place += 1
     return result + text[done:]
 
 
@@ -150,6 +176,18 @@ def _concat_ws(separator: Value, *parts: Value) -> str | None:
 
 def _present(parts: Iterable[Value]) -> list[str]:
     return [str(part) for part in parts if part is not None]
+
+
+def grown_length(function: str, values: Sequence[Value]) -> int:
+    """How long the result of a call is at most, if it can be longer than all its texts together."""
+    texts = [value for value in values if isinstance(value, str)]
+    match function, texts:
+        case "replace", [text, search, replacement] if search:
+            return len(text) + text.count(search) * len(replacement)
+        case "concat_ws", [separator, *parts]:
+            return sum(map(len, parts)) + len(separator) * len(parts)
+        case _:
+            return sum(map(len, texts))  # repeat and the pads have their own limit
 
 
 STRICT: dict[str, Callable[..., Value]] = {

@@ -15,7 +15,8 @@ Condition: none, for every operator with expressions:
 
 Equal because each replacement has the value of what it replaces in three-valued logic, for every x,
 NULL too, and the same type; expressions have no effects and raise no errors.
-``x AND NULL`` stays: it is FALSE or NULL. Texts that are longer than ``LONGEST`` stay calls.
+``x AND NULL`` stays: it is FALSE or NULL. Texts that are longer than ``LONGEST`` stay calls, and so
+do patterns: the reference may take for ever to find them. The engine computes them once.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ from tidemill.algebra.expr import (
     transform_expr,
 )
 from tidemill.algebra.functions import STRICT
+from tidemill.algebra.functions.text import PATTERNS, grown_length
 from tidemill.algebra.plan import (
     Aggregate,
     AntiJoin,
@@ -110,10 +112,18 @@ def _value(expr: Call | Cast) -> Literal | None:
     is_strict = isinstance(expr, Cast) or expr.function in STRICT
     if is_strict and any(part.value is None for part in constants):
         return Literal(None, expr.type)
-    if len(constants) < len(parts):
+    if len(constants) < len(parts) or not _is_quick(expr, constants):
         return None
     value = evaluate(expr, {})
     return None if isinstance(value, str) and len(value) > LONGEST else Literal(value, expr.type)
+
+
+def _is_quick(expr: Call | Cast, constants: list[Literal]) -> bool:
+    """Whether the reference computes it in little time and memory."""
+    if isinstance(expr, Cast):
+        return True
+    values = [part.value for part in constants]
+    return expr.function not in PATTERNS and grown_length(expr.function, values) <= LONGEST
 
 
 def _without_dead_branches(expr: Case) -> Expr:

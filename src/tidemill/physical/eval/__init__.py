@@ -1,7 +1,8 @@
 """Expressions over columns: a bound expression as one over the columns of a Polars frame.
 
 Law: on every row, ``compile_expr(expr)`` is ``evaluate(expr, row)``, and no row is an error: where
-the expression has no value, it is NULL.
+the expression has no value, it is NULL. Only memory has an end: where the texts of a batch would
+take too much of it, that is an error (``growth.py``).
 
 The columns of the frame have the names of the expression's columns, and the types that
 ``model.batch.polars_type`` gives them. The result has the height of the frame, also where the
@@ -19,12 +20,16 @@ from polars import selectors
 from tidemill.algebra.evaluate import evaluate
 from tidemill.algebra.expr import Call, Case, Cast, Column, Expr, Literal, transform_expr
 from tidemill.algebra.functions import STRICT
+from tidemill.algebra.functions.text import PATTERNS, grown_length
 from tidemill.model.types import Kind
 from tidemill.physical.eval import dates, logic, numbers, text
 from tidemill.physical.eval.binding import Compiler, column_type, let, one_zero, typed
 from tidemill.physical.eval.casts import compile_cast
+from tidemill.physical.limits import check_texts
 
 __all__ = ["compile_expr", "compile_predicate"]
+
+_TEXT = "@text"
 
 _COMPILERS: dict[str, Compiler] = {
     **logic.COMPILERS,
@@ -48,6 +53,7 @@ def compile_expr(expr: Expr) -> pl.Expr:
 
     Raises:
         PlanError: A pattern cannot be run on columns.
+        TooLargeError: A constant text would be too large.
     """
     folded = transform_expr(expr, _fold)
     if isinstance(folded, Literal):
@@ -102,7 +108,21 @@ def _fold_case(branches: tuple[tuple[Expr, Expr], ...], otherwise: Expr, expr: C
 
 
 def _constant(expr: Expr) -> Literal:
+    if isinstance(expr, Call):
+        values = [part.value for part in expr.arguments if isinstance(part, Literal)]
+        check_texts(expr.function, grown_length(expr.function, values))
+        if expr.function in PATTERNS:
+            return _found(expr)
     return Literal(evaluate(expr, {}), expr.type)
+
+
+def _found(call: Call) -> Literal:
+    """The value of a pattern in a constant text: a row of its own is asked."""
+    text = call.arguments[0]
+    assert isinstance(text, Literal), "all arguments are constants"
+    row = pl.DataFrame({_TEXT: [text.value]}, schema={_TEXT: pl.String})
+    of_column = Call(call.function, (Column(_TEXT, text.type), *call.arguments[1:]), call.type)
+    return Literal(row.select(_compile(of_column)).item(), call.type)
 
 
 def _compile(expr: Expr) -> pl.Expr:

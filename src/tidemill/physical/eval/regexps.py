@@ -1,14 +1,14 @@
 r"""Regular expressions, in the dialect of Polars.
 
-In that dialect ``\d``, ``\w`` and ``\s`` are of Unicode: ours are written out. Three things differ
+In that dialect ``\d``, ``\w`` and ``\s`` are of Unicode: ours are written out. Two things differ
 in what they find, and are seen to here:
 
-- ``\B`` is in an empty text there and not here; the result for an empty text is a constant.
-- Where a pattern would rather match nothing than something (``a??``, ``|a``), the next of several
-  matches may begin at the same place here. Such a pattern is run by the reference, once for each
-  distinct text.
+- ``\B`` is in an empty text there and not here; an empty text has a pattern of its own.
 - A group that is repeated and may be empty (``(a*)*``) has another last match. It is refused where
   that shows.
+
+Whatever the pattern, the time is linear in the text; a search that goes back, as Python's does, may
+take for ever. So no pattern is run by Python, also not to find out something about it.
 """
 
 from __future__ import annotations
@@ -18,17 +18,15 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from tidemill.algebra.functions import STRICT
 from tidemill.algebra.functions.patterns import PatternError, compile_pattern
 from tidemill.errors import PlanError
-from tidemill.physical.eval.binding import constant, let, typed
-from tidemill.physical.eval.distinct import per_distinct
+from tidemill.physical.eval.binding import constant, let
+from tidemill.physical.eval.growth import bytes_of, is_small, kept_small
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from tidemill.algebra.expr import Call
-    from tidemill.model.types import Value
     from tidemill.physical.eval.binding import Compiler
 
 __all__ = ["COMPILERS", "checked"]
@@ -69,17 +67,24 @@ def checked(regex: str) -> str:
     return regex
 
 
-def _regex(pattern: str) -> str:
+_NOWHERE = r"[^\s\S]"
+"""A pattern that is found nowhere."""
+
+
+def _regex(pattern: str, *, of_empty: bool = False) -> str:
+    r"""The pattern in the dialect; for the empty text ``\B`` is nowhere."""
     try:
         python = compile_pattern(pattern).pattern
     except PatternError as error:
         raise PlanError(
             f"the pattern '{pattern}' is not valid: {error}", hint="write a simpler pattern"
         ) from error
-    return checked("".join(_translate(token) for token in _TOKEN.finditer(python)))
+    return checked("".join(_translate(token, of_empty) for token in _TOKEN.finditer(python)))
 
 
-def _translate(token: re.Match[str]) -> str:
+def _translate(token: re.Match[str], of_empty: bool) -> str:  # noqa: FBT001
+    if of_empty and token["escape"] == "B":
+        return _NOWHERE
     if token["escape"] is not None:
         return _ESCAPES.get(token["escape"]) or pl.escape_regex(token["escape"])
     if token["class"] is not None:
@@ -95,7 +100,7 @@ def _translate(token: re.Match[str]) -> str:
 def _may_be_empty(pattern: str) -> bool:
     """Whether there may be a match of no characters; what looks around itself always may."""
     looks = any(t["plain"] in ("^", "$") or t["escape"] in ("b", "B") for t in _tokens(pattern))
-    return looks or compile_pattern(pattern).match("") is not None
+    return looks or bool(pl.Series([""]).str.contains(f"^(?:{_regex(pattern)})$")[0])
 
 
 def _repeats_nothing(pattern: str) -> bool:
@@ -115,16 +120,17 @@ def _tokens(pattern: str) -> Iterator[re.Match[str]]:
     return _TOKEN.finditer(pattern)
 
 
-def _constants(call: Call) -> list[Value]:
-    return [constant(argument) for argument in call.arguments[1:]]
-
-
-def _with_empty_text(call: Call, text: pl.Expr, result: Callable[[pl.Expr], pl.Expr]) -> pl.Expr:
-    pattern, *rest = _constants(call)
-    if r"\B" not in str(pattern):
-        return result(text)
-    known = typed(STRICT[call.function]("", pattern, *rest), call.type)
-    return let(text, body=lambda t: pl.when(t == "").then(known).otherwise(result(t)))
+def _with_empty_text(
+    pattern: str, text: pl.Expr, result: Callable[[pl.Expr, str], pl.Expr]
+) -> pl.Expr:
+    """The result of a text and a regular expression."""
+    regex = _regex(pattern)
+    if r"\B" not in pattern:
+        return result(text, regex)
+    other = _regex(pattern, of_empty=True)
+    return let(
+        text, body=lambda t: pl.when(t == "").then(result(t, other)).otherwise(result(t, regex))
+    )
 
 
 def _refuse_repeated_nothing(pattern: str) -> None:
@@ -137,35 +143,41 @@ def _refuse_repeated_nothing(pattern: str) -> None:
 
 
 def _matches(call: Call, arguments: tuple[pl.Expr, ...]) -> pl.Expr:
-    regex = _regex(str(constant(call.arguments[1])))
-    return _with_empty_text(call, arguments[0], lambda text: text.str.contains(regex))
+    pattern = str(constant(call.arguments[1]))
+    return _with_empty_text(pattern, arguments[0], lambda text, regex: text.str.contains(regex))
 
 
 def _extract(call: Call, arguments: tuple[pl.Expr, ...]) -> pl.Expr:
     pattern = str(constant(call.arguments[1]))
     group = constant(call.arguments[2]) if len(arguments) > 2 else 0  # noqa: PLR2004
     assert isinstance(group, int), "the number of a group"
-    regex = _regex(pattern)
     _refuse_repeated_nothing(pattern)
 
-    def found(text: pl.Expr) -> pl.Expr:
+    def found(text: pl.Expr, regex: str) -> pl.Expr:
         return pl.when(text.is_not_null()).then(text.str.extract(regex, group).fill_null(""))
 
-    return _with_empty_text(call, arguments[0], lambda text: let(text, body=found))
+    return let(arguments[0], body=lambda text: _with_empty_text(pattern, text, found))
 
 
 def _replace(call: Call, arguments: tuple[pl.Expr, ...]) -> pl.Expr:
-    pattern, replacement, *options = map(str, _constants(call))
-    regex = _regex(pattern)
+    pattern, replacement, *options = (str(constant(part)) for part in call.arguments[1:])
     _refuse_repeated_nothing(pattern)
     value = _REFERENCE.sub(_reference, replacement)
+    text = kept_small(call, arguments, lambda given: _replaced_size(given, pattern, replacement))[0]
     if "g" not in options:
-        return _with_empty_text(call, arguments[0], lambda text: text.str.replace(regex, value))
-    if any(sign in pattern for sign in "|?") and _may_be_empty(pattern):
-        return per_distinct(
-            arguments[0], lambda text: STRICT[call.function](text, *_constants(call)), call.type
-        )
-    return _with_empty_text(call, arguments[0], lambda text: text.str.replace_all(regex, value))
+        return _with_empty_text(pattern, text, lambda t, regex: t.str.replace(regex, value))
+    return _with_empty_text(pattern, text, lambda t, regex: t.str.replace_all(regex, value))
+
+
+def _replaced_size(given: list[pl.Series], pattern: str, replacement: str) -> int:
+    """How many bytes there are at most: a group is a part of the text, once for each reference."""
+    text, length = given[0], len(replacement.encode())
+    size = bytes_of(text)
+    copied = size * (1 + replacement.count("\\"))
+    quick = copied + (size + text.len()) * length
+    if is_small(quick):
+        return quick
+    return copied + int(text.str.count_matches(_regex(pattern)).sum() or 0) * length
 
 
 def _reference(found: re.Match[str]) -> str:

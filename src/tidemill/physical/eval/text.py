@@ -5,6 +5,7 @@ Where one argument is a column and the text a constant, ``let`` makes a column o
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -14,6 +15,7 @@ from tidemill.algebra.functions.text import LONGEST
 from tidemill.physical.eval import likes, regexps
 from tidemill.physical.eval.binding import let
 from tidemill.physical.eval.doubles import gather
+from tidemill.physical.eval.growth import bytes_of, is_small, kept_small
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -95,6 +97,7 @@ def _count(count: pl.Expr) -> pl.Expr:
 
 
 def _replace(call: Call, arguments: tuple[pl.Expr, ...]) -> pl.Expr:
+    arguments = kept_small(call, arguments, _replaced_size)
     match call.arguments:
         case (_, Literal(str() as search), Literal(str() as replacement)):
             if not search:
@@ -108,6 +111,18 @@ def _replaced(text: pl.Expr, search: pl.Expr, replacement: pl.Expr) -> pl.Expr:
     joined = text.str.split(search).list.join(replacement)
     given = replacement.is_not_null()
     return pl.when(search != "").then(joined).when((search == "") & given).then(text)
+
+
+def _replaced_size(given: list[pl.Series]) -> int:
+    text, search, replacement = given
+    longest = int(replacement.str.len_bytes().max() or 0)
+    quick = bytes_of(text) * max(longest, 1)
+    if is_small(quick):
+        return quick
+    found = text.to_frame("text").with_columns(search.alias("search"), replacement.alias("new"))
+    counts = pl.col("text").str.count_matches(pl.col("search"), literal=True).cast(pl.Int64)
+    made = pl.when(pl.col("search") != "").then(counts * pl.col("new").str.len_bytes())
+    return bytes_of(text) + int(found.select(made.sum()).item() or 0)
 
 
 def _position(text: pl.Expr, search: pl.Expr) -> pl.Expr:
@@ -128,12 +143,24 @@ def _repeated(text: pl.Expr, count: pl.Expr) -> pl.Expr:
     return let(text, _length(text), count.clip(0, 2 * LONGEST), body=times)
 
 
+def _repeated_size(given: list[pl.Series]) -> int:
+    text, count = given
+    copies = count.cast(pl.Int64).clip(0, 2 * LONGEST)
+    fits = text.str.len_chars().cast(pl.Int64) * copies <= LONGEST
+    return int((text.str.len_bytes().cast(pl.Int64) * copies).filter(fits).sum() or 0)
+
+
+def _repeat(call: Call, arguments: tuple[pl.Expr, ...]) -> pl.Expr:
+    return let(*kept_small(call, arguments, _repeated_size), body=_repeated)
+
+
 def _copies(text: pl.Expr, count: pl.Expr) -> pl.Expr:
     return text.repeat_by(count.cast(pl.UInt32)).list.join("")
 
 
 def _pad(*, left: bool) -> Compiler:
     def compile_(call: Call, arguments: tuple[pl.Expr, ...]) -> pl.Expr:
+        arguments = kept_small(call, arguments, _padded_size)
         match call.arguments:
             case (_, Literal(int() as length), Literal(str() as pad)) if (
                 len(pad) == 1 and 0 <= length <= LONGEST
@@ -145,6 +172,15 @@ def _pad(*, left: bool) -> Compiler:
                 return let(*arguments, body=_padded(left=left))
 
     return compile_
+
+
+def _padded_size(given: list[pl.Series]) -> int:
+    text, length, pad = given
+    wanted = length.cast(pl.Int64)
+    made = wanted.filter((wanted <= LONGEST) & text.is_not_null() & pad.is_not_null())
+    width = (pad.str.len_bytes() / pad.str.len_chars()).fill_nan(0.0).max()
+    assert width is None or isinstance(width, float), "a quotient"
+    return bytes_of(text) + math.ceil(width or 0) * int(made.clip(0).sum() or 0)
 
 
 def _padded(*, left: bool) -> Callable[..., pl.Expr]:
@@ -229,12 +265,22 @@ def _byte(value: pl.Expr) -> pl.Expr:
     return gather(_HEX, value)
 
 
-def _concat(_: Call, arguments: tuple[pl.Expr, ...]) -> pl.Expr:
+def _joined(call: Call, arguments: tuple[pl.Expr, ...]) -> pl.Expr:
+    first, second = kept_small(call, arguments, _total_size)
+    return first + second
+
+
+def _total_size(given: list[pl.Series]) -> int:
+    return sum(map(bytes_of, given))
+
+
+def _concat(call: Call, arguments: tuple[pl.Expr, ...]) -> pl.Expr:
+    arguments = kept_small(call, arguments, _total_size)
     return pl.concat_str(*arguments, ignore_nulls=True)
 
 
 def _concat_ws(call: Call, arguments: tuple[pl.Expr, ...]) -> pl.Expr:
-    separator, *parts = arguments
+    separator, *parts = kept_small(call, arguments, _separated_size)
     match call.arguments[0]:
         case Literal(str() as constant):
             return pl.concat_str(*parts, separator=constant, ignore_nulls=True)
@@ -242,10 +288,14 @@ def _concat_ws(call: Call, arguments: tuple[pl.Expr, ...]) -> pl.Expr:
             return pl.concat_list(*parts).list.drop_nulls().list.join(separator)
 
 
+def _separated_size(given: list[pl.Series]) -> int:
+    return _total_size(given[1:]) + bytes_of(given[0]) * (len(given) - 1)
+
+
 COMPILERS: dict[str, Compiler] = {
     **likes.COMPILERS,
     **regexps.COMPILERS,
-    "||": lambda _, arguments: arguments[0] + arguments[1],
+    "||": _joined,
     "ascii": _of_text(_ascii),
     "chr": _of_text(_chr),
     "concat": _concat,
@@ -257,7 +307,7 @@ COMPILERS: dict[str, Compiler] = {
     "lower": _of_text(lambda text: text.str.to_lowercase()),
     "lpad": _pad(left=True),
     "ltrim": _trim(lambda text, characters: text.str.strip_chars_start(characters)),
-    "repeat": _bound(_repeated),
+    "repeat": _repeat,
     "replace": _replace,
     "reverse": _bound(_reverse),
     "right": _two_texts(lambda text, count: text.str.tail(_count(count))),

@@ -51,7 +51,7 @@ class Deployment:
                 known.add(node.name)
                 nodes.append(node)
         used = tuple(channel for channel in first.writes if channel.source in known)
-        return Fragment(0, tuple(nodes), frozenset({name}), used)
+        return Fragment(0, tuple(nodes), frozenset({name}), used, first.queries)
 
     @property
     def early(self) -> frozenset[str]:

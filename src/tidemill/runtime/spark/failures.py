@@ -10,27 +10,31 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
 from tidemill.errors import RunError
+from tidemill.masking import masked_prose, without_secrets
 from tidemill.runtime.spark.damage import damaged
 from tidemill.runtime.spark.java import telling_of_java
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
     from pyspark.sql.streaming.query import StreamingQuery
 
     from tidemill.runtime.spark.cluster import Cluster
     from tidemill.runtime.spark.delivery import Delivery
 
-__all__ = ["failure_of", "telling_failures"]
+__all__ = ["failure_of", "telling_failures", "without_traces"]
 
 
 @contextmanager
-def telling_failures(delivery: Delivery | None, cluster: Cluster | None) -> Iterator[None]:
+def telling_failures(
+    delivery: Delivery | None, cluster: Cluster | None, secrets: Collection[str] = ()
+) -> Iterator[None]:
     """Tell why a pipeline that is started or waited for has stopped.
 
     Args:
         delivery: What was done with its results, here in the driver.
         cluster: Where it runs.
+        secrets: What must not be told.
 
     Raises:
         RunError: It has stopped.
@@ -43,11 +47,15 @@ def telling_failures(delivery: Delivery | None, cluster: Cluster | None) -> Iter
         found = None if delivery is None else delivery.error
         if isinstance(found, RunError):
             raise found from found.__cause__
-        raise _told(str(error), log) from error
+        told = _told(str(error), log).hide(secrets)
+        raise told from without_traces(error, secrets)
 
 
 def failure_of(
-    query: StreamingQuery | None, delivery: Delivery | None, cluster: Cluster | None
+    query: StreamingQuery | None,
+    delivery: Delivery | None,
+    cluster: Cluster | None,
+    secrets: Collection[str] = (),
 ) -> str | None:
     """Why a pipeline has stopped, if it has stopped by itself.
 
@@ -55,15 +63,22 @@ def failure_of(
         query: The pipeline, if it was started.
         delivery: What was done with its results, here in the driver.
         cluster: Where it runs.
+        secrets: What must not be told.
     """
     try:
-        with telling_failures(delivery, cluster):
+        with telling_failures(delivery, cluster, secrets):
             error = None if query is None else query.exception()
             if error is not None:
                 raise error
     except RunError as told:
         return str(told)
     return None
+
+
+def without_traces(error: Exception, secrets: Collection[str] = ()) -> Exception | None:
+    """The error, to be shown as a cause; none if its text holds a secret."""
+    text = str(error)
+    return error if without_secrets(masked_prose(text), secrets) == text else None
 
 
 def _told(text: str, log: str | None) -> RunError:

@@ -15,9 +15,11 @@ from pyspark.errors import PySparkException
 from pyspark.sql import functions
 
 from tidemill.errors import RunError, closest, suggestion
+from tidemill.masking import secrets_of
 from tidemill.runtime.files import READERS
 from tidemill.runtime.shapes import new_rows
 from tidemill.runtime.sinks import KINDS
+from tidemill.runtime.spark.failures import without_traces
 from tidemill.runtime.spark.schemas import answer_columns, spark_columns, to_spark
 from tidemill.runtime.spark.wire import Kind, from_arrow
 
@@ -69,10 +71,11 @@ def read_format(
         return rows.select(*(f"`{field.name.replace('`', '``')}`" for field in stream.schema))
     except (PySparkException, Py4JJavaError) as error:
         known = closest(place.kind, [*READERS, "memory"]) if _is_unknown(error) else None
+        secrets = stream.source.secrets()
         raise RunError(
             f'the source of "{stream.name}" cannot be read as {place.kind}: {_reason(error)}',
             hint=known or "give the path and options as Spark describes them for this format",
-        ) from error
+        ).hide(secrets) from without_traces(error, secrets)
 
 
 def require_formats(spark: SparkSession, sinks: Iterable[FormatSink]) -> None:
@@ -112,10 +115,11 @@ def append_to_format(results: DataFrame, channel: str, sink: FormatSink) -> None
     try:
         writer.save(*([sink.path] if sink.path else []))
     except (PySparkException, Py4JJavaError) as error:
+        secrets = secrets_of((("", sink.path), *sink.options.items()))
         raise RunError(
             f'the sink of "{sink.query}" cannot be written as {sink.format}: {_reason(error)}',
-            hint="mend what it says; the batch is delivered again",
-        ) from error
+            hint="fix what it says; the batch is delivered again",
+        ).hide(secrets) from without_traces(error, secrets)
 
 
 def _rows(

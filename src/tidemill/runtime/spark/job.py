@@ -166,7 +166,7 @@ class SparkJob:
             self._delivery.refuse_callbacks("wait for")
         query = self._query
         self._watch.look()
-        with telling_failures(self._delivery, self._cluster):
+        with telling_failures(self._delivery, self._cluster, self._secrets()):
             if query is not None:
                 query.processAllAvailable()
         if self._watch.error is not None:
@@ -175,7 +175,7 @@ class SparkJob:
     def _finish(self) -> None:
         """Wait until all is read."""
         query = self._query
-        with telling_failures(self._delivery, self._cluster):
+        with telling_failures(self._delivery, self._cluster, self._secrets()):
             if query is not None:
                 query.awaitTermination()
 
@@ -256,7 +256,8 @@ class SparkJob:
         """How far the run has come."""
         progress = self._tally.progress(self._watch.feeds, self._log())
         watched = None if self._watch.error is None else str(self._watch.error)
-        failure = watched or failure_of(self._query, self._delivery, self._cluster)
+        secrets = self._secrets()
+        failure = watched or failure_of(self._query, self._delivery, self._cluster, secrets)
         return replace(progress, failure=failure or self._lost)
 
     def _has_lost_java(self) -> bool:
@@ -265,6 +266,9 @@ class SparkJob:
     def _log(self) -> str | None:
         log = None if self._cluster is None else self._cluster.log
         return None if log is None else str(log)
+
+    def _secrets(self) -> frozenset[str]:
+        return self._catalog.secrets()
 
     # Starting
 
@@ -282,7 +286,10 @@ class SparkJob:
         queries = [e for e in self._catalog.entries(ObjectKind.QUERY) if isinstance(e, QueryEntry)]
         sinks = sinks_of(queries, self._callbacks)
         cluster = self._connected()
-        with telling_failures(None, cluster), telling_where(self._settings.checkpoint):
+        with (
+            telling_failures(None, cluster, self._secrets()),
+            telling_where(self._settings.checkpoint),
+        ):
             self._start_on(cluster, queries, sinks, every, dropped)
 
     def _connected(self) -> Cluster:
