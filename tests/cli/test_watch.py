@@ -33,8 +33,8 @@ class Job:
     seen: int = 0
     done: Event = field(default_factory=Event)
 
-    def run(self) -> None:
-        self.calls.append("run")
+    def run(self, *, end: bool | None = None) -> None:
+        self.calls.append("run" if end is None else f"run {end=}")
         assert self.done.wait(20)
         if self.error is not None:
             raise self.error
@@ -156,7 +156,7 @@ rows, seen = pl.DataFrame({"a": range(500)}), []
 
 class Job:
     @in_pool
-    def run(self):
+    def run(self, end):
         seen.append(threading.get_ident())
         until = time.monotonic() + 1
         soon = time.monotonic() + 0.3

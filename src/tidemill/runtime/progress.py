@@ -21,6 +21,7 @@ class StreamProgress:
         refused: How many of them were late or had no valid time.
         watermark: Up to when it is complete, in microseconds; ``None`` before the first row.
         files: How many files have been read, and how many were found; ``None`` if it is not known.
+        warnings: What people should know about its files.
     """
 
     name: str
@@ -28,6 +29,7 @@ class StreamProgress:
     refused: int
     watermark: int | None
     files: tuple[int, int] | None = None
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +64,12 @@ class Progress:
 
 
 def stream_progress(
-    gate: Gate, watermark: int, files: tuple[int, int] | None = None
+    gate: Gate,
+    watermark: int,
+    files: tuple[int, int] | None = None,
+    warnings: tuple[str, ...] = (),
 ) -> StreamProgress:
     """How far a stream has come, of which the gate has counted the rows."""
     refused = sum(gate.refused.counts.values())
     mark = watermark if gate.rows else None
-    return StreamProgress(gate.stream.name, gate.rows, refused, mark, files)
+    return StreamProgress(gate.stream.name, gate.rows, refused, mark, files, warnings)

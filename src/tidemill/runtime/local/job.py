@@ -18,6 +18,7 @@ from tidemill.lang.statements import ObjectKind
 from tidemill.model.time import END_OF_TIME, Time
 from tidemill.optimizer.planning import PLANNING, Planning
 from tidemill.runtime.answers import Answer
+from tidemill.runtime.clock import now
 from tidemill.runtime.file_sink import FileSink
 from tidemill.runtime.local.runner import LocalRunner
 from tidemill.runtime.local.sources import read_relation, read_source
@@ -26,7 +27,7 @@ from tidemill.runtime.shapes import answer_form, new_rows
 from tidemill.runtime.sinks import KINDS, FormatSink, sinks_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from tidemill.catalog.catalog import Catalog
     from tidemill.engine.fragments import Graph
@@ -51,10 +52,12 @@ class Settings:
     Attributes:
         partitions: How many partitions state is kept in.
         planning: How queries are planned; the answers are the same.
+        clock: What time it is, in microseconds since 1970.
     """
 
     partitions: int = 1
     planning: Planning = PLANNING
+    clock: Callable[[], int] = now
 
 
 @dataclass(slots=True)
@@ -78,16 +81,22 @@ class Job:
     answers: dict[str, Answer] = field(default_factory=dict)
     gates: dict[str, Gate] = field(default_factory=dict)
     metrics: dict[str, Metrics] = field(default_factory=dict)
+    _now: int = 0
     _batches: int = 0
     _was_stopped: bool = False
     _state: tuple[int, int] = (0, 0)
 
-    def run(self) -> None:
-        """Process everything the sources hold.
+    def run(self, *, end: bool | None = None) -> None:
+        """Process everything the sources hold, to the end of the streams.
 
         Raises:
-            RunError: A source or sink cannot be read or written.
+            RunError: A source or sink cannot be read or written, or the streams are not to end.
         """
+        if end is False:
+            raise RunError(
+                "the local engine keeps nothing that a later run could go on from",
+                hint='call session.run(), or connect(engine="spark", checkpoint=…)',
+            )
         queries = [e for e in self.catalog.entries(ObjectKind.QUERY) if isinstance(e, QueryEntry)]
         sinks = _local_sinks(sinks_of(queries, self.callbacks))
         plans = {
@@ -157,21 +166,20 @@ class Job:
     def _flows(self, graph: Graph) -> Iterator[dict[str, Flow]]:
         """What arrives on every input, step by step, the ends of the streams last."""
         relations: dict[str, Flow] = {}
-        readers: dict[str, Iterator[tuple[int, pl.DataFrame]]] = {}
+        readers: dict[str, Iterator[pl.DataFrame]] = {}
         for name in sorted(input_.name for input_ in graph.inputs):
             entry = self.catalog.find(name)
             assert isinstance(entry, StreamEntry | RelationEntry), "plans read what is registered"
             if isinstance(entry, RelationEntry):
                 relations[name] = relation_flow(entry, read_relation(entry, self.memory))
             else:
-                frames = read_source(name, entry.source, entry.schema, self.memory)
                 self.gates[name] = Gate(entry, has_ids=graph.needs_ids)
-                readers[name] = enumerate(frames)
+                readers[name] = read_source(name, entry.source, entry.schema, self.memory)
         yield {**relations, **self._arrivals(readers)}
         while readers:
             yield {**_empty(relations), **self._arrivals(readers)}
 
-    def _arrivals(self, readers: dict[str, Iterator[tuple[int, pl.DataFrame]]]) -> dict[str, Flow]:
+    def _arrivals(self, readers: dict[str, Iterator[pl.DataFrame]]) -> dict[str, Flow]:
         """What is read next; streams at their end leave the readers.
 
         It is read where time has come least far, so that no stream runs ahead of those it may be
@@ -183,7 +191,7 @@ class Job:
             name = min(readers, key=lambda stream: self.gates[stream].watermark)
             gate = self.gates[name]
             try:
-                number, frame = next(readers[name])
+                frame = next(readers[name])
             except StopIteration:
                 del readers[name]
                 gate.finish()
@@ -194,7 +202,8 @@ class Job:
                 readers[name] = _failing(error)  # what was read before is not lost
                 break
             rows += frame.height
-            found[name] += gate.take(frame, Time(number)).batches
+            self._now = max(self._now + 1, self.settings.clock())  # no two batches have the same
+            found[name] += gate.take(frame, Time(self._now)).batches
         return {
             name: Flow([pl.concat(batches)] if batches else [], self.gates[name].watermark)
             for name, batches in found.items()
@@ -245,7 +254,7 @@ def _deliver(
         sink.take(rows, number)
 
 
-def _failing(error: RunError) -> Iterator[tuple[int, pl.DataFrame]]:
+def _failing(error: RunError) -> Iterator[pl.DataFrame]:
     """A reader that fails when it is asked."""
     yield from ()
     raise error

@@ -12,6 +12,7 @@ import polars as pl
 
 from tidemill.engine.ingest import check_keys
 from tidemill.errors import RunError, closest
+from tidemill.runtime import settling
 from tidemill.runtime.connectors import source_place
 from tidemill.runtime.files import READERS, list_files, read_file, shaped
 
@@ -49,10 +50,15 @@ def read_source(
             hint=closest(place.kind, [*READERS, "memory"])
             or f"it reads {', '.join([*READERS, 'memory'])}",
         )
-    files = _files(name, place.path, place.kind)
-    for first in range(0, len(files), place.files_per_batch):
-        chosen = files[first : first + place.files_per_batch]
-        yield pl.concat([read_file(path, place.kind, schema) for path in chosen])
+    found = map(str, _files(name, place.path, place.kind))
+    seconds = settling.SETTLE if place.settle is None else place.settle
+    marks = list(settling.await_settled(name, found, seconds).items())
+    for first in range(0, len(marks), place.files_per_batch):
+        frames = []
+        for path, mark in marks[first : first + place.files_per_batch]:
+            frames.append(read_file(Path(path), place.kind, schema))
+            settling.require_unchanged(path, mark)
+        yield pl.concat(frames)
 
 
 def read_relation(entry: RelationEntry, memory: Mapping[str, pl.DataFrame]) -> pl.DataFrame:

@@ -194,8 +194,9 @@ def _key(name: str, plan: PhysicalPlan) -> str:
 
 
 def _digest(stream: StreamEntry) -> str:
-    """What makes a stream this stream; how late its rows may be can change."""
-    text = repr((stream.source, stream.schema, stream.time_column))
+    """What makes a stream this stream; how late rows may be, or how files settle, can change."""
+    named = tuple(pair for pair in stream.source.named if pair[0] != "settle")
+    text = repr((replace(stream.source, named=named), stream.schema, stream.time_column))
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 

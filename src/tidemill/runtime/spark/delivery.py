@@ -27,11 +27,11 @@ from tidemill.runtime.shapes import new_rows
 from tidemill.runtime.sinks import FormatSink
 from tidemill.runtime.spark.formats import append_to_format
 from tidemill.runtime.spark.outlet import Outlet
-from tidemill.runtime.spark.stage import WATERMARKS
+from tidemill.runtime.spark.stage import CONTROL, WATERMARKS
 from tidemill.runtime.spark.wire import Kind, from_arrow
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     import polars as pl
     from pyspark.sql import DataFrame
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from tidemill.runtime.spark.tally import Tally
     from tidemill.runtime.spark.wire import Message
 
-__all__ = ["Delivery", "watermarks"]
+__all__ = ["Delivery", "files_read", "watermarks"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,16 +75,25 @@ class Delivery:
         sinks: Where the answers go that are not for memory.
         tally: Who is told what has come of it.
         ledger: What is known when a batch begins.
+        forget: Is told, in every batch, how many files of each stream Spark never reads again.
 
     Attributes:
         outlet: Where the last stage lets answers out.
+        came: When something last came on each stream, in the time of batches.
         error: What stopped the last batch, if something did.
     """
 
     def __init__(
-        self, channels: Mapping[str, str], sinks: Mapping[str, Sink], tally: Tally, ledger: Ledger
+        self,
+        channels: Mapping[str, str],
+        sinks: Mapping[str, Sink],
+        tally: Tally,
+        ledger: Ledger,
+        forget: Callable[[Mapping[str, int]], None],
     ) -> None:
         self.error: Exception | None = None
+        self.came: dict[str, int] = {}
+        self._forget = forget
         self._channels = channels
         self._routes = _routes(channels, sinks)
         self.outlet = self._routes.outlet()
@@ -150,7 +159,11 @@ class Delivery:
             if routes.formats:
                 results.unpersist()
         self._tally.take(batch, messages, answers, self._channels)
-        self._ledger.end(batch, watermarks(messages))
+        begun, files = self._ledger.begin(batch), files_read(messages)
+        self._ledger.end(batch, watermarks(messages), files)
+        self.came |= dict.fromkeys(files, begun.now)
+        # Spark begins a batch when it has noted that the one before is done.
+        self._forget(begun.files)
 
     def _for_the_driver(self, results: DataFrame) -> DataFrame:
         """The results, without answers that only formats are to have."""
@@ -186,6 +199,19 @@ def watermarks(messages: Iterable[Message]) -> dict[str, int]:
     reports = (m for m in messages if m.kind is Kind.REPORT and m.channel == WATERMARKS)
     facts = (fact for report in reports for fact in report.facts().items())
     return {stream: mark for stream, mark in facts if isinstance(mark, int)}
+
+
+def files_read(messages: Iterable[Message]) -> dict[str, int]:
+    """How many files of the streams of which something came have been read, and of ``CONTROL``."""
+    files: dict[str, int] = {}
+    for report in (m for m in messages if m.kind is Kind.REPORT):
+        kind, _, name = report.channel.partition(" ")
+        sender = name if kind == "stream" else CONTROL if report.channel == CONTROL else None
+        if sender is not None:
+            count = report.facts()["files"]
+            assert isinstance(count, int), "files are counted"
+            files[sender] = max(count, files.get(sender, 0))
+    return files
 
 
 def _answers(messages: Iterable[Message]) -> dict[str, list[pl.DataFrame]]:

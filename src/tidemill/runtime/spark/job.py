@@ -1,9 +1,9 @@
 """A job on Spark: the queries of a catalog, running or run, and what has become of them.
 
-A bounded run ends with one more batch, in which the control stream says that all streams have
-ended. A continuous run goes on until it is stopped, at the end of a batch. When the catalog changes
-meanwhile, the pipeline is stopped and started again on the same checkpoint: whatever is the same in
-the new plan finds its state.
+A bounded run processes what is there; if the streams are to end, there is one more batch, in which
+the control stream says so. A continuous run goes on until it is stopped, at the end of a batch.
+When the catalog changes meanwhile, the pipeline is stopped and started again on the same
+checkpoint: whatever is the same in the new plan finds its state.
 """
 
 from __future__ import annotations
@@ -21,10 +21,12 @@ from tidemill.lang.statements import ObjectKind
 from tidemill.physical.forms import remembers_what_it_withdraws
 from tidemill.physical.plan import begun_in
 from tidemill.runtime.file_sink import FileSink
+from tidemill.runtime.settling import still_written
 from tidemill.runtime.sinks import FormatSink, sinks_of
 from tidemill.runtime.spark.assembly import deployment_of
 from tidemill.runtime.spark.checkpoint import Checkpoint, Facts, open_checkpoint
 from tidemill.runtime.spark.cluster import Cluster, open_cluster
+from tidemill.runtime.spark.control import Control, Word
 from tidemill.runtime.spark.delivery import Delivery
 from tidemill.runtime.spark.failures import failure_of, telling_failures
 from tidemill.runtime.spark.formats import require_formats
@@ -33,8 +35,9 @@ from tidemill.runtime.spark.partitions import partition_ids
 from tidemill.runtime.spark.pipeline import start_pipeline
 from tidemill.runtime.spark.places import feeds_of, places_of, read_only_files
 from tidemill.runtime.spark.planning import physical_plans, stages_of_new
-from tidemill.runtime.spark.sources import write_control
+from tidemill.runtime.spark.stage import CONTROL
 from tidemill.runtime.spark.tally import Tally
+from tidemill.runtime.spark.ticker import Ticker
 from tidemill.runtime.spark.watch import Watch
 
 if TYPE_CHECKING:
@@ -49,6 +52,7 @@ if TYPE_CHECKING:
     from tidemill.runtime.callback import Callback
     from tidemill.runtime.progress import Progress
     from tidemill.runtime.sinks import Sink
+    from tidemill.runtime.spark.deployment import Deployment
     from tidemill.runtime.spark.settings import SparkSettings
 
 __all__ = ["SparkJob"]
@@ -82,6 +86,8 @@ class SparkJob:
         self._query: StreamingQuery | None = None
         self._delivery: Delivery | None = None
         self._watch = Watch({})
+        self._control: Control | None = None
+        self._ticker: Ticker | None = None
         self._was_stopped = Event()
 
     @property
@@ -89,18 +95,21 @@ class SparkJob:
         """What came on each stream, and what was refused."""
         return self._tally.gates
 
-    def run(self) -> None:
-        """Process everything the sources hold, to the end of the streams.
+    def run(self, *, end: bool | None = None) -> None:
+        """Process everything the sources hold.
+
+        Args:
+            end: Whether the streams end then; if it is not said, they do without a checkpoint.
 
         Raises:
             RunError: A source or a sink cannot be read or written.
         """
         try:
-            self._run_to_the_end()
+            self._run_bounded(end=self._settings.checkpoint is None if end is None else end)
         finally:
             self.close()
 
-    def _run_to_the_end(self) -> None:
+    def _run_bounded(self, *, end: bool) -> None:
         # Starting costs seconds, so it is done once where the sources say when all is read.
         streams = self._catalog.entries(ObjectKind.STREAM)
         listens = read_only_files(s for s in streams if isinstance(s, StreamEntry))
@@ -112,9 +121,13 @@ class SparkJob:
             self.await_idle()
         else:
             self._finish()
-        if self._was_stopped.is_set():
+        if not end or self._was_stopped.is_set():
             return
-        write_control(self._checkpoint.control, "end")
+        written = self._watch.await_settled()
+        if written is not None:
+            raise still_written(*written)
+        assert self._control is not None, "a started job has a control stream"
+        self._control.say(Word.END)
         if listens:
             self.await_idle()
         else:
@@ -132,6 +145,8 @@ class SparkJob:
         if query is None:
             raise _ended(self._settings.checkpoint)
         self._watch.start(every, query.stop)
+        assert self._ticker is not None, "a started job has a ticker"
+        self._ticker.start(query.stop)
 
     def await_idle(self) -> None:
         """Wait until everything there is now has been processed.
@@ -142,12 +157,12 @@ class SparkJob:
         if self._delivery is not None:
             self._delivery.refuse_callbacks("wait for")
         query = self._query
-        self._watch.look()
+        self._watch.await_settled()
         with telling_failures(self._delivery, self._log()):
             if query is not None:
                 query.processAllAvailable()
-        if self._watch.error is not None:
-            raise self._watch.error
+        if (error := self._error()) is not None:
+            raise error
 
     def _finish(self) -> None:
         """Wait until all is read."""
@@ -169,6 +184,8 @@ class SparkJob:
         if query is None:
             return
         self._watch.close()
+        if self._ticker is not None:
+            self._ticker.close()
         if self._delivery is not None:
             self._delivery.close()
         query.stop()
@@ -217,9 +234,13 @@ class SparkJob:
     def progress(self) -> Progress:
         """How far the run has come."""
         progress = self._tally.progress(self._watch.feeds, self._log())
-        watched = None if self._watch.error is None else str(self._watch.error)
-        failure = watched or failure_of(self._query, self._delivery, self._log())
+        error = self._error()
+        failure = str(error) if error else failure_of(self._query, self._delivery, self._log())
         return replace(progress, failure=failure)
+
+    def _error(self) -> RunError | None:
+        """What was wrong in a thread beside the pipeline."""
+        return self._watch.error or (None if self._ticker is None else self._ticker.error)
 
     def _log(self) -> str | None:
         log = None if self._cluster is None else self._cluster.log
@@ -254,15 +275,21 @@ class SparkJob:
         )
         self._sinks = sinks
         self._tally.begin(queries, sinks)
-        self._delivery = Delivery(graph.answers, sinks, self._tally, Ledger(checkpoint.ledger))
+        ledger = Ledger(checkpoint.ledger, settings.clock)
+        self._delivery = Delivery(graph.answers, sinks, self._tally, ledger, self._forget)
         deployment = deployment_of(graph, self._catalog, checkpoint, self._memory)
         self._tally.welcome(deployment.streams)
         checkpoint.recognize(deployment.streams)
         places = places_of(deployment.streams, checkpoint, self._memory)
-        self._watch = Watch(feeds_of(places, checkpoint))
+        self._watch = Watch(feeds_of(places, checkpoint, ledger))
+        self._control = Control(checkpoint.control, committed=ledger.committed.get(CONTROL, 0))
         if checkpoint.facts.ended:
             return
-        self._watch.look()
+        self._ticker = self._new_ticker(deployment, ledger, self._delivery)
+        if every is None:
+            self._watch.await_settled()  # what is not there at the start is not read
+        else:
+            self._watch.look()
         self._query = start_pipeline(
             cluster,
             deployment,
@@ -274,6 +301,23 @@ class SparkJob:
             every=every,
             cache_bytes=self._settings.cache_bytes,
         )
+
+    def _new_ticker(self, deployment: Deployment, ledger: Ledger, delivery: Delivery) -> Ticker:
+        assert self._control is not None, "the control stream is there"
+        return Ticker(
+            deployment.streams,
+            deployment.groups,
+            self._control,
+            ledger,
+            clock=self._settings.clock,
+            seen=lambda: (dict(delivery.came), self._tally.remembered),
+        )
+
+    def _forget(self, committed: Mapping[str, int]) -> None:
+        """Remove the notes on files and words that Spark never reads again."""
+        self._watch.forget(committed)
+        if self._control is not None:
+            self._control.forget(committed.get(CONTROL, 0))
 
     def _opened(self, cluster: Cluster, queries: list[QueryEntry]) -> Checkpoint:
         """Where to keep the state; a new place has room for the queries."""

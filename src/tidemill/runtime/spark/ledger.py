@@ -4,10 +4,11 @@ Streams without a time of their own get the time of the batch that reads them, a
 it, and rows are late if they are from before what their stream had reached. All that is written
 down before anything is computed, so that a batch that is replayed finds what it found. How far the
 streams have come after a batch is written down before Spark takes the batch for done. Time never
-runs backwards, whatever the clock of this host does.
+stands still or runs backwards, whatever the clock of this host does: each batch has a later time
+than the one before. How many files of each stream have been read is written down as well.
 
-    {"begin": 7, "now": …, "watermarks": {…}}
-    {"end": 7, "watermarks": {…}}
+    {"begin": 7, "now": …, "watermarks": {…}, "files": {…}}
+    {"end": 7, "watermarks": {…}, "files": {…}}
 
 Spark has a time of its own for each batch, but as a constant in the code that it generates, which
 it then compiles anew in every batch, twice.
@@ -19,13 +20,14 @@ import json
 import os
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
-from time import time_ns
 from typing import TYPE_CHECKING
 
 from pyspark import TaskContext
 
+from tidemill.runtime.clock import now as now_here
+
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from pyspark import SparkContext
@@ -44,10 +46,12 @@ class Beginning:
     Attributes:
         now: The time, in microseconds since 1970.
         watermarks: How far each stream has come; others are at their beginning.
+        files: How many files of each stream have been read for good.
     """
 
     now: int
     watermarks: Mapping[str, int] = field(default_factory=dict)
+    files: Mapping[str, int] = field(default_factory=dict)
 
 
 class Ledger:
@@ -55,34 +59,64 @@ class Ledger:
 
     Args:
         path: The file it is written to.
+        clock: What time it is, in microseconds since 1970.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, clock: Callable[[], int] = now_here) -> None:
         self._path = path
+        self._clock = clock
         self._begun: dict[int, Beginning] = {}
         self._ended = -1
         self._watermarks: dict[str, int] = {}
+        self._files: dict[str, int] = {}
         for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
             with suppress(ValueError):  # a kill has cut it short: nothing was built on it
                 self._read(json.loads(line))
         self._rewrite()
 
+    @property
+    def latest(self) -> tuple[int, int]:
+        """The batch that has begun last, and when; -1 and 0 if there was none."""
+        batch = max(self._begun, default=-1)
+        return batch, self._begun[batch].now if batch >= 0 else 0
+
+    @property
+    def committed(self) -> Mapping[str, int]:
+        """How many files of each stream Spark will never ask for again."""
+        batch, _ = self.latest
+        return self._begun[batch].files if batch >= 0 else {}
+
+    @property
+    def delivered(self) -> Mapping[str, int]:
+        """How many files of each stream are in what has been delivered."""
+        return self._files
+
     def begin(self, batch: int) -> Beginning:
         """What is known when a batch begins, or was when it began."""
         if batch not in self._begun:
-            latest = max((begun.now for begun in self._begun.values()), default=0)
-            now = max(latest, time_ns() // 1000)
-            self._begun[batch] = Beginning(now, dict(self._watermarks))
+            _, latest = self.latest
+            now = max(latest + 1, self._clock())
+            self._begun[batch] = Beginning(now, dict(self._watermarks), dict(self._files))
             self._append(_begin_line(batch, self._begun[batch]))
             if len(self._begun) >= 2 * _KEPT:
                 self._rewrite()
         return self._begun[batch]
 
-    def end(self, batch: int, watermarks: Mapping[str, int]) -> None:
-        """Write down how far streams have come in a batch; others are where they were."""
-        self._watermarks = {**self.begin(batch).watermarks, **watermarks}
+    def end(
+        self, batch: int, watermarks: Mapping[str, int], files: Mapping[str, int] | None = None
+    ) -> None:
+        """Write down how far streams have come in a batch; others are where they were.
+
+        Args:
+            batch: The batch.
+            watermarks: Up to when streams are complete.
+            files: How many of their files have been read.
+        """
+        begun = self.begin(batch)
+        self._watermarks = {**begun.watermarks, **watermarks}
+        self._files = {**begun.files, **(files or {})}
         self._ended = batch
-        self._append(_end_line(batch, self._watermarks))
+        self._append(_end_line(batch, self._watermarks, self._files))
 
     def tell(self, context: SparkContext, batch: int) -> None:
         """Tell the tasks that this thread starts what is known."""
@@ -90,10 +124,10 @@ class Ledger:
 
     def _read(self, line: dict[str, object]) -> None:
         match line:
-            case {"begin": int(batch), "now": int(now), "watermarks": dict(watermarks)}:
-                self._begun[batch] = Beginning(now, watermarks)
-            case {"end": int(batch), "watermarks": dict(watermarks)}:
-                self._ended, self._watermarks = batch, watermarks
+            case {"begin": int(batch), "now": int(now), "watermarks": dict(marks), **more}:
+                self._begun[batch] = Beginning(now, marks, _counts(more))
+            case {"end": int(batch), "watermarks": dict(marks), **more}:
+                self._ended, self._watermarks, self._files = batch, marks, _counts(more)
             case _:
                 raise ValueError(f"not a line of a ledger: {line}")
 
@@ -103,7 +137,7 @@ class Ledger:
             del self._begun[batch]
         lines = [_begin_line(batch, begun) for batch, begun in sorted(self._begun.items())]
         if self._ended >= 0:
-            lines.append(_end_line(self._ended, self._watermarks))
+            lines.append(_end_line(self._ended, self._watermarks, self._files))
         unfinished = self._path.with_suffix(".part")
         unfinished.write_text("".join(lines), encoding="utf-8")
         unfinished.rename(self._path)
@@ -119,8 +153,15 @@ def _begin_line(batch: int, begun: Beginning) -> str:
     return json.dumps({"begin": batch, **asdict(begun)}) + "\n"
 
 
-def _end_line(batch: int, watermarks: Mapping[str, int]) -> str:
-    return json.dumps({"end": batch, "watermarks": dict(watermarks)}) + "\n"
+def _end_line(batch: int, watermarks: Mapping[str, int], files: Mapping[str, int]) -> str:
+    line = {"end": batch, "watermarks": dict(watermarks), "files": dict(files)}
+    return json.dumps(line) + "\n"
+
+
+def _counts(line: Mapping[str, object]) -> dict[str, int]:
+    """How many files had been read; an earlier version has not written it down."""
+    found = line.get("files", {})
+    return found if isinstance(found, dict) else {}
 
 
 # In a task

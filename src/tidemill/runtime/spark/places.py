@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlparse
 
+from tidemill.runtime import settling
 from tidemill.runtime.connectors import Place, source_place
 from tidemill.runtime.files import READERS
 from tidemill.runtime.local.sources import memory_frame
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
     from tidemill.catalog.entries import StreamEntry
     from tidemill.runtime.spark.checkpoint import Checkpoint
+    from tidemill.runtime.spark.ledger import Ledger
 
 __all__ = ["feeds_of", "places_of", "read_only_files", "word_of"]
 
@@ -44,10 +46,25 @@ def places_of(
     return {name: _place(name, stream, checkpoint, memory) for name, stream in streams.items()}
 
 
-def feeds_of(places: Mapping[str, Place], checkpoint: Checkpoint) -> dict[str, Feed]:
-    """The feeds of the streams that are read from files that this host, and every worker, opens."""
+def feeds_of(
+    places: Mapping[str, Place], checkpoint: Checkpoint, ledger: Ledger
+) -> dict[str, Feed]:
+    """The feeds of the streams that are read from files that this host, and every worker, opens.
+
+    Args:
+        places: Where the rows of each stream come from.
+        checkpoint: Where the order of their files is kept.
+        ledger: How many of them have been read.
+    """
     return {
-        name: Feed(name, _path(place), checkpoint.feed(word_of(name)))
+        name: Feed(
+            name,
+            _path(place),
+            checkpoint.feed(word_of(name)),
+            settle=settling.SETTLE if place.settle is None else place.settle,
+            committed=ledger.committed.get(name, 0),
+            delivered=ledger.delivered.get(name, 0),
+        )
         for name, place in places.items()
         if place.kind in READERS and (_SCHEME not in place.path or place.path.startswith("file:"))
     }
@@ -78,7 +95,7 @@ def _place(
     def frame() -> pl.DataFrame:
         return memory_frame(name, place.path, stream.schema, memory)
 
-    return Place("parquet", str(checkpoint.frame(word_of(name), frame)))
+    return Place("parquet", str(checkpoint.frame(word_of(name), frame)), settle=0)
 
 
 def _path(place: Place) -> Path:

@@ -2,13 +2,11 @@
 
 Files come in the order of a feed (``feed.py``) and are read by the same code as in the local
 runtime, so that a directory means the same everywhere. Files that this host cannot open are listed
-and read by Spark. Other formats are read by Spark and then get the types of the stream. The control
-stream carries the word that the streams have ended.
+and read by Spark. Other formats are read by Spark and then get the types of the stream.
 """
 
 from __future__ import annotations
 
-import json
 from itertools import chain
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -17,29 +15,28 @@ from pyspark import TaskContext
 
 from tidemill.model.time import Time
 from tidemill.runtime.files import READERS, read_file, shaped
-from tidemill.runtime.spark.feed import ENTRY_COLUMNS
+from tidemill.runtime.settling import Mark, require_unchanged
+from tidemill.runtime.spark.feed import ENTRY_COLUMNS, NUMBERED
 from tidemill.runtime.spark.formats import read_format
 from tidemill.runtime.spark.intake import Origin, first_id, take_in
 from tidemill.runtime.spark.ledger import batch_beginning, batch_number
 from tidemill.runtime.spark.places import word_of
-from tidemill.runtime.spark.stage import CONTROL
-from tidemill.runtime.spark.wire import COLUMNS, Kind, Message, to_arrow
+from tidemill.runtime.spark.wire import COLUMNS, to_arrow
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
-    from pathlib import Path
 
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
     from tidemill.catalog.entries import StreamEntry
     from tidemill.runtime.connectors import Place
-    from tidemill.runtime.spark.deployment import Deployment, Parcel
+    from tidemill.runtime.spark.deployment import Parcel
     from tidemill.runtime.spark.feed import Feed
     from tidemill.runtime.spark.intake import Piece
     from tidemill.runtime.spark.outlet import Outlet
 
-__all__ = ["control_messages", "stream_messages", "write_control"]
+__all__ = ["stream_messages"]
 
 _FILE = "path string, modificationTime timestamp, length long, content binary"
 
@@ -71,7 +68,7 @@ def stream_messages(  # noqa: PLR0913 — what a stream needs
     if feed is not None:
         entries = reader.schema(ENTRY_COLUMNS).format("json")
         entries = entries.option("maxFilesPerTrigger", place.files_per_batch)
-        rows = entries.option("maxFileAge", "36500d").load(str(feed.pattern))
+        rows = entries.options(**NUMBERED).load(str(feed.pattern))
         pieces = _file_pieces(place.kind, stream)
     elif place.kind in READERS:
         files = reader.schema(_FILE).format("binaryFile")
@@ -82,32 +79,6 @@ def stream_messages(  # noqa: PLR0913 — what a stream needs
         rows = read_format(spark, reader, stream, place)
         pieces = _row_pieces(stream)
     return rows.mapInArrow(_taking_in(parcel, name, pieces, outlet), COLUMNS)
-
-
-def control_messages(spark: SparkSession, deployment: Deployment, directory: Path) -> DataFrame:
-    """The messages of the control stream."""
-    directory.mkdir(parents=True, exist_ok=True)
-    rows = (
-        spark.readStream.name("control").schema("word string").format("json").load(str(directory))
-    )
-    pids = deployment.pids
-
-    def heed(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            if batch.num_rows:
-                facts = {"latest": None, "now": 0}
-                yield to_arrow(
-                    [Message.of_facts(pid, Kind.PULSE, CONTROL, dict(facts)) for pid in pids]
-                )
-
-    return rows.mapInArrow(heed, COLUMNS)
-
-
-def write_control(directory: Path, word: str) -> None:
-    """Put a word into the control stream; the same word twice is one."""
-    unfinished = directory / f".{word}"
-    unfinished.write_text(json.dumps({"word": word}) + "\n", encoding="utf-8")
-    unfinished.rename(directory / f"{word}.json")
 
 
 def _taking_in(
@@ -138,6 +109,8 @@ def _file_pieces(kind: str, stream: StreamEntry) -> _Reading:
     def pieces(batches: Iterable[pa.RecordBatch], _: Origin) -> Iterator[Piece]:
         for entry in (row for batch in batches for row in batch.to_pylist()):
             frame = read_file(entry["path"], kind, schema)
+            if entry["size"] >= 0:
+                require_unchanged(entry["path"], Mark(entry["size"], entry["changed"]))
             last = max(frame.height - 1, 0)
             yield first_id(last, file=entry["number"]) - last, frame
 

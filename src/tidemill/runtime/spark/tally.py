@@ -78,6 +78,11 @@ class Tally:
         """Whether all streams have ended."""
         return all(self._watermarks.get(name) == END_OF_TIME for name in self.gates)
 
+    @property
+    def remembered(self) -> int | None:
+        """How many rows are remembered; ``None`` before the first batch."""
+        return sum(rows for rows, _ in list(self._remembered.values())) if self._batches else None
+
     def answer(self, query: str) -> Answer | None:
         """What a query has given, if its answer is in memory."""
         return self._answers.get(query)
@@ -130,7 +135,12 @@ class Tally:
         return Progress(
             self._batches,
             tuple(
-                stream_progress(gate, self._watermarks.get(name, 0), self._files_of(name, feeds))
+                stream_progress(
+                    gate,
+                    self._watermarks.get(name, 0),
+                    self._files_of(name, feeds),
+                    feeds[name].warnings() if name in feeds else (),
+                )
                 for name, gate in list(self.gates.items())
             ),
             tuple(QueryProgress(name, rows) for name, rows in list(self._rows.items())),
@@ -157,6 +167,8 @@ class Tally:
                         self.gates[name].refused.count(reason, count)
             case ("state", _, place), {"rows": int(rows), "bytes": int(bytes_)}:
                 self._remembered[place] = rows, bytes_
+            case ("@control", _, _), _:
+                pass
             case ("watermarks", _, _), marks:
                 self._watermarks |= {s: m for s, m in marks.items() if isinstance(m, int)}
             case _:
