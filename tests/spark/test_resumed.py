@@ -74,7 +74,7 @@ def test_a_checkpoint_goes_on_with_what_is_the_same_and_begins_what_is_new(tmp_p
         # Another query under a name that was there: the relation comes in for it.
         other = query(session, "CREATE QUERY j AS SELECT name FROM s [RANGE 5], r WHERE id = k")
         give(source, 2)
-        session.run()
+        session.run(end=True)
         assert again.results().equals(expected(source, COUNT))
         assert {row[0] for row in other.results().rows()} == {"one", "two"}
         assert min(row[1] for row in other.results().rows()) >= 20
@@ -130,7 +130,7 @@ def test_queries_that_are_alike_keep_their_state_when_others_come_and_go(tmp_pat
         found = [create(session, number) for number in (0, 2, 3)]
         session.sql("DROP QUERY q2")
         give(source, 4)
-        session.run()
+        session.run(end=True)
         for kept, text in ((found[0], texts[0]), (found[2], texts[3])):
             assert kept.results().equals(expected(source, text))
 

@@ -219,7 +219,7 @@ def test_what_fails_in_a_batch_is_delivered_again_and_nothing_is_doubled(
 
     after = Calls()
     session, files = session_with(after)
-    session.run()
+    session.run(end=True)
     (failed, frame), (number, again) = before.batches[-1], between.batches[0]
     assert (failed, number) == (1, 1)
     assert frame.equals(again)

@@ -38,11 +38,11 @@ __all__ = ["ENTRY_COLUMNS", "NUMBERED", "Feed", "set_number"]
 ENTRY_COLUMNS = "number long, path string, size long, changed long"
 """What Spark reads of an entry."""
 
-NUMBERED = {"maxFileAge": "1000ms", "fileNameOnly": "true"}
+NUMBERED = {"maxFileAge": "100ms", "fileNameOnly": "true"}
 """How Spark reads files whose time is their number, and whose names are never used twice.
 
-It takes them in the order of their numbers, and what is a thousand before the last is over: it
-need not remember it, and never takes it again.
+It takes them in the order of their numbers, and what is a hundred before the last is over: it need
+not remember it, and never takes it again.
 """
 
 _MILLISECOND = 1_000_000

@@ -33,8 +33,9 @@ from tidemill.runtime.spark.formats import require_formats
 from tidemill.runtime.spark.ledger import Ledger
 from tidemill.runtime.spark.partitions import partition_ids
 from tidemill.runtime.spark.pipeline import start_pipeline
-from tidemill.runtime.spark.places import feeds_of, places_of, read_only_files
+from tidemill.runtime.spark.places import feeds_of, places_of, read_only_files, source_name
 from tidemill.runtime.spark.planning import physical_plans, stages_of_new
+from tidemill.runtime.spark.source_log import shorten
 from tidemill.runtime.spark.stage import CONTROL
 from tidemill.runtime.spark.tally import Tally
 from tidemill.runtime.spark.ticker import Ticker
@@ -56,6 +57,9 @@ if TYPE_CHECKING:
     from tidemill.runtime.spark.settings import SparkSettings
 
 __all__ = ["SparkJob"]
+
+_TIDY_EVERY = 10
+"""After how many batches it is seen to it that Spark's notes on files do not grow for ever."""
 
 
 class SparkJob:
@@ -89,6 +93,7 @@ class SparkJob:
         self._control: Control | None = None
         self._ticker: Ticker | None = None
         self._was_stopped = Event()
+        self._delivered = 0
 
     @property
     def gates(self) -> Mapping[str, Gate]:
@@ -318,6 +323,10 @@ class SparkJob:
         self._watch.forget(committed)
         if self._control is not None:
             self._control.forget(committed.get(CONTROL, 0))
+        self._delivered += 1
+        if self._checkpoint is not None and self._delivered % _TIDY_EVERY == 0:
+            sources = ["control", *map(source_name, self._watch.feeds)]
+            shorten(self._checkpoint.spark / "sources", sources)
 
     def _opened(self, cluster: Cluster, queries: list[QueryEntry]) -> Checkpoint:
         """Where to keep the state; a new place has room for the queries."""

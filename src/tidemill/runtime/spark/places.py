@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tidemill.runtime.spark.checkpoint import Checkpoint
     from tidemill.runtime.spark.ledger import Ledger
 
-__all__ = ["feeds_of", "places_of", "read_only_files", "word_of"]
+__all__ = ["feeds_of", "places_of", "read_only_files", "source_name", "word_of"]
 
 _SCHEME = "://"
 
@@ -73,6 +73,11 @@ def feeds_of(
 def read_only_files(streams: Iterable[StreamEntry]) -> bool:
     """Whether every source is a directory of files, or in memory."""
     return all(stream.source.name.text.lower() in (*READERS, "memory") for stream in streams)
+
+
+def source_name(stream: str) -> str:
+    """The name that Spark knows a stream by."""
+    return f"stream_{word_of(stream)}"
 
 
 def word_of(name: str) -> str:

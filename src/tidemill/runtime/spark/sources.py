@@ -20,7 +20,7 @@ from tidemill.runtime.spark.feed import ENTRY_COLUMNS, NUMBERED
 from tidemill.runtime.spark.formats import read_format
 from tidemill.runtime.spark.intake import Origin, first_id, take_in
 from tidemill.runtime.spark.ledger import batch_beginning, batch_number
-from tidemill.runtime.spark.places import word_of
+from tidemill.runtime.spark.places import source_name
 from tidemill.runtime.spark.wire import COLUMNS, to_arrow
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def stream_messages(  # noqa: PLR0913 — what a stream needs
         outlet: Where answers go that need nothing but this stream's rows, one by one.
     """
     stream = parcel.open().streams[name]
-    reader = spark.readStream.name(f"stream_{word_of(name)}")
+    reader = spark.readStream.name(source_name(name))
     if feed is not None:
         entries = reader.schema(ENTRY_COLUMNS).format("json")
         entries = entries.option("maxFilesPerTrigger", place.files_per_batch)
