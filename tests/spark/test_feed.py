@@ -162,6 +162,27 @@ def test_a_file_that_may_still_be_written_waits_and_those_behind_it(
     assert feed.waiting == feed.warnings() == ()
 
 
+def test_a_file_that_goes_on_growing_is_named(tmp_path: Path, source: Path) -> None:
+    now = [1000.0]
+    feed = Feed("s", source, tmp_path / "feed", settle=1)
+    feed._settling = Settling(1, clock=lambda: now[0], steady=lambda: now[0])  # noqa: SLF001
+    (source / "b").write_text("x")
+    for seconds in range(7):
+        now[0] = 1000.0 + seconds / 2
+        (source / "a").write_text("x" * seconds)
+        os.utime(source / "a", (now[0], now[0]))
+        feed.look()
+        assert feed.warnings() == ()
+    now[0] += 3
+    (source / "a").write_text("y")
+    os.utime(source / "a", (now[0], now[0]))
+    feed.look()
+    assert feed.warnings() == (
+        f'file "{source / "a"}" is still being written, and 1 more wait for it',
+    )
+    assert feed.files == 0
+
+
 def test_a_file_that_is_gone_is_not_waited_for(tmp_path: Path, source: Path) -> None:
     feed = Feed("s", source, tmp_path / "feed", settle=5)
     write(source / "a", "x")

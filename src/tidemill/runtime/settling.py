@@ -72,6 +72,7 @@ class Settling:
         self._clock = clock
         self._steady = steady
         self._seen: dict[str, tuple[Mark, float]] = {}
+        self._found: dict[str, float] = {}
 
     def has_settled(self, path: str, mark: Mark) -> bool:
         """Whether a file that has this mark now is complete."""
@@ -81,14 +82,17 @@ class Settling:
         before, since = self._seen.get(path, (None, now))
         if is_old or self.seconds <= 0 or (before == mark and now - since >= self.seconds):
             self._seen.pop(path, None)
+            self._found.pop(path, None)
             return True
+        self._found.setdefault(path, now)
         if before != mark:
             self._seen[path] = mark, now
         return False
 
     def waited(self, path: str) -> float:
-        """For how many seconds a file has been as it is, as far as it has been looked at."""
-        return self._steady() - self._seen[path][1] if path in self._seen else 0.0
+        """For how many seconds a file has been there without having settled."""
+        now = self._steady()
+        return now - self._found.get(path, now)
 
 
 def await_settled(stream: str, paths: Iterable[str], seconds: float) -> dict[str, Mark]:

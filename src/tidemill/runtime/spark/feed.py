@@ -51,6 +51,9 @@ _RECENT, _OTHERS, _AT_FIRST = 250, 250, 20_000
 """How many files are compared in each look with what they were: the latest, and some of the others
 in turn; and at most in the first look."""
 
+_LONG = 5
+"""A file that has not settled after so many times the time it is to is worth a word."""
+
 _TOLD = 20
 """So many files that have changed are named; the others are counted."""
 
@@ -180,10 +183,11 @@ class Feed:
         ]
         if self.changes > len(told):
             told.append(f"… and {self.changes - len(told)} more files have changed")
-        if self.waiting and self._settling.waited(self.waiting[0]) > 0 and self.settle:
-            told += [
-                f'file "{self.waiting[0]}" is still being written: {len(self.waiting)} files wait'
-            ]
+        first, others = self.waiting[:1], len(self.waiting) - 1
+        for path in first:
+            if self._settling.waited(path) > _LONG * self.settle:
+                wait = f", and {others} more wait for it" if others else ""
+                told.append(f'file "{path}" is still being written{wait}')
         return tuple(told)
 
     def _new_entries(self) -> list[_Entry]:
