@@ -60,6 +60,9 @@ class Ledger:
     Args:
         path: The file it is written to.
         clock: What time it is, in microseconds since 1970.
+
+    Attributes:
+        latest: The batch that has begun last, and when; -1 and 0 if there was none.
     """
 
     def __init__(self, path: Path, clock: Callable[[], int] = now_here) -> None:
@@ -72,13 +75,9 @@ class Ledger:
         for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
             with suppress(ValueError):  # a kill has cut it short: nothing was built on it
                 self._read(json.loads(line))
+        last = max(self._begun, default=-1)
+        self.latest = last, self._begun[last].now if last >= 0 else 0
         self._rewrite()
-
-    @property
-    def latest(self) -> tuple[int, int]:
-        """The batch that has begun last, and when; -1 and 0 if there was none."""
-        batch = max(self._begun, default=-1)
-        return batch, self._begun[batch].now if batch >= 0 else 0
 
     @property
     def committed(self) -> Mapping[str, int]:
@@ -97,6 +96,7 @@ class Ledger:
             _, latest = self.latest
             now = max(latest + 1, self._clock())
             self._begun[batch] = Beginning(now, dict(self._watermarks), dict(self._files))
+            self.latest = batch, now
             self._append(_begin_line(batch, self._begun[batch]))
             if len(self._begun) >= 2 * _KEPT:
                 self._rewrite()

@@ -122,10 +122,10 @@ class Ticker:
             while not self._ended.wait(_LOOK):
                 try:
                     self.look()
-                except OSError as error:
+                except Exception as error:  # noqa: BLE001 — the caller of await_idle is told
                     self.error = RunError(
                         f"a tick cannot be written to the checkpoint: {error}",
-                        hint="make room; nothing is lost",
+                        hint="make room and start again; nothing is lost",
                     )
                     failed()
                     return
