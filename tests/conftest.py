@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, settings
 
 import golden
 from tidemill.engine.pool import looking_on
+from tidemill.runtime import settling
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -55,6 +56,14 @@ def _threads_of_pytest() -> Iterator[None]:
     # Those that several processes talk through: none of them makes a call of Polars.
     with looking_on(active_count() - 1):
         yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _files_are_complete() -> Iterator[None]:
+    # Tests write their files to the end before anything reads them, and should not wait for it.
+    before, settling.SETTLE = settling.SETTLE, 0.0
+    yield
+    settling.SETTLE = before
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -298,6 +298,36 @@ def test_that_stream_is_read_next_whose_time_has_come_least_far(
     assert answer.results().rows() == [(3, 4, 4, 5)]
 
 
+def test_a_stream_without_a_time_column_has_the_time_of_the_clock(tmp_path: Path) -> None:
+    """Each batch has its own, and later ones later times, whatever the clock does."""
+    for number in range(4):
+        pl.DataFrame({"n": [number, number]}).write_parquet(tmp_path / f"{number}.parquet")
+    ticks = iter([100, 200, 150, 300])
+    session = tidemill.connect(clock=lambda: next(ticks))
+    session.sql(f"CREATE STREAM s (n BIGINT) SOURCE parquet('{tmp_path}')")
+    rows = query(session, "SELECT n FROM s")
+    total = query(session, "SELECT COUNT(*) AS c FROM s [RANGE 120]")
+    session.run()
+    assert rows.results()["start"].unique().sort().to_list() == [100, 200, 201, 300]
+    assert total.results().rows() == [
+        (2, 100, 200),
+        (4, 200, 201),
+        (6, 201, 220),
+        (4, 220, 300),
+        (6, 300, 320),
+        (4, 320, 321),
+        (2, 321, 420),
+    ]
+
+
+def test_the_local_engine_has_nothing_to_go_on_from() -> None:
+    session = memory(BIDS)
+    query(session, "SELECT price FROM bid")
+    session.run(end=True)
+    with pytest.raises(tidemill.RunError, match="keeps nothing that a later run could go on from"):
+        session.run(end=False)
+
+
 def test_a_missing_column_is_named() -> None:
     text = failure(memory(BIDS.rename({"price": "prize"})))
     assert 'frame "bids" has no column "price"' in text

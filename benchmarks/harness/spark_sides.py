@@ -79,7 +79,7 @@ def follow(session: tidemill.Session) -> Reports:
     (query,) = spark_session().streams.active
     reports = _reports(query.recentProgress)
     session.stop()
-    session.run()
+    session.run(end=True)
     return reports
 
 

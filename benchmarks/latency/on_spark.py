@@ -77,7 +77,7 @@ def drive(number: int, rate: float, sizes: Sizes, folder: Path) -> Driven:
         responses = _responses(folder / "out", fill, begin)
         state_rows, memory = session.progress().state_rows, resident()
         session.stop()
-        session.run()  # to the end of the streams
+        session.run(end=True)
         results = session.answer("q").results()
     wanted = duckdb_answer(
         asked, sizes.window, rows_of(asked, 0, round(end * rate), rate, sizes.seed)
@@ -98,7 +98,8 @@ def _opened(asked: Asked, sizes: Sizes, folder: Path, *, files: int) -> tidemill
         (folder / name).mkdir(parents=True, exist_ok=True)
         session.sql(
             f"CREATE STREAM {name} (key BIGINT NOT NULL, value DOUBLE NOT NULL, at BIGINT) "
-            f"SOURCE parquet('{folder / name}', files_per_batch => {files}) ORDERED BY at"
+            f"SOURCE parquet('{folder / name}', files_per_batch => {files}, settle => 0) "
+            "ORDERED BY at"
         )
     text = asked.text(sizes.window)
     session.sql(f"CREATE QUERY q INTO parquet('{folder / 'out'}', form => 'changes') AS {text}")

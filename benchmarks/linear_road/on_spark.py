@@ -66,7 +66,7 @@ def drive(plan: Plan, folder: Path) -> Figures:
         now = session.progress()
         figures = Figures(course, by_query, now.state_rows, now.state_bytes, resident())
         session.stop()
-        session.run()  # to the end of the streams
+        session.run(end=True)
         write_answers(folder, {name: session.answer(name) for name in QUERIES})
     return figures
 

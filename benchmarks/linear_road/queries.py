@@ -78,10 +78,10 @@ CREATE STREAM report (
     speed BIGINT NOT NULL, exp_way BIGINT NOT NULL, lane BIGINT NOT NULL, dir BIGINT NOT NULL,
     seg BIGINT NOT NULL, pos BIGINT NOT NULL, qid BIGINT NOT NULL, s_init BIGINT NOT NULL,
     s_end BIGINT NOT NULL, dow BIGINT NOT NULL, tod BIGINT NOT NULL, day BIGINT NOT NULL)
-  SOURCE parquet('{place}/input', files_per_batch => {files}) ORDERED BY at;
+  SOURCE parquet('{place}/input', files_per_batch => {files}, settle => 0) ORDERED BY at;
 CREATE RELATION history (
     carid BIGINT NOT NULL, day BIGINT NOT NULL, exp_way BIGINT NOT NULL, toll BIGINT NOT NULL)
-  SOURCE parquet('{place}/history.parquet');
+  SOURCE parquet('{place}/history.parquet', settle => 0);
 """
 
 

@@ -61,12 +61,12 @@ def declarations(directory: Path, *, disorder: int = 0, files_per_batch: int | N
     place = str(directory).replace("'", "''")
     cut = "" if files_per_batch is None else f", files_per_batch => {files_per_batch}"
     streams = [
-        f"CREATE STREAM {name} ({columns}) SOURCE parquet('{place}/{name}'{cut})"
+        f"CREATE STREAM {name} ({columns}) SOURCE parquet('{place}/{name}', settle => 0{cut})"
         f" ORDERED BY date_time WITHIN {disorder} MICROSECONDS;"
         for name, columns in COLUMNS.items()
     ]
     side = (
         "CREATE RELATION side (key BIGINT NOT NULL, value VARCHAR NOT NULL)"
-        f" SOURCE parquet('{place}/side');"
+        f" SOURCE parquet('{place}/side', settle => 0);"
     )
     return "\n".join([*streams, side])

@@ -29,7 +29,7 @@ def prepare(task: Task) -> Run:
         for name in task.streams:
             session.sql(
                 f"CREATE STREAM {name} (key BIGINT NOT NULL, value DOUBLE NOT NULL, at TIMESTAMP) "
-                f"SOURCE parquet('{task.folder / name}') ORDERED BY at"
+                f"SOURCE parquet('{task.folder / name}', settle => 0) ORDERED BY at"
             )
         found: list[pl.DataFrame] = []
         session.callback("keep", lambda frame, _: found.append(query.expand(frame)))

@@ -139,7 +139,7 @@ def run_query(path: Path, text: str) -> tidemill.Query:
     session = tidemill.connect()
     session.sql(
         "CREATE STREAM s (key BIGINT NOT NULL, value DOUBLE NOT NULL, at BIGINT) "
-        f"SOURCE parquet(path => '{path}') ORDERED BY at"
+        f"SOURCE parquet(path => '{path}', settle => 0) ORDERED BY at"
     )
     query = session.sql(text)
     assert isinstance(query, tidemill.Query), "the questions are queries"

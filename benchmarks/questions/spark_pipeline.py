@@ -179,7 +179,8 @@ def declare(session: tidemill.Session, path: Path, streams: Sequence[str]) -> No
     for name in streams:
         session.sql(
             f"CREATE STREAM {name} (key BIGINT NOT NULL, value DOUBLE NOT NULL, at TIMESTAMP) "
-            f"SOURCE parquet('{path / name}', files_per_batch => 1) ORDERED BY at"
+            f"SOURCE parquet('{path / name}', files_per_batch => 1, settle => 0) "
+            "ORDERED BY at"
         )
 
 

@@ -9,10 +9,12 @@ from tidemill.errors import PlanError, suggestion
 from tidemill.optimizer.planning import Joins, Planning
 from tidemill.optimizer.rules import PATTERN_RULES
 from tidemill.optimizer.techniques import Technique
+from tidemill.runtime.clock import now
 from tidemill.runtime.local.job import Job, Settings
 from tidemill.session import Session
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from tidemill.optimizer.rules import Negation
@@ -38,6 +40,7 @@ def connect(  # noqa: PLR0913 — every setting has a name and a default
     lazy: float = 0,
     trigger: float = 0,
     unbounded_state: bool = False,
+    clock: Callable[[], int] = now,
 ) -> Session:
     """A new session with an empty catalog.
 
@@ -69,6 +72,8 @@ def connect(  # noqa: PLR0913 — every setting has a name and a default
             for as soon as the last one is done.
         unbounded_state: Accept queries whose state can grow without bound, such as a join of two
             streams for ever.
+        clock: What time it is, in microseconds since 1970, for streams without ORDERED BY and
+            those that may be idle. It is there for tests.
 
     Raises:
         PlanError: There is no such engine, technique, kind of joins or place of negation, not at
@@ -112,7 +117,7 @@ def connect(  # noqa: PLR0913 — every setting has a name and a default
         lazy=round(lazy * 1_000_000),
     )
     if engine == "local":
-        settings = Settings(partitions=partitions or 1, planning=planning)
+        settings = Settings(partitions=partitions or 1, planning=planning, clock=clock)
         return Session(
             lambda catalog, frames, callbacks: Job(catalog, frames, settings, callbacks),
             planning=planning,
@@ -131,6 +136,7 @@ def connect(  # noqa: PLR0913 — every setting has a name and a default
         stages=stages,
         trigger=trigger,
         memory=memory,
+        clock=clock,
     )
     return Session(
         lambda catalog, frames, callbacks: SparkJob(catalog, frames, on_spark, callbacks),

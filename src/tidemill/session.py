@@ -120,11 +120,17 @@ class Session:
         """
         self._callbacks[name] = function
 
-    def run(self) -> None:
-        """Process everything the sources hold, to the end of the streams, for all queries.
+    def run(self, *, end: bool | None = None) -> None:
+        """Process everything the sources hold, for all queries.
 
-        Each run begins at the beginning; answers of an earlier run are replaced, but not its files,
-        unless the sink says ``replace => true``.
+        Without a checkpoint each run begins at the beginning and goes to the end of the streams:
+        everything that is still open is given, and answers of an earlier run are replaced, but not
+        its files, unless the sink says ``replace => true``. With a checkpoint a run goes on where
+        the last one stopped, processes what is there, and leaves the streams open for the next one.
+
+        Args:
+            end: Whether the streams end when everything has been read; a checkpoint is finished
+                then, and takes nothing more. Without it: unless there is a checkpoint.
 
         Raises:
             RunError: A source or a sink cannot be read or written.
@@ -134,7 +140,7 @@ class Session:
         self._refuse_while_running()
         job = self._new_job(self._catalog, dict(self._memory), self._callbacks)
         self._active = job
-        job.run()
+        job.run(end=end)
         self._job = job
 
     def start(self) -> None:

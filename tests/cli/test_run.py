@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import polars as pl
+import pytest
 from typer.testing import CliRunner
 
+import tidemill
 from cli.shop import GROWING, write_shop
 from tidemill.cli.app import app
 from tidemill.session import Session
@@ -14,7 +17,6 @@ from tidemill.session import Session
 if TYPE_CHECKING:
     from pathlib import Path
 
-    import pytest
     from typer.testing import Result
 
     from tidemill.runtime.progress import Progress
@@ -151,6 +153,46 @@ def test_the_local_engine_does_not_run_for_ever(tmp_path: Path) -> None:
     result = run(write_shop(tmp_path), "--forever")
     assert result.exit_code == 1
     assert "hint: use --engine spark" in result.stderr
+
+
+def test_a_run_has_one_way_to_end(tmp_path: Path) -> None:
+    script = write_shop(tmp_path)
+    assert run(script, "--end").exit_code == run(script, "--until-end").exit_code == 0
+    result = run(script, "--end", "--once")
+    assert result.exit_code == 1
+    assert "hint: choose one of them" in result.stderr
+    result = run(script, "--once")
+    assert result.exit_code == 1
+    assert "hint: add --checkpoint DIR" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "end"),
+    [
+        ((), True),
+        (("--end",), True),
+        (("--checkpoint", "state"), False),
+        (("--checkpoint", "state", "--once"), False),
+        (("--checkpoint", "state", "--end"), True),
+    ],
+)
+def test_a_run_on_a_checkpoint_ends_the_streams_if_it_is_asked_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...], *, end: bool
+) -> None:
+    asked: list[bool | None] = []
+    local = partial(tidemill.connect, engine="local")
+
+    def ran(session: Session, *, end: bool | None = None) -> None:
+        asked.append(end)
+        real(session)
+
+    real = Session.run
+    monkeypatch.setattr(Session, "run", ran)
+    monkeypatch.setattr("tidemill.cli.run.connect", lambda **_: local())
+    result = run(write_shop(tmp_path), *options)
+    assert result.exit_code == 0, result.output
+    assert asked == [end]
+    assert ("the same command goes on from there, with state" in result.stdout) is not end
 
 
 def test_growing_state_must_be_asked_for(tmp_path: Path) -> None:

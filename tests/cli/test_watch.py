@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from io import StringIO
 from itertools import count
 from threading import Event
@@ -33,8 +33,8 @@ class Job:
     seen: int = 0
     done: Event = field(default_factory=Event)
 
-    def run(self) -> None:
-        self.calls.append("run")
+    def run(self, *, end: bool | None = None) -> None:
+        self.calls.append("run" if end is None else f"run {end=}")
         assert self.done.wait(20)
         if self.error is not None:
             raise self.error
@@ -127,6 +127,25 @@ def test_a_job_that_runs_for_ever_is_started_and_ends_with_ctrl_c() -> None:
     assert job.calls.count("stop") == 1
 
 
+def test_whether_the_streams_end_is_handed_on() -> None:
+    job = Job()
+    watch(job, plain(), end=False)
+    assert job.calls == ["run end=False"]
+
+
+def test_warnings_about_files_are_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    warned = StreamProgress("bid", 1, 0, 1, warnings=('file "x" has changed',))
+    for console in (plain(), Console(file=StringIO(), force_terminal=True, width=100, _environ={})):
+        job, seconds = Job(looks=5), count()
+        monkeypatch.setattr(job, "progress", _after(job.progress, warned))
+        watch(job, console, clock=lambda: float(next(seconds)))  # noqa: B023 — called in the loop
+        assert 'file "x" has changed' in written(console)
+
+
+def _after(progress: Callable[[], Progress], stream: StreamProgress) -> Callable[[], Progress]:
+    return lambda: replace(progress(), streams=(stream,))
+
+
 def test_an_error_of_the_job_is_raised() -> None:
     with pytest.raises(RunError, match="broken"):
         watch(Job(error=RunError("broken")), plain())
@@ -156,7 +175,7 @@ rows, seen = pl.DataFrame({"a": range(500)}), []
 
 class Job:
     @in_pool
-    def run(self):
+    def run(self, end):
         seen.append(threading.get_ident())
         until = time.monotonic() + 1
         soon = time.monotonic() + 0.3

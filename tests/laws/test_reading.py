@@ -231,7 +231,14 @@ def test_the_same_rows_are_malformed_however_lines_are_cut(case: Case) -> None:
 def on_spark(case: Case, stream: StreamEntry, paths: list[Path]) -> None:
     """The same files, read as a task does."""
     numbers = list(range(len(paths)))
-    entries = pa.record_batch({"number": numbers, "path": [str(path) for path in paths]})
+    entries = pa.record_batch(
+        {
+            "number": numbers,
+            "path": [str(path) for path in paths],
+            "size": [path.stat().st_size for path in paths],
+            "changed": [path.stat().st_mtime_ns for path in paths],
+        }
+    )
     contents = [path.read_bytes() for path in paths]
     brought = pa.record_batch({"path": [str(path) for path in paths], "content": contents})
     origin = Origin(0, 0, Time(0))

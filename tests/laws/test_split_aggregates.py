@@ -174,7 +174,10 @@ def test_late_rows_are_left_out_before_anything_is_combined(
         graph, {STREAM.name: STREAM}, {}, pids, stages or len(graph.fragments) - 1, "v"
     )
     answer, refused = Answer(plan.schema), 0
-    end = [Message.of_facts(p, Kind.PULSE, CONTROL, {"latest": None, "now": 0}) for p in pids]
+    end = [
+        Message.of_facts(p, Kind.PULSE, CONTROL, {"latest": None, "now": 0, "ended": 1})
+        for p in pids
+    ]
     with TemporaryDirectory() as folder:
         pipeline, path = Pipeline(deployed, Path(folder)), Path(folder) / "ledger.jsonl"
         ledger = Ledger(path)

@@ -31,9 +31,9 @@ from tidemill.model.batch import polars_schema
 from tidemill.model.time import Time
 from tidemill.optimizer.implement import implement
 from tidemill.runtime.answers import Answer
+from tidemill.runtime.spark.control import Word, said
 from tidemill.runtime.spark.deployment import Deployment
 from tidemill.runtime.spark.intake import Origin, first_id, take_in
-from tidemill.runtime.spark.stage import CONTROL
 from tidemill.runtime.spark.wire import Kind, Message
 
 if TYPE_CHECKING:
@@ -78,8 +78,12 @@ def arrived(deployed: Deployment, content: Inputs, batch: int, time: int) -> lis
 
 def ended(deployed: Deployment) -> list[Message]:
     """Word that all streams have ended."""
-    end = {"latest": None, "now": 0}
-    return [Message.of_facts(pid, Kind.PULSE, CONTROL, end) for pid in deployed.pids]
+    return through_the_wire(said([{"number": 0, "word": Word.END}], deployed.pids, 0))
+
+
+def ticked(deployed: Deployment, time: int) -> list[Message]:
+    """Word that time has passed."""
+    return through_the_wire(said([{"number": 0, "word": Word.TICK}], deployed.pids, time))
 
 
 @settings(max_examples=2 * settings().max_examples)
@@ -88,6 +92,7 @@ def ended(deployed: Deployment) -> list[Message]:
     content=inputs(),
     partitions=st.integers(1, 4),
     stages=st.sampled_from([None, None, 1, 2, 5]),
+    ticks=st.sets(st.sampled_from(HORIZON), max_size=5),
     reopen=st.booleans(),
     lose_cache=st.booleans(),
 )
@@ -97,6 +102,7 @@ def test_the_stages_give_the_answer_of_the_reference(  # noqa: PLR0913 — it dr
     partitions: int,
     stages: int | None,
     *,
+    ticks: set[int],
     reopen: bool,
     lose_cache: bool,
 ) -> None:
@@ -104,11 +110,16 @@ def test_the_stages_give_the_answer_of_the_reference(  # noqa: PLR0913 — it dr
     deployed = deployment(plan, content, partitions, stages)
     answer = Answer(plan.schema)
     instants = sorted({e.time for elements in content.streams.values() for e in elements})
-    end = ended(deployed)
+    instants = sorted({*instants, *ticks})
     with TemporaryDirectory() as folder:
         pipeline = Pipeline(deployed, Path(folder) / "cache")
         for number, time in enumerate([*instants, None]):
-            messages = end if time is None else arrived(deployed, content, number, time)
+            if time is None:
+                messages = ended(deployed)
+            else:
+                messages = arrived(deployed, content, number, time)
+                # A tick comes alone, or with rows; what came at its instant may follow no more.
+                messages += ticked(deployed, time) if time in ticks else []
             if not messages:
                 continue
             try:

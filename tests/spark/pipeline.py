@@ -54,4 +54,4 @@ if __name__ == "__main__":
         engine="spark", master=master, partitions=3, checkpoint=checkpoint
     ) as session:
         define(session, source, output)
-        session.run()
+        session.run(end=True)

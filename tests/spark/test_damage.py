@@ -12,6 +12,7 @@ import pytest
 import tidemill
 from tidemill.optimizer.planning import PLANNING
 from tidemill.runtime.spark.checkpoint import FORMAT, Facts, open_checkpoint
+from tidemill.runtime.spark.control import Control, Word
 from tidemill.runtime.spark.damage import (
     entries_taken,
     require_agreement,
@@ -21,7 +22,6 @@ from tidemill.runtime.spark.damage import (
 from tidemill.runtime.spark.feed import Feed
 from tidemill.runtime.spark.lock import LOCK_FILE
 from tidemill.runtime.spark.settings import SparkSettings
-from tidemill.runtime.spark.sources import WORDS, write_control
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -249,12 +249,12 @@ def test_spark_tells_how_many_files_it_has_read(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("content", [b"", b"\xff\n", b"{\n", b"7\n", b'{"word": "stop"}\n'])
 def test_nobody_else_says_that_streams_have_ended(tmp_path: Path, content: bytes) -> None:
-    write_control(tmp_path, "end")
-    require_words(tmp_path, WORDS)
+    Control(tmp_path).say(Word.END)
+    require_words(tmp_path, list(Word))
     (tmp_path / "other.json").write_bytes(content)
     if content:
         with pytest.raises(tidemill.RunError, match=r"is damaged: .*other.json"):
-            require_words(tmp_path, WORDS)
+            require_words(tmp_path, list(Word))
 
 
 def test_a_checkpoint_that_cannot_be_written_is_named(
@@ -265,6 +265,6 @@ def test_a_checkpoint_that_cannot_be_written_is_named(
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(tidemill.RunError, match=r"cannot be .*written: .*Read-only") as caught:
-        write_control(tmp_path, "end")
+        Control(tmp_path).say(Word.END)
     assert caught.value.hint is not None
     shutil.rmtree(tmp_path)

@@ -18,13 +18,13 @@ from tidemill.model.types import BIGINT
 from tidemill.optimizer.planning import PLANNING
 from tidemill.runtime.file_sink import WRITERS, FileSink
 from tidemill.runtime.spark.checkpoint import Facts, open_checkpoint
+from tidemill.runtime.spark.control import Control, Word
 from tidemill.runtime.spark.delivery import Delivery
 from tidemill.runtime.spark.feed import Feed
 from tidemill.runtime.spark.flush import SparkFiles
 from tidemill.runtime.spark.ledger import Ledger
 from tidemill.runtime.spark.outlet import Outlet
 from tidemill.runtime.spark.settings import SparkSettings
-from tidemill.runtime.spark.sources import write_control
 from tidemill.runtime.spark.tally import Tally
 from tidemill.runtime.spark.wire import to_arrow
 
@@ -149,7 +149,7 @@ def test_all_that_a_batch_has_written_is_kept_before_spark_takes_it_for_done(
     sink.claim()
     files = SparkFiles(tmp_path / "spark")
     ledger = Ledger(tmp_path / "ledger.jsonl")
-    delivery = Delivery({}, {}, Tally(), ledger, files)
+    delivery = Delivery({}, {}, Tally(), ledger, spark_files=files, forget=lambda _: None)
     delivery.outlet = Outlet({"answer": (sink,)}, (), ())
     delivery(cast("DataFrame", Results(sink, tmp_path / "spark")), 0)
     assert list(disk.lost()) == []
@@ -194,7 +194,7 @@ def test_the_files_of_a_checkpoint_are_kept_at_once(tmp_path: Path, disk: Disk) 
     assert lost(disk) == []
     checkpoint.control.mkdir()
     os.fsync(os.open(checkpoint.directory, os.O_RDONLY))
-    write_control(checkpoint.control, "end")
+    Control(checkpoint.control).say(Word.END)
     assert lost(disk) == []
     noted = [call for call in disk.calls if "/feed/s/" in call]
     at = noted.index("flush deep/state/feed/s/index.jsonl")

@@ -58,7 +58,7 @@ def test_a_broken_file_stops_the_run_and_loses_nothing(tmp_path: Path) -> None:
     session.stop()
     MORE.write_parquet(source / "2.parquet")
     session, query = session_on(source, state, output)
-    session.run()
+    session.run(end=True)
     assert query.results().rows() == [
         (1, 1, 1, 3),
         (2, 1, 2, 4),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from time import time
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 
 import tidemill
 from spark.on_spark import MASTER
+from tidemill.runtime.settling import Settling
 from tidemill.runtime.spark.feed import Feed
 
 if TYPE_CHECKING:
@@ -156,6 +158,212 @@ def test_a_file_and_a_pattern_can_be_fed(tmp_path: Path, source: Path) -> None:
     some = Feed("s", source / "*.csv", tmp_path / "some")
     some.look()
     assert fed(some) == [(0, "1.csv"), (1, "2.csv")]
+
+
+def write(path: Path, text: str, *, ago: float = 0) -> None:
+    path.write_text(text)
+    changed = time() - ago
+    os.utime(path, (changed, changed))
+
+
+def test_a_file_that_may_still_be_written_waits_and_those_behind_it(
+    tmp_path: Path, source: Path
+) -> None:
+    feed = Feed("s", source, tmp_path / "feed", settle=5)
+    for name, ago in {"a": 9, "b": 0, "c": 9}.items():
+        write(source / name, "x", ago=ago)
+    feed.look()
+    assert fed(feed) == [(0, "a")]
+    assert [path.rpartition("/")[2] for path in feed.waiting] == ["b", "c"]
+    write(source / "aa", "x", ago=9)  # found later, so it comes later
+    feed.look()
+    assert fed(feed) == [(0, "a")]
+    write(source / "b", "xy", ago=9)
+    feed.look()
+    assert fed(feed) == [(0, "a"), (1, "b"), (2, "c"), (3, "aa")]
+    assert feed.waiting == feed.warnings() == ()
+
+
+def test_a_file_that_goes_on_growing_is_named(tmp_path: Path, source: Path) -> None:
+    now = [1000.0]
+    feed = Feed("s", source, tmp_path / "feed", settle=1)
+    feed._settling = Settling(1, clock=lambda: now[0], steady=lambda: now[0])  # noqa: SLF001
+    (source / "b").write_text("x")
+    for seconds in range(7):
+        now[0] = 1000.0 + seconds / 2
+        (source / "a").write_text("x" * seconds)
+        os.utime(source / "a", (now[0], now[0]))
+        feed.look()
+        assert feed.warnings() == ()
+    now[0] += 3
+    (source / "a").write_text("y")
+    os.utime(source / "a", (now[0], now[0]))
+    feed.look()
+    assert feed.warnings() == (
+        f'file "{source / "a"}" is still being written, and 1 more wait for it',
+    )
+    assert feed.files == 0
+
+
+def test_a_file_that_is_gone_is_not_waited_for(tmp_path: Path, source: Path) -> None:
+    feed = Feed("s", source, tmp_path / "feed", settle=5)
+    write(source / "a", "x")
+    write(source / "b", "x", ago=9)
+    feed.look()
+    assert feed.files == 0
+    (source / "a").unlink()
+    feed.look()
+    assert fed(feed) == [(0, "b")]
+
+
+@given(
+    actions=st.lists(
+        st.tuples(st.integers(0, 3), st.sampled_from(["write", "append", "wait", "look", "kill"])),
+        max_size=30,
+    )
+)
+def test_whatever_is_taken_was_quiet_for_long_enough(
+    tmp_path_factory: pytest.TempPathFactory, actions: list[tuple[int, str]]
+) -> None:
+    """Files are written in parts, at any time; the clock is that of their times of change."""
+    place = tmp_path_factory.mktemp("feed")
+    source = place / "in"
+    source.mkdir()
+    now, settle, changed, taken = 1000.0, 2.0, dict[str, float](), dict[str, int]()
+
+    def new_feed() -> Feed:
+        feed = Feed("s", source, place / "feed", settle=settle)
+        feed._settling = Settling(settle, clock=lambda: now, steady=lambda: now)  # noqa: SLF001
+        return feed
+
+    feed = new_feed()
+    for number, action in [*actions, (9, "wait"), (9, "wait"), (0, "look")]:
+        path = source / str(number)
+        if action in ("write", "append") and path.name not in taken:
+            with path.open("a" if action == "append" else "w") as file:
+                file.write("x" * (len(changed) + 1))
+            os.utime(path, (now, now))
+            changed[path.name] = now
+        elif action == "wait":
+            now += 1
+        elif action == "look":
+            feed.look()
+            for found, name in fed(feed):
+                assert taken.setdefault(name, found) == found, "a file has one number"
+                assert now - changed[name] >= settle, "it was quiet"
+        elif action == "kill":
+            feed = new_feed()
+    assert taken.keys() == changed.keys(), "in the end all are read"
+    assert feed.changes == 0
+
+
+def test_a_file_that_changes_after_it_was_taken_is_reported(tmp_path: Path, source: Path) -> None:
+    feed = Feed("s", source, tmp_path / "feed")
+    for name in "abc":
+        write(source / name, "x", ago=9)
+    feed.look()
+    assert feed.warnings() == ()
+    write(source / "b", "xy", ago=9)
+    (source / "c").unlink()  # whoever tidies up loses nothing
+    for again in (feed, Feed("s", source, tmp_path / "feed", delivered=3)):
+        again.look()
+        again.look()
+        (warning,) = again.warnings()
+        assert f'file "{source / "b"}" has changed after it was taken' in warning
+        assert again.changes == 1
+        assert again.files == 3
+
+
+def test_all_changes_are_found_though_few_files_are_looked_at(
+    tmp_path: Path, source: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tidemill.runtime.spark.feed._RECENT", 2)
+    monkeypatch.setattr("tidemill.runtime.spark.feed._OTHERS", 3)
+    monkeypatch.setattr("tidemill.runtime.spark.feed._TOLD", 4)
+    feed = Feed("s", source, tmp_path / "feed")
+    for number in range(20):
+        write(source / f"{number:02d}", "x", ago=9)
+    feed.look()
+    for path in source.iterdir():
+        write(path, "xy", ago=9)
+    for _ in range(6):
+        feed.look()
+    assert feed.changes == 20
+    assert len(feed.warnings()) == 5
+    assert feed.warnings()[-1] == "… and 16 more files have changed"
+
+
+def test_a_file_of_which_nothing_was_delivered_is_taken_as_it_is(
+    tmp_path: Path, source: Path
+) -> None:
+    feed = Feed("s", source, tmp_path / "feed")
+    for name in "ab":
+        write(source / name, "x", ago=9)
+        feed.look()
+    for name in "ab":
+        write(source / name, "better", ago=9)
+    for _ in range(2):
+        feed = Feed("s", source, tmp_path / "feed", committed=1, delivered=1)
+        feed.look()
+        assert fed(feed)[-1] == (1, "b")
+        (entry,) = (tmp_path / "feed").glob("look-*1/*.json")
+        assert json.loads(entry.read_text())["size"] == len("better")
+        (warning,) = feed.warnings()
+        assert str(source / "a") in warning
+
+
+def test_what_spark_has_read_for_good_is_removed_and_does_not_come_back(
+    tmp_path: Path, source: Path
+) -> None:
+    feed = Feed("s", source, tmp_path / "feed")
+    for number in range(6):
+        write(source / f"{number}", "x")
+        feed.look()
+        feed.forget(number)
+        assert len(fed(feed)) <= 2
+    for committed in (5, 5, 6, 6):
+        feed = Feed("s", source, tmp_path / "feed", committed=committed, delivered=6)
+        feed.look()
+        assert fed(feed) == [(5, "5")]
+    write(source / "6", "x")
+    feed.look()
+    assert fed(feed) == [(5, "5"), (6, "6")]
+    assert feed.files == 7
+
+
+@pytest.mark.spark
+def test_thousands_of_files_are_each_read_once_and_leave_nothing_behind(
+    tmp_path: Path, source: Path
+) -> None:
+    """More than Spark remembers, waiting at the first start, and over restarts."""
+    out, state, total = tmp_path / "out", tmp_path / "state", 0
+
+    def session() -> tidemill.Session:
+        made = tidemill.connect(engine="spark", master=MASTER, checkpoint=state, partitions=1)
+        made.sql(
+            "CREATE STREAM s (k BIGINT, t BIGINT) "
+            f"SOURCE csv('{source}', files_per_batch => 300) ORDERED BY t"
+        )
+        made.sql(f"CREATE QUERY q INTO parquet('{out}') AS SELECT k FROM s")
+        return made
+
+    for files in (1200, 1):
+        for number in range(total, total + files):
+            (source / f"{number:05d}.csv").write_text(f"k,t\n{number},{number}\n")
+        total += files
+        with session() as first:
+            first.run()
+    with session() as last:
+        last.start()
+        for number in range(total, total + 4):
+            (source / f"{number:05d}.csv").write_text(f"k,t\n{number},{number}\n")
+            last.await_idle()
+    total += 4
+    rows = pl.read_parquet(out / "**/*.parquet")["k"].to_list()
+    assert sorted(rows) == list(range(total))
+    entries = list((state / "feed").rglob("look-*/*.json"))
+    assert 0 < len(entries) <= 2
+    assert not list((state / "feed").rglob(".*"))
 
 
 @pytest.mark.spark

@@ -50,18 +50,32 @@ def test_a_stream_of_which_nothing_came_is_where_it_was(path: Path) -> None:
     assert ledger.begin(3).watermarks == {"s": 5, "t": 4}
 
 
-def test_time_does_not_run_backwards(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    first = Ledger(path).begin(0)
-    monkeypatch.setattr(module, "time_ns", lambda: 1000)
-    assert Ledger(path).begin(1).now == first.now
+def test_time_does_not_run_backwards_and_no_two_batches_have_the_same(path: Path) -> None:
+    assert Ledger(path, lambda: 1000).begin(0).now == 1000
+    assert Ledger(path, lambda: 7).begin(1).now == 1001
+    assert Ledger(path, lambda: 1001).begin(2).now == 1002
+    assert Ledger(path, lambda: 2000).begin(3).now == 2000
+
+
+def test_files_are_read_for_good_when_the_next_batch_begins(path: Path) -> None:
+    ledger = Ledger(path)
+    assert (ledger.committed, ledger.delivered, ledger.latest) == ({}, {}, (-1, 0))
+    ledger.begin(0)
+    ledger.end(0, {}, {"s": 3})
+    for again in (ledger, Ledger(path)):
+        assert (again.committed, again.delivered) == ({}, {"s": 3})
+    assert ledger.begin(1).files == {"s": 3}
+    ledger.end(1, {}, {"t": 1})
+    for again in (ledger, Ledger(path)):
+        assert (again.committed, again.delivered) == ({"s": 3}, {"s": 3, "t": 1})
 
 
 @pytest.mark.parametrize("rest", ["", '{"begin": 1', '{"begin": 1, "now": 8', "\0\0"])
 def test_a_line_that_was_cut_short_is_of_a_batch_that_was_not_computed(
     path: Path, rest: str
 ) -> None:
-    begin = '{"begin": 0, "now": 7, "watermarks": {}}'
-    end = '{"end": 0, "watermarks": {"s": 2}, "known": {}}'
+    begin = '{"begin": 0, "now": 7, "watermarks": {}, "files": {}}'
+    end = '{"end": 0, "watermarks": {"s": 2}, "files": {}, "known": {}}'
     path.write_text(f"{begin}\n{end}\n{rest}", encoding="utf-8")
     ledger = Ledger(path)
     assert ledger.begin(0).now == 7

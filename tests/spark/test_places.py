@@ -16,6 +16,7 @@ from tidemill.optimizer.planning import PLANNING
 from tidemill.runtime.file_sink import FileSink
 from tidemill.runtime.sinks import sinks_of
 from tidemill.runtime.spark.checkpoint import Facts, open_checkpoint
+from tidemill.runtime.spark.ledger import Ledger
 from tidemill.runtime.spark.places import feeds_of, places_of, word_of
 from tidemill.runtime.spark.settings import SparkSettings
 
@@ -79,7 +80,7 @@ def test_hostile_names_stay_inside(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     streams = {entry.name: entry for entry in entries if isinstance(entry, StreamEntry)}
     memory = {name: pl.DataFrame({"k": [number]}) for number, name in enumerate(HOSTILE)}
     places = places_of(streams, checkpoint, memory)
-    for feed in feeds_of(places, checkpoint).values():
+    for feed in feeds_of(places, checkpoint, Ledger(checkpoint.ledger)).values():
         feed.look()
     queries = [e for e in session.catalog.entries(ObjectKind.QUERY) if isinstance(e, QueryEntry)]
     for sink in sinks_of(queries, {}).values():

@@ -104,7 +104,7 @@ def test_a_replayed_batch_gives_what_it_gave(tmp_path: Path) -> None:
         assert session.quarantine("a").rows() == [(8, 29, "late")]
         session.stop()
         assert written(tmp_path) == before
-        session.run()
+        session.run(end=True)
     local = tidemill.connect()
     for name in "ab":
         local.sql(

@@ -78,7 +78,7 @@ def test_a_checkpoint_goes_on_with_what_is_the_same_and_begins_what_is_new(tmp_p
         session.sql("DROP QUERY j")
         other = query(session, "CREATE QUERY j AS SELECT name FROM s [RANGE 5], r WHERE id = k")
         give(source, 2)
-        session.run()
+        session.run(end=True)
         with pytest.raises(tidemill.RunError, match="before this session was started is not kept"):
             counts.snapshot()
         assert again.snapshot().equals(again.snapshot(29)), "files have it from the beginning"
@@ -137,7 +137,7 @@ def test_queries_that_are_alike_keep_their_state_when_others_come_and_go(tmp_pat
         found = [create(session, number) for number in (0, 2, 3)]
         session.sql("DROP QUERY q1; DROP QUERY q2")
         give(source, 4)
-        session.run()
+        session.run(end=True)
         for kept, text in ((found[0], texts[0]), (found[2], texts[3])):
             assert kept.results().equals(expected(source, text))
 

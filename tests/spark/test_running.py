@@ -141,7 +141,7 @@ def test_a_query_that_comes_later_leaves_the_others_alone(tmp_path: Path) -> Non
         total = query(
             session, f"CREATE QUERY total INTO parquet('{tmp_path / 'total'}') AS {TOTAL}"
         )
-        session.run()
+        session.run(end=True)
         assert total.results().equals(expected(source, TOTAL))
     late = expected(source, NAMED).filter(pl.col("start") >= 25)
     found = named.results().filter(pl.col("start") >= 25)
@@ -183,7 +183,7 @@ def test_a_lost_cache_and_killed_workers_change_nothing(
             name: query(session, f"CREATE QUERY {name} INTO parquet('{tmp_path / name}') AS {text}")
             for name, text in texts.items()
         }
-        session.run()
+        session.run(end=True)
         for name, text in texts.items():
             assert found[name].results().equals(expected(source, text)), name
 

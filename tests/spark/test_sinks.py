@@ -220,7 +220,7 @@ def test_what_fails_in_a_batch_is_delivered_again_and_nothing_is_doubled(
 
     after = Calls()
     session, files = session_with(after)
-    session.run()
+    session.run(end=True)
     (failed, frame), (number, again) = before.batches[-1], between.batches[0]
     assert (failed, number) == (1, 1)
     assert frame.equals(again)
@@ -286,7 +286,15 @@ def test_results_are_computed_once_and_persisted_only_for_formats(
     tally.begin([entry for entry in entries if isinstance(entry, QueryEntry)], sinks)
     ledger = Ledger(tmp_path / "ledger.jsonl")
     spark_files = SparkFiles(tmp_path / "spark")
-    Delivery(dict.fromkeys(sinks, "answer"), sinks, tally, ledger, spark_files)(results, 0)
+    deliver = Delivery(
+        dict.fromkeys(sinks, "answer"),
+        sinks,
+        tally,
+        ledger,
+        spark_files=spark_files,
+        forget=lambda _: None,
+    )
+    deliver(results, 0)
     assert Path(path).read_text(encoding="utf-8") == "computed\n"
     assert cached == [formats > 0]
     assert not results.is_cached

@@ -2,42 +2,59 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import polars as pl
+from hypothesis import given
+from hypothesis import strategies as st
 
 import tidemill
 from tidemill.catalog.entries import StreamEntry
-from tidemill.engine.fragments import build_graph
+from tidemill.engine.fragments import Route, build_graph
 from tidemill.model.batch import polars_schema
-from tidemill.model.time import Time
+from tidemill.model.time import END_OF_TIME, Time
 from tidemill.optimizer.implement import implement
+from tidemill.runtime.answers import Answer
+from tidemill.runtime.spark.control import Word, said
+from tidemill.runtime.spark.delivery import files_read
 from tidemill.runtime.spark.deployment import Deployment
 from tidemill.runtime.spark.intake import Origin, first_id, take_in
-from tidemill.runtime.spark.stage import WATERMARKS, Stage
+from tidemill.runtime.spark.stage import CONTROL, WATERMARKS, Stage
 from tidemill.runtime.spark.wire import Kind, Message
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from tidemill.model.schema import Schema
 
-def deployed(clauses: str, text: str) -> Deployment:
+
+def deployed(clauses: str, *texts: str) -> Deployment:
     session = tidemill.connect()
     session.sql(
         f"CREATE STREAM s (k BIGINT, t BIGINT) SOURCE memory('s') ORDERED BY t {clauses};"
         "CREATE STREAM quiet (k BIGINT, t BIGINT) SOURCE memory('q') ORDERED BY t "
         "IDLE AFTER 10;"
+        "CREATE STREAM other (k BIGINT, t BIGINT) SOURCE memory('o') ORDERED BY t;"
         "CREATE STREAM timeless (k BIGINT) SOURCE memory('u')"
     )
-    query = session.sql(text)
-    assert isinstance(query, tidemill.Query)
-    graph = build_graph({"q": implement(query.plan)})
+    plans = {}
+    for text in texts:
+        query = session.sql(text)
+        assert isinstance(query, tidemill.Query)
+        plans[query.name] = implement(query.plan)
+    graph = build_graph(plans)
     streams = {}
     for input_ in graph.inputs:
         entry = session.catalog.find(input_.name)
         assert isinstance(entry, StreamEntry)
         streams[entry.name] = entry
     return Deployment(graph, streams, {}, (2,), max(1, len(graph.fragments) - 1), "v")
+
+
+def schema_of(deployment: Deployment) -> Schema:
+    (channel,) = (c for f in deployment.graph.fragments for c in f.writes if c.route is Route.QUERY)
+    return channel.schema
 
 
 def came(  # noqa: PLR0913 — all that a task knows
@@ -54,6 +71,10 @@ def came(  # noqa: PLR0913 — all that a task knows
     piece = first_id(0, file=batch), frame
     origin = Origin(batch, 0, Time(now), Time(watermark))
     return list(take_in(deployment, name, [piece], origin))
+
+
+def tick(deployment: Deployment, now: int) -> list[Message]:
+    return list(said([{"number": 0, "word": Word.TICK}], deployment.pids, now))
 
 
 def answers(messages: Iterable[Message]) -> list[tuple[object, ...]]:
@@ -103,6 +124,116 @@ def test_a_stream_without_a_time_column_has_the_time_of_the_batch() -> None:
     stage = Stage(deployment, 1, 2)
     found = answers(stage.step(came(deployment, "timeless", [(7,), (8,)], batch=0, now=50)))
     assert sorted(found) == [(7, 50, 53), (8, 50, 53)]
+
+
+def test_a_row_without_a_time_enters_an_aggregate_at_once_and_leaves_it_as_time_passes() -> None:
+    deployment = deployed("", "SELECT COUNT(*) AS n FROM timeless [RANGE 30]")
+    stage, answer = Stage(deployment, 1, 2), Answer(schema_of(deployment))
+
+    def step(messages: list[Message]) -> None:
+        out = list(stage.step(messages))
+        answer.add(m.rows() for m in out if m.kind is Kind.ANSWER)
+        (marks,) = (m.facts() for m in out if m.channel == WATERMARKS)
+        known.append(marks["timeless"])
+
+    known: list[object] = []
+    step(came(deployment, "timeless", [(7,), (8,)], batch=0, now=50))
+    assert answer.snapshot(50).rows() == [(2,)]
+    step(came(deployment, "timeless", [(9,)], batch=1, now=60))
+    assert answer.snapshot(60).rows() == [(3,)]
+    step(tick(deployment, 79))
+    assert answer.snapshot(79).rows() == [(3,)]
+    step(tick(deployment, 80))
+    assert answer.snapshot(80).rows() == [(1,)]
+    step(tick(deployment, 95))
+    assert answer.results().rows() == [(2, 50, 60), (3, 60, 80), (1, 80, 90)]
+    assert sum(state.rows() for e in stage.engines for state in e.states.values()) == 0
+    assert known == [51, 61, 80, 81, 96]
+
+
+def test_a_tick_is_no_end() -> None:
+    deployment = deployed("", "SELECT COUNT(*) AS n FROM s [RANGE 30]")
+    stage = Stage(deployment, 1, 2)
+    list(stage.step(came(deployment, "s", [(1, 5)], batch=0, now=50)))
+    out = list(stage.step(tick(deployment, 90)))
+    (marks,) = (m.facts() for m in out if m.channel == WATERMARKS)
+    assert marks == {"s": 5}
+    end: list[dict[str, object]] = [
+        {"number": 1, "word": Word.TICK},
+        {"number": 2, "word": Word.END},
+    ]
+    out = list(stage.step(list(said(end, deployment.pids, 91))))
+    (marks,) = (m.facts() for m in out if m.channel == WATERMARKS)
+    assert marks == {"s": END_OF_TIME}
+    assert sorted(answers(out)) == [(1, 5, 1), (1, 35, -1)]
+    assert files_read(out) == {CONTROL: 3}
+
+
+def test_silence_is_noticed_without_rows_of_another_stream() -> None:
+    deployment = deployed("", "SELECT k FROM s INTERSECT SELECT k FROM quiet")
+    stage = Stage(deployment, 1, 2)
+    both = came(deployment, "s", [(1, 1), (1, 9)], batch=0, now=100)
+    both += came(deployment, "quiet", [(1, 1)], batch=0, now=100)
+    assert answers(stage.step(both)) == []
+    assert answers(stage.step(tick(deployment, 109))) == []
+    assert answers(stage.step(tick(deployment, 110))) == [(1, 1, 2)]
+
+
+def test_a_query_on_a_silent_stream_does_not_hold_others_back() -> None:
+    """Nobody reads ``timeless`` or the silent ``s`` together with ``quiet`` and ``other``."""
+    both = "SELECT k FROM other INTERSECT SELECT k FROM quiet"
+    for texts in ((both,), (both, "SELECT COUNT(*) AS n FROM s [RANGE 5]")):
+        deployment = deployed("", *texts)
+        stage = Stage(deployment, 1, 2)
+        first = came(deployment, "other", [(1, 1)], batch=0, now=100)
+        first += came(deployment, "quiet", [(1, 1)], batch=0, now=100)
+        if len(texts) > 1:
+            first += came(deployment, "s", [(1, 1)], batch=0, now=100)
+        assert answers(stage.step(first)) == []
+        then = came(deployment, "other", [(1, 9)], batch=1, now=110, watermark=1)
+        assert answers(stage.step(then)) == [(1, 1, 2)]
+
+
+@given(
+    arrivals=st.lists(
+        st.tuples(st.sets(st.sampled_from(["s", "quiet", "other"])), st.integers(1, 12)),
+        max_size=8,
+    ),
+    texts=st.sets(
+        st.sampled_from(
+            [
+                "SELECT k FROM s INTERSECT SELECT k FROM quiet",
+                "SELECT k FROM other INTERSECT SELECT k FROM quiet",
+                "SELECT COUNT(*) AS n FROM s [RANGE 5]",
+                "SELECT x.k FROM s [RANGE 5] x, other [RANGE 5] y, quiet z WHERE x.k = y.k",
+            ]
+        ),
+        min_size=1,
+    ),
+)
+def test_an_idle_stream_is_where_those_are_that_it_is_read_with(
+    arrivals: list[tuple[set[str], int]], texts: set[str]
+) -> None:
+    """Against a model that knows nothing but the texts: every stream's time is its batch's."""
+    deployment = deployed("", *sorted(texts))
+    stage, now, marks = Stage(deployment, 1, 2), 100, dict.fromkeys(deployment.streams, 0)
+    seen = dict[str, int]()
+    reads = [{name for name in marks if re.search(rf"\b{name}\b", text)} for text in texts]
+    for number, (names, pause) in enumerate(arrivals):
+        now += pause
+        messages = tick(deployment, now)
+        for name in names & marks.keys():
+            messages += came(
+                deployment, name, [(1, now)], batch=number, now=now, watermark=marks[name]
+            )
+            marks[name], seen[name] = max(marks[name], now), now
+        out = list(stage.step(messages))
+        (told,) = (m.facts() for m in out if m.channel == WATERMARKS)
+        idle = "quiet" in marks and now - seen.setdefault("quiet", now) >= 10
+        for group in (group for group in reads if idle and "quiet" in group and len(group) > 1):
+            awake = min(marks[name] for name in group - {"quiet"})
+            marks["quiet"] = max(marks["quiet"], awake)
+        assert {name: told.get(name, 0) for name in marks} == marks
 
 
 def test_ids_follow_batches_tasks_and_rows() -> None:

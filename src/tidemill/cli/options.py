@@ -12,10 +12,12 @@ from tidemill.optimizer.techniques import Technique
 
 __all__ = [
     "Checkpoint",
+    "End",
     "Engine",
     "EngineName",
     "Forever",
     "Master",
+    "Once",
     "Partitions",
     "Rows",
     "Script",
@@ -62,9 +64,22 @@ TechniqueName = Annotated[
 
 Forever = Annotated[
     bool,
+    typer.Option("--forever", help="Process what comes until Ctrl-C."),
+]
+
+Once = Annotated[
+    bool,
     typer.Option(
-        "--forever/--until-end",
-        help="Process what comes until Ctrl-C, or to the end of the sources.",
+        "--once", help="Process what is there; a later run goes on. The default with --checkpoint."
+    ),
+]
+
+End = Annotated[
+    bool,
+    typer.Option(
+        "--end",
+        "--until-end",
+        help="Process what is there, and end the streams. The default without --checkpoint.",
     ),
 ]
 

@@ -10,10 +10,12 @@ import typer
 from tidemill.cli.answers import print_answers, print_summary, queries_of
 from tidemill.cli.options import (
     Checkpoint,
+    End,
     Engine,
     EngineName,
     Forever,
     Master,
+    Once,
     Partitions,
     Rows,
     Script,
@@ -42,6 +44,8 @@ __all__ = ["INTERRUPTED", "run"]
 INTERRUPTED = 130
 """The exit code after Ctrl-C."""
 
+_GOES_ON = "the same command goes on from there, with {}"
+
 
 def run(  # noqa: PLR0913 — every option of the command
     file: Script,
@@ -51,6 +55,8 @@ def run(  # noqa: PLR0913 — every option of the command
     checkpoint: Checkpoint = None,
     partitions: Partitions = None,
     technique: TechniqueName = Technique.PATTERN,
+    once: Once = False,
+    end: End = False,
     forever: Forever = False,
     trigger: Trigger = None,
     unbounded_state: UnboundedState = False,
@@ -59,6 +65,12 @@ def run(  # noqa: PLR0913 — every option of the command
     """Run the queries of a file and show their progress and the first rows of their answers."""
     text, out = read_script(file), console()
     with reporting_errors():
+        if once + end + forever > 1:
+            raise PlanError("a run is once, to the end or for ever", hint="choose one of them")
+        if once and checkpoint is None:
+            raise PlanError(
+                "without a checkpoint there is nothing to go on from", hint="add --checkpoint DIR"
+            )
         if forever and engine is EngineName.LOCAL:
             raise PlanError("the local engine does not run for ever", hint="use --engine spark")
         if trigger is not None and not forever:
@@ -73,12 +85,15 @@ def run(  # noqa: PLR0913 — every option of the command
             unbounded_state=unbounded_state,
         )
         _register(session, text, out)
-        outcome = watch(session, out, forever=forever)
+        goes_on = checkpoint is not None and not end
+        outcome = watch(session, out, forever=forever, end=not goes_on)
         if outcome.reading is not None:
             print_summary(out, outcome.reading)
         if outcome.stopped:
             _print_where(out, session, outcome, checkpoint, rows)
             raise typer.Exit(INTERRUPTED)
+        if goes_on:
+            out.print(_GOES_ON.format(checkpoint), soft_wrap=True)
         print_answers(out, session, rows=rows)
 
 
@@ -102,7 +117,7 @@ def _print_where(
     places = ", ".join(f"{s.name} up to {time_text(s.watermark)}" for s in progress.streams)
     out.print(f"stopped after {batches_text(progress.batches)}: {places}", soft_wrap=True)
     if checkpoint is not None:
-        out.print(f"the same command goes on from there, with {checkpoint}", soft_wrap=True)
+        out.print(_GOES_ON.format(checkpoint), soft_wrap=True)
     try:
         print_answers(out, session, rows=rows)
     except RunError:

@@ -21,6 +21,8 @@ from tidemill.cli.units import (
 from tidemill.model.time import time_text
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from tidemill.cli.meter import Reading
 
 __all__ = ["line", "table", "tables", "totals"]
@@ -37,7 +39,15 @@ def table(*columns: str, numbers: tuple[str, ...] = (), title: str | None = None
 def tables(reading: Reading) -> Group:
     """What a terminal shows."""
     below = Text(totals(reading), style="dim")
-    return Group(_streams(reading), Text(), _queries(reading), Text(), below)
+    warnings = [Text(f"{where}: {text}", style="yellow") for where, text in _warnings(reading)]
+    return Group(_streams(reading), Text(), _queries(reading), Text(), *warnings, below)
+
+
+def _warnings(reading: Reading) -> Iterator[tuple[str, str]]:
+    """What people should know about the files of streams."""
+    for stream in reading.progress.streams:
+        for text in stream.warnings:
+            yield stream.name, text
 
 
 def _streams(reading: Reading) -> Table:
@@ -86,6 +96,7 @@ def line(reading: Reading) -> str:
         + (f", {files_text(stream.files)} files" if stream.files else "")
         + f" up to {time_text(stream.watermark)}"
         + (f", {stream.refused:,} late" * (stream.refused > 0))
+        + "".join(f", {text}" for text in stream.warnings)
         for stream in progress.streams
     )
     queries = (f"{query.name} {query.rows:,}" for query in progress.queries)

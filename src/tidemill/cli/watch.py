@@ -41,7 +41,7 @@ _ATTEMPTS = 6
 class Runnable(Protocol):
     """What can be run and watched: a session."""
 
-    def run(self) -> None:
+    def run(self, *, end: bool | None = None) -> None:
         """Process everything the sources hold."""
         ...
 
@@ -80,14 +80,22 @@ def watch(
     console: Console,
     *,
     forever: bool = False,
+    end: bool | None = None,
     clock: Callable[[], float] = monotonic,
 ) -> Outcome:
     """Run all queries of a session and show how far they come, until they end or Ctrl-C.
 
+    Args:
+        session: What is run.
+        console: Where it is shown.
+        forever: Whether it goes on until Ctrl-C.
+        end: Whether the streams end when everything has been read.
+        clock: What time it is, in seconds.
+
     Raises:
         TidemillError: The run failed.
     """
-    worker = _Worker(session, forever=forever)
+    worker = _Worker(session, forever=forever, end=end)
     display = _Display(session, console, clock)
     _take_interrupts()
     with looking_on():
@@ -129,10 +137,11 @@ class _Worker(Thread):
     ended.
     """
 
-    def __init__(self, session: Runnable, *, forever: bool) -> None:
+    def __init__(self, session: Runnable, *, forever: bool, end: bool | None) -> None:
         super().__init__(name="tidemill-run", daemon=True)
         self.session = session
         self.forever = forever
+        self.end = end
         self.is_stopping = Event()
         self.has_ended = Event()
         self.error: BaseException | None = None
@@ -140,7 +149,7 @@ class _Worker(Thread):
     def run(self) -> None:
         try:
             if not self.forever:
-                self.session.run()
+                self.session.run(end=self.end)
                 return
             self.session.start()
             while not self.is_stopping.wait(_POLL):

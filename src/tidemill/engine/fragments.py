@@ -110,6 +110,25 @@ class Graph:
         operators = (node.apply.operator for f in self.fragments for node in f.nodes)
         return any(isinstance(o, interval.RowWindow) and o.by_id for o in operators)
 
+    def groups(self) -> frozenset[frozenset[str]]:
+        """The inputs that the answer of each query is made of, by name."""
+        below: dict[str, set[str]] = {}
+        for fragment in self.fragments:
+            for node in fragment.nodes:
+                below.setdefault(node.name, set()).update(node.reads)
+            for channel in fragment.writes:
+                below.setdefault(channel.name, set()).update({channel.source} - {channel.name})
+        names = {input_.rows: input_.name for input_ in self.inputs}
+        groups = set()
+        for answer in self.answers.values():
+            found, todo = {answer}, [answer]
+            while todo:
+                more = below.get(todo.pop(), set()) - found
+                found |= more
+                todo += more
+            groups.add(frozenset(names[name] for name in found & names.keys()))
+        return frozenset(groups)
+
 
 def build_graph(queries: Mapping[str, PhysicalPlan]) -> Graph:
     """The shared graph of all queries, cut into fragments."""

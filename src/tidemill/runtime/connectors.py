@@ -29,6 +29,8 @@ class Place:
         kind: What kind of place, in lower case; or a format, as Spark calls it.
         path: Where it is, if it is said; for ``memory``, the name of the frame.
         files_per_batch: How many files make a batch.
+        settle: For how many seconds a file must not have changed before it is read; ``None`` for
+            as long as files usually do.
         options: What else is said, for kinds that Spark knows; not in the ``repr``, as some are
             secret.
     """
@@ -36,6 +38,7 @@ class Place:
     kind: str
     path: str
     files_per_batch: int = 1
+    settle: float | None = None
     options: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
@@ -66,7 +69,10 @@ def source_place(name: str, source: ConnectorCall) -> Place:
     size = given.get("files_per_batch", 1)
     if not isinstance(size, int) or size < 1:
         raise RunError(f'files_per_batch of "{name}" must be a positive number', hint="write 1")
-    return Place(kind, str(given[first]), size)
+    settle = given.get("settle")
+    if settle is not None and (not isinstance(settle, int | float) or settle < 0):
+        raise RunError(f'settle of "{name}" must be a number of seconds', hint="write 1, or 0")
+    return Place(kind, str(given[first]), size, settle)
 
 
 def path_and_options(what: str, call: ConnectorCall) -> tuple[str, dict[str, str]]:
@@ -91,7 +97,7 @@ def path_and_options(what: str, call: ConnectorCall) -> tuple[str, dict[str, str
     return path, {name: _option(value) for name, value in options.items()}
 
 
-_FILE_ARGUMENTS = ("path", "files_per_batch")
+_FILE_ARGUMENTS = ("path", "files_per_batch", "settle")
 
 
 def _option(value: str | float) -> str:

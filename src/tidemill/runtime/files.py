@@ -25,6 +25,7 @@ from tidemill.runtime.reading.shaping import Input, fail
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from collections.abc import Set as AbstractSet
     from typing import BinaryIO, TypeAlias
 
     from tidemill.model.schema import Schema
@@ -44,22 +45,23 @@ def is_pattern(path: Path) -> bool:
     return not path.exists() and any(c in path.name for c in "*?[")
 
 
-def list_files(path: Path) -> list[Path]:
+def list_files(path: Path, known: AbstractSet[str] = frozenset()) -> list[Path]:
     """The files that a path means, by their names.
 
     Args:
         path: A file, a directory, or a pattern with ``*``, ``?`` or ``[…]`` in its last part.
+        known: Names in the directory that are left out, at next to no cost.
     """
     if path.is_file():
-        return [path]
+        return [] if path.name in known else [path]
     place, pattern = (path.parent, path.name) if is_pattern(path) else (path, "*")
     try:
-        with os.scandir(place) as entries:
-            names = [entry.name for entry in entries if entry.is_file()]
-    except FileNotFoundError:
+        names = set(os.listdir(place)) - known  # noqa: PTH208 — names, of many files
+    except (FileNotFoundError, NotADirectoryError):
         return []
     chosen = (name for name in names if not name.startswith(("_", ".")))
-    return [place / name for name in sorted(chosen) if fnmatchcase(name, pattern)]
+    paths = (place / name for name in sorted(chosen) if fnmatchcase(name, pattern))
+    return [path for path in paths if path.is_file()]
 
 
 def read_file(

@@ -23,6 +23,7 @@ class StreamProgress:
         refused: How many of them were late, malformed or had no valid time.
         watermark: Up to when it is complete, in microseconds; ``None`` before the first row.
         files: How many files have been read, and how many were found; ``None`` if it is not known.
+        warnings: What people should know about its files.
     """
 
     name: str
@@ -30,6 +31,7 @@ class StreamProgress:
     refused: int
     watermark: int | None
     files: tuple[int, int] | None = None
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +66,13 @@ class Progress:
 
 
 def stream_progress(
-    gate: Gate, watermark: int, files: tuple[int, int] | None = None
+    gate: Gate,
+    watermark: int,
+    files: tuple[int, int] | None = None,
+    warnings: tuple[str, ...] = (),
 ) -> StreamProgress:
     """How far a stream has come, of which the gate has counted the rows."""
     counts = gate.refused.counts
     rows = gate.rows + counts.get(MALFORMED, 0)
     mark = watermark if gate.rows else None
-    return StreamProgress(gate.stream.name, rows, sum(counts.values()), mark, files)
+    return StreamProgress(gate.stream.name, rows, sum(counts.values()), mark, files, warnings)

@@ -27,8 +27,8 @@ class Runs(Protocol):
         """What came on each stream, and what was refused."""
         ...
 
-    def run(self) -> None:
-        """Process everything the sources hold, to the end of the streams."""
+    def run(self, *, end: bool | None = None) -> None:
+        """Process everything the sources hold; the streams end then, unless they are to go on."""
         ...
 
     def progress(self) -> Progress:

@@ -19,6 +19,7 @@ from tidemill.lang.statements import ObjectKind
 from tidemill.model.time import END_OF_TIME, Time
 from tidemill.optimizer.planning import PLANNING, Planning
 from tidemill.runtime.answers import Answer
+from tidemill.runtime.clock import now
 from tidemill.runtime.file_sink import FileSink
 from tidemill.runtime.local.runner import LocalRunner
 from tidemill.runtime.local.sources import read_relation, read_source
@@ -27,7 +28,7 @@ from tidemill.runtime.shapes import answer_form, new_rows
 from tidemill.runtime.sinks import KINDS, FormatSink, sinks_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from tidemill.catalog.catalog import Catalog
     from tidemill.engine.fragments import Graph
@@ -53,10 +54,12 @@ class Settings:
     Attributes:
         partitions: How many partitions state is kept in.
         planning: How queries are planned; the answers are the same.
+        clock: What time it is, in microseconds since 1970.
     """
 
     partitions: int = 1
     planning: Planning = PLANNING
+    clock: Callable[[], int] = now
 
 
 @dataclass(slots=True)
@@ -80,16 +83,23 @@ class Job:
     answers: dict[str, Answer] = field(default_factory=dict)
     gates: dict[str, Gate] = field(default_factory=dict)
     metrics: dict[str, Metrics] = field(default_factory=dict)
+    _now: Time = field(default=Time(0))
+    _came: dict[str, tuple[int, Time]] = field(default_factory=dict)
     _batches: int = 0
     _was_stopped: bool = False
     _state: tuple[int, int] = (0, 0)
 
-    def run(self) -> None:
-        """Process everything the sources hold.
+    def run(self, *, end: bool | None = None) -> None:
+        """Process everything the sources hold, to the end of the streams.
 
         Raises:
-            RunError: A source or sink cannot be read or written.
+            RunError: A source or sink cannot be read or written, or the streams are not to end.
         """
+        if end is False:
+            raise RunError(
+                "the local engine keeps nothing that a later run could go on from",
+                hint='call session.run(), or connect(engine="spark", checkpoint=…)',
+            )
         queries = [e for e in self.catalog.entries(ObjectKind.QUERY) if isinstance(e, QueryEntry)]
         sinks = _local_sinks(sinks_of(queries, self.callbacks))
         for sink in _file_sinks(sinks):
@@ -200,14 +210,23 @@ class Job:
                 readers[name] = _failing(error)  # what was read before is not lost
                 break
             rows += arrival.rows.height
-            size += arrival.rows.estimated_size()
-            found[name].append(gate.take_piece(arrival.rows, Time(arrival.batch)))
+            size += int(arrival.rows.estimated_size())
+            found[name].append(gate.take_piece(arrival.rows, self._time_of(name, arrival.batch)))
             if arrival.is_last:
                 gate.end_batch()
         return {
             name: Flow([pl.concat(batches)] if batches else [], self.gates[name].watermark)
             for name, batches in found.items()
         }
+
+    def _time_of(self, stream: str, batch: int) -> Time:
+        """When a batch of a stream has come; no two batches have come at the same time."""
+        known, time = self._came.get(stream, (-1, Time(0)))
+        if known == batch:
+            return time
+        self._now = Time(max(self._now + 1, self.settings.clock()))
+        self._came[stream] = batch, self._now
+        return self._now
 
     def _measure(self, runner: LocalRunner) -> None:
         self.metrics.clear()

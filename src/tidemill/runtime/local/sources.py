@@ -14,6 +14,7 @@ import polars as pl
 from tidemill.engine.ingest import check_keys
 from tidemill.errors import RunError, closest
 from tidemill.model.batch import polars_schema
+from tidemill.runtime import settling
 from tidemill.runtime.connectors import source_place
 from tidemill.runtime.files import READERS, list_files, read_file
 from tidemill.runtime.reading.frames import shaped_frame
@@ -75,13 +76,16 @@ def read_source(
             hint=closest(place.kind, [*READERS, "memory"])
             or f"it reads {', '.join([*READERS, 'memory'])}",
         )
-    files = _files(name, place.path, place.kind)
-    starts = range(0, len(files), place.files_per_batch)
-    chosen = [files[first : first + place.files_per_batch] for first in starts]
+    found = map(str, _files(name, place.path, place.kind))
+    seconds = settling.SETTLE if place.settle is None else place.settle
+    marks = list(settling.await_settled(name, found, seconds).items())
+    starts = range(0, len(marks), place.files_per_batch)
+    chosen = [marks[first : first + place.files_per_batch] for first in starts]
 
-    def pieces(some: list[Path]) -> Iterator[pl.DataFrame]:
-        for path in some:
-            yield from read_file(path, place.kind, schema, refuse)
+    def pieces(some: list[tuple[str, settling.Mark]]) -> Iterator[pl.DataFrame]:
+        for path, mark in some:
+            yield from read_file(Path(path), place.kind, schema, refuse)
+            settling.require_unchanged(path, mark)
 
     return chain.from_iterable(_arrivals(n, pieces(some)) for n, some in enumerate(chosen))
 

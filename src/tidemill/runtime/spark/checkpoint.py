@@ -462,8 +462,10 @@ def _queries(names: Collection[str]) -> str:
 
 
 def _stream_digest(stream: StreamEntry) -> str:
-    """What makes a stream this stream; how late its rows may be can change."""
-    return _digest(repr((stream.source, stream.schema, stream.time_column)).encode())
+    """What makes a stream this stream; how late rows may be, or how files settle, can change."""
+    named = tuple(pair for pair in stream.source.named if pair[0] != "settle")
+    source = replace(stream.source, named=named)
+    return _digest(repr((source, stream.schema, stream.time_column)).encode())
 
 
 def _relation_digest(relation: RelationEntry) -> str:

@@ -203,8 +203,13 @@ def _is_torn(path: Path) -> bool:
         return not file.read(64).strip(b"\0")
 
 
-def require_feed(
-    stream: str, index: Path, numbers: Collection[int], written: Collection[int], taken: int
+def require_feed(  # noqa: PLR0913, PLR0917 — what is known of a list of files
+    stream: str,
+    index: Path,
+    numbers: Collection[int],
+    written: Collection[int],
+    taken: int,
+    committed: int = 0,
 ) -> None:
     """Refuse a list of files that has lost some of them, or lost the note of one that was read.
 
@@ -216,18 +221,19 @@ def require_feed(
         numbers: The numbers of the files in the list, in its order.
         written: The numbers of the files that there are notes of, which Spark reads.
         taken: How many notes Spark has read.
+        committed: How many of them it never reads again, so that they may be gone.
 
     Raises:
         RunError: Numbers or notes are missing.
     """
-    count, known = len(numbers), max((taken, *(number + 1 for number in written)))
+    count, known = len(numbers), max((taken, committed, *(n + 1 for n in written)))
     if list(numbers) != list(range(count)):
         raise damaged(f'"{index}"', f'the files of "{stream}" are not numbered one after another')
     if known > count:
         why = f'it names {count} files of "{stream}", and there were {known} at least'
         raise damaged(f'"{index}"', why)
     # A kill can leave the last files without notes, before Spark has heard of them.
-    lost = [number for number in range(known) if number not in written]
+    lost = [number for number in range(committed, known) if number not in written]
     if lost:
         raise damaged(f'"{index.parent}"', f'the note of file {lost[0]} of "{stream}" is missing')
 

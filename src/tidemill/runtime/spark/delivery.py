@@ -28,12 +28,12 @@ from tidemill.runtime.sinks import FormatSink
 from tidemill.runtime.spark.damage import telling_where
 from tidemill.runtime.spark.formats import append_to_format
 from tidemill.runtime.spark.outlet import Outlet
-from tidemill.runtime.spark.stage import WATERMARKS
+from tidemill.runtime.spark.stage import CONTROL, WATERMARKS
 from tidemill.runtime.spark.tally import known_channels
 from tidemill.runtime.spark.wire import Kind, from_arrow
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     import polars as pl
     from pyspark.sql import DataFrame
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from tidemill.runtime.spark.tally import Tally
     from tidemill.runtime.spark.wire import Message
 
-__all__ = ["Delivery", "watermarks"]
+__all__ = ["Delivery", "files_read", "watermarks"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,21 +79,27 @@ class Delivery:
         tally: Who is told what has come of it.
         ledger: What is known when a batch begins.
         spark_files: What Spark writes meanwhile.
+        forget: Is told, in every batch, how many files of each stream Spark never reads again.
 
     Attributes:
         outlet: Where the last stage lets answers out.
+        came: When something last came on each stream, in the time of batches.
         error: What stopped the last batch, if something did.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 — what a batch goes to
         self,
         channels: Mapping[str, str],
         sinks: Mapping[str, Sink],
         tally: Tally,
         ledger: Ledger,
+        *,
         spark_files: SparkFiles,
+        forget: Callable[[Mapping[str, int]], None],
     ) -> None:
         self.error: Exception | None = None
+        self.came: dict[str, int] = {}
+        self._forget = forget
         self._channels = channels
         self._routes = _routes(channels, sinks)
         self.outlet = self._routes.outlet()
@@ -164,7 +170,11 @@ class Delivery:
         self._tally.take(batch, messages, answers, self._channels)
         known = known_channels(messages)
         reached = {query: known[c] for query, c in self._channels.items() if c in known}
-        self._ledger.end(batch, watermarks(messages), reached)
+        begun, files = self._ledger.begin(batch), files_read(messages)
+        self._ledger.end(batch, watermarks(messages), files, reached)
+        self.came |= dict.fromkeys(files, begun.now)
+        # Spark begins a batch when it has noted that the one before is done.
+        self._forget(begun.files)
 
     def _flush(self, batch: int) -> None:
         """Keep what the batch has written; nothing that was promised is lost with the power."""
@@ -205,6 +215,19 @@ def watermarks(messages: Iterable[Message]) -> dict[str, int]:
     reports = (m for m in messages if m.kind is Kind.REPORT and m.channel == WATERMARKS)
     facts = (fact for report in reports for fact in report.facts().items())
     return {stream: mark for stream, mark in facts if isinstance(mark, int)}
+
+
+def files_read(messages: Iterable[Message]) -> dict[str, int]:
+    """How many files of the streams of which something came have been read, and of ``CONTROL``."""
+    files: dict[str, int] = {}
+    for report in (m for m in messages if m.kind is Kind.REPORT):
+        kind, _, name = report.channel.partition(" ")
+        sender = name if kind == "stream" else CONTROL if report.channel == CONTROL else None
+        if sender is not None:
+            count = report.facts()["files"]
+            assert isinstance(count, int), "files are counted"
+            files[sender] = max(count, files.get(sender, 0))
+    return files
 
 
 def _answers(messages: Iterable[Message]) -> dict[str, list[pl.DataFrame]]:

@@ -54,6 +54,11 @@ class Deployment:
         return Fragment(0, tuple(nodes), frozenset({name}), used, first.queries)
 
     @property
+    def groups(self) -> frozenset[frozenset[str]]:
+        """The streams that are read together: those of each query."""
+        return frozenset(group.intersection(self.streams) for group in self.graph.groups())
+
+    @property
     def early(self) -> frozenset[str]:
         """The channels of answers that are let out where the rows of streams come in."""
         writes = (channel for name in self.streams for channel in self.intake(name).writes)

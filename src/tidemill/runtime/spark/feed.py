@@ -4,7 +4,12 @@ Spark reads the files of a directory in the order in which they were changed las
 moment in any order. Here they have the order of the local engine: those that are found together by
 their names, after those that were found before. Each file gets a number. An index has a line for
 each file; for Spark there is a tiny file for each line, as if it had been written a millisecond
-after the one before. Those of one look are in one directory, which appears all at once.
+after the one before. Those of one look are in one directory, which appears all at once, and goes
+when Spark has read them: what it costs to look for new ones does not depend on how many there were.
+
+A file that may still be written is not taken, and those that come after it wait for it. What it was
+when it was taken is noted, so that a change can be told: before it has been read, by the task that
+reads it, and afterwards here.
 
 Law: the files of a feed only become more. Whatever happens in between, a file has one number, and a
 number one file.
@@ -15,7 +20,9 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from dataclasses import asdict, dataclass
+from collections import deque
+from dataclasses import asdict, dataclass, replace
+from time import sleep
 from typing import TYPE_CHECKING
 
 from tidemill.errors import RunError
@@ -24,29 +31,57 @@ from tidemill.runtime.durable import (
     make_directory,
     rename_durably,
     sync_directory,
+    sync_file,
     sync_files,
 )
 from tidemill.runtime.files import is_pattern, list_files
+from tidemill.runtime.settling import Mark, Settling, mark_of
 from tidemill.runtime.spark.damage import damaged, json_lines, require_feed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-__all__ = ["ENTRY_COLUMNS", "Feed", "require_place"]
+__all__ = ["ENTRY_COLUMNS", "NUMBERED", "Feed", "require_place", "set_number"]
 
-ENTRY_COLUMNS = "number long, path string"
+ENTRY_COLUMNS = "number long, path string, size long, changed long"
 """What Spark reads of an entry."""
 
+NUMBERED = {"maxFileAge": "100ms", "fileNameOnly": "true"}
+"""How Spark reads files whose time is their number, and whose names are never used twice.
+
+It takes them in the order of their numbers, and what is a hundred before the last is over: it need
+not remember it, and never takes it again.
+"""
+
 _MILLISECOND = 1_000_000
+
+_RECENT, _OTHERS, _AT_FIRST = 250, 250, 20_000
+"""How many files are compared in each look with what they were: the latest, and some of the others
+in turn; and at most in the first look."""
+
+_LONG = 5
+"""A file that has not settled after so many times the time it is to is worth a word."""
+
+_TOLD = 20
+"""So many files that have changed are named; the others are counted."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """A file of the stream: its number, and where it is."""
+    """A file of the stream: its number, where it is, and what it was when it was taken.
+
+    Attributes:
+        number: Its number.
+        path: Where it is.
+        size: How many bytes it had; -1 if an earlier version has not noted it.
+        changed: When it had been changed, in nanoseconds.
+    """
 
     number: int
     path: str
+    size: int = -1
+    changed: int = -1
 
 
 class Feed:
@@ -56,64 +91,179 @@ class Feed:
         stream: The stream.
         path: Its files: a file, a directory, or a pattern in the last part.
         directory: Where the order is kept.
-        taken: How many of the files Spark has read so far.
+        settle: For how many seconds a file must not have changed.
+        taken: How many of the files Spark has read so far, as its own notes say.
+        committed: How many files Spark has read for good.
+        delivered: How many files are in answers that have been delivered; no less.
 
     Raises:
         RunError: What is kept is damaged.
 
     Attributes:
         pattern: The directories that Spark reads the order from.
+        waiting: The files that are there and may still be written, and those that wait for them.
+        changed: The files that have changed after they were taken; the first of them.
+        changes: How many they are.
     """
 
-    def __init__(self, stream: str, path: Path, directory: Path, *, taken: int = 0) -> None:
+    def __init__(  # noqa: PLR0913 — what is known of a stream's files
+        self,
+        stream: str,
+        path: Path,
+        directory: Path,
+        *,
+        settle: float = 0,
+        taken: int = 0,
+        committed: int = 0,
+        delivered: int = 0,
+    ) -> None:
         self.pattern = directory / "look-*"
+        self.waiting: tuple[str, ...] = ()
+        self.changed: tuple[str, ...] = ()
+        self.changes = 0
         self._directory = directory
         self._stream = stream
         self._path = path
         self._index = directory / "index.jsonl"
+        self._settling = Settling(settle)
         make_directory(directory)
-        entries = list(self._read_index())
-        self._known = {entry.path for entry in entries}
-        self._next = len(entries)
+        for rest in directory.glob(".*"):
+            shutil.rmtree(rest, ignore_errors=True)
+        self._entries = list(self._read_index())
         self._unwritten: list[_Entry] = []
+        self._looks = deque(sorted(int(p.name.partition("-")[2]) for p in directory.glob("look-*")))
         written = {int(found.stem): found for found in directory.glob("look-*/*.json")}
-        numbers = [entry.number for entry in entries]
-        require_feed(stream, self._index, numbers, written.keys(), taken)
+        numbers = [entry.number for entry in self._entries]
+        require_feed(stream, self._index, numbers, written.keys(), taken, committed)
         self._drop_cut_line()
         for number, found in written.items():
             if not found.stat().st_size:
                 raise damaged(f'"{found}"', "it is empty")
-            _set_time(found, number)  # a copy of a checkpoint may have lost it
-        self._write([entry for entry in entries if entry.number not in written])
+            set_number(found, number)  # a copy of a checkpoint may have lost it
+        self._take_anew(delivered, written)
+        missing = [e for e in self._entries[committed:] if e.number not in written]
+        self._write(missing)
+        self.forget(committed)
+        self._place = path.parent if path.is_file() or is_pattern(path) else path
+        here = (p.rpartition("/") for p in (entry.path for entry in self._entries))
+        self._names = {name for place, _, name in here if place == str(self._place)}
+        self._changed_to: dict[int, Mark] = {}
+        self._turn = 0
+        self._first = True
+
+    @property
+    def settle(self) -> float:
+        """For how many seconds a file must not have changed."""
+        return self._settling.seconds
 
     @property
     def files(self) -> int:
         """How many files have been found."""
-        return self._next
+        return len(self._entries)
 
     def look(self) -> None:
-        """Take in the files that are new.
+        """Take in the files that are new and complete, and see whether others have changed.
 
         Raises:
             RunError: The place that they come from is not there, or there is no room for a note.
         """
         require_place(self._stream, self._path)
-        new = [path for path in map(str, list_files(self._path)) if path not in self._known]
-        if not new and not self._unwritten:
-            return
-        entries = [_Entry(self._next + place, path) for place, path in enumerate(new)]
-        try:
-            self._note(entries)
-            self._known |= set(new)
-            self._next += len(new)
-            self._unwritten += entries
-            self._write(self._unwritten)
-            self._unwritten = []
-        except OSError as error:
-            raise RunError(
-                f'the files of "{self._stream}" cannot be noted in the checkpoint: {error}',
-                hint="make room; nothing is lost",
-            ) from error
+        entries = self._new_entries()
+        if entries or self._unwritten:
+            try:
+                self._note(entries)
+                self._entries += entries
+                self._names |= {os.path.basename(entry.path) for entry in entries}  # noqa: PTH119
+                self._unwritten += entries
+                self._write(self._unwritten)
+                self._unwritten = []
+            except OSError as error:
+                raise RunError(
+                    f'the files of "{self._stream}" cannot be noted in the checkpoint: {error}',
+                    hint="make room; nothing is lost",
+                ) from error
+        self._find_changes()
+
+    def forget(self, committed: int) -> None:
+        """Remove what Spark does not read again: it has read so many files for good."""
+        while len(self._looks) > 1 and self._looks[1] <= committed:
+            look = self._directory / _look_name(self._looks.popleft())
+            gone = look.with_name(f".{look.name}")
+            look.rename(gone)  # all of it, or nothing
+            shutil.rmtree(gone)
+
+    def warnings(self) -> tuple[str, ...]:
+        """What people should know about the files."""
+        told = [
+            f'file "{path}" has changed after it was taken: what was added or changed is not read'
+            for path in self.changed
+        ]
+        if self.changes > len(told):
+            told.append(f"… and {self.changes - len(told)} more files have changed")
+        first, others = self.waiting[:1], len(self.waiting) - 1
+        for path in first:
+            if self._settling.waited(path) > _LONG * self.settle:
+                wait = f", and {others} more wait for it" if others else ""
+                told.append(f'file "{path}" is still being written{wait}')
+        return tuple(told)
+
+    def _new_entries(self) -> list[_Entry]:
+        """The files that are new and complete, in their order, up to the first that is not."""
+        there = {path: mark for path in self.waiting if (mark := mark_of(path)) is not None}
+        for path in map(str, list_files(self._path, self._names)):
+            if path not in there and (mark := mark_of(path)) is not None:
+                there[path] = mark
+        settled = {path: self._settling.has_settled(path, mark) for path, mark in there.items()}
+        paths = list(there)
+        count = next((n for n, path in enumerate(paths) if not settled[path]), len(paths))
+        self.waiting = tuple(paths[count:])
+        first = len(self._entries)
+        return [
+            _Entry(first + place, path, there[path].size, there[path].changed)
+            for place, path in enumerate(paths[:count])
+        ]
+
+    def _find_changes(self) -> None:
+        """Compare some files that were taken with what they were."""
+        last = len(self._entries)
+        recent, others = (_AT_FIRST, 0) if self._first else (_RECENT, _OTHERS)
+        self._first = False
+        older = max(last - recent, 0)
+        turn = range(self._turn, min(self._turn + others, older))
+        self._turn = turn.stop if turn.stop < older else 0
+        for number in (*turn, *range(older, last)):
+            entry = self._entries[number]
+            mark = mark_of(entry.path) if entry.size >= 0 else None
+            if mark is None or mark == Mark(entry.size, entry.changed):
+                continue
+            if number not in self._changed_to:
+                self.changes += 1
+                self.changed = (*self.changed, entry.path)[:_TOLD]
+            self._changed_to[number] = mark
+
+    def _take_anew(self, delivered: int, written: dict[int, Path]) -> None:
+        """Take files as they are now of which nothing has been delivered.
+
+        Whoever was told that a file is broken may have replaced it.
+        """
+        changed = [e for e in self._entries[delivered:] if _has_changed(e)]
+        waiting = [e for e in changed if (m := mark_of(e.path)) and not self._is_old(e.path, m)]
+        if waiting:
+            sleep(self.settle)
+        renewed = []
+        for entry in changed:
+            mark = mark_of(entry.path)
+            if mark is not None:
+                renewed.append(replace(entry, size=mark.size, changed=mark.changed))
+        if renewed:
+            self._note(renewed)
+        for entry in renewed:
+            self._entries[entry.number] = entry
+            if entry.number in written:
+                _write_entry(written[entry.number], entry)
+
+    def _is_old(self, path: str, mark: Mark) -> bool:
+        return self._settling.has_settled(path, mark)
 
     def _read_index(self) -> Iterator[_Entry]:
         """The files that were found so far; a line that was not finished does not count.
@@ -123,12 +273,20 @@ class Feed:
         """
         if not self._index.exists():
             return
+        entries: dict[int, _Entry] = {}
         for line in json_lines(self._index):
             match line:
-                case {"number": int(number), "path": str(path)}:
-                    yield _Entry(number, path)
+                case {
+                    "number": int(number),
+                    "path": str(path),
+                    "size": int(size),
+                    "changed": int(changed),
+                }:
+                    # One that was taken anew has a second line.
+                    entries[number] = _Entry(number, path, size, changed)
                 case _:
                     raise damaged(f'"{self._index}"', f"{line} is no line of it")
+        yield from entries.values()
 
     def _drop_cut_line(self) -> None:
         """Remove a line that was not finished: nothing was built on it."""
@@ -137,7 +295,7 @@ class Feed:
         if whole != len(text):
             os.truncate(self._index, whole)
 
-    def _note(self, entries: list[_Entry]) -> None:
+    def _note(self, entries: Iterable[_Entry]) -> None:
         """Write files down for good, all of them or none."""
         before = self._index.stat().st_size if self._index.exists() else 0
         try:
@@ -151,17 +309,16 @@ class Feed:
         """Tell Spark of files, all at once."""
         if not entries:
             return
-        name = f"look-{entries[0].number:012d}"
+        name = _look_name(entries[0].number)
         unfinished = self._directory / f".{name}"
         shutil.rmtree(unfinished, ignore_errors=True)
         unfinished.mkdir()
         for entry in entries:
-            path = unfinished / f"{entry.number:012d}.json"
-            path.write_text(json.dumps(asdict(entry)) + "\n", encoding="utf-8")
-            _set_time(path, entry.number)
+            _fill(unfinished / f"{entry.number:012d}.json", entry)
         sync_files([*unfinished.iterdir()])
         sync_directory(unfinished)
         rename_durably(unfinished, self._directory / name)
+        self._looks.append(entries[0].number)
 
 
 def require_place(stream: str, path: Path) -> None:
@@ -178,5 +335,28 @@ def require_place(stream: str, path: Path) -> None:
         )
 
 
-def _set_time(path: Path, number: int) -> None:
+def _look_name(number: int) -> str:
+    return f"look-{number:012d}"
+
+
+def _has_changed(entry: _Entry) -> bool:
+    mark = mark_of(entry.path) if entry.size >= 0 else None
+    return mark is not None and mark != Mark(entry.size, entry.changed)
+
+
+def _write_entry(path: Path, entry: _Entry) -> None:
+    """Replace the note of a file."""
+    unfinished = path.with_name(f".{path.name}")
+    _fill(unfinished, entry)
+    sync_file(unfinished)
+    rename_durably(unfinished, path)
+
+
+def _fill(path: Path, entry: _Entry) -> None:
+    path.write_text(json.dumps(asdict(entry)) + "\n", encoding="utf-8")
+    set_number(path, entry.number)
+
+
+def set_number(path: Path, number: int) -> None:
+    """Let Spark take a file for the one with this number."""
     os.utime(path, ns=(number * _MILLISECOND,) * 2)

@@ -1,9 +1,9 @@
 """A job on Spark: the queries of a catalog, running or run, and what has become of them.
 
-A bounded run ends with one more batch, in which the control stream says that all streams have
-ended. A continuous run goes on until it is stopped, at the end of a batch. When the catalog changes
-meanwhile, the pipeline is stopped and started again on the same checkpoint: whatever is the same in
-the new plan finds its state.
+A bounded run processes what is there; if the streams are to end, there is one more batch, in which
+the control stream says so. A continuous run goes on until it is stopped, at the end of a batch.
+When the catalog changes meanwhile, the pipeline is stopped and started again on the same
+checkpoint: whatever is the same in the new plan finds its state.
 """
 
 from __future__ import annotations
@@ -15,22 +15,17 @@ from typing import TYPE_CHECKING
 
 from tidemill.catalog.entries import QueryEntry, StreamEntry
 from tidemill.engine.folding import stages_needed
-from tidemill.engine.fragments import build_graph
 from tidemill.errors import RunError
 from tidemill.lang.statements import ObjectKind
-from tidemill.physical.plan import Input, begun_in, walk_physical
 from tidemill.runtime.file_sink import FileSink
-from tidemill.runtime.local.sources import is_there, read_relation
+from tidemill.runtime.settling import still_written
 from tidemill.runtime.sinks import FormatSink, sinks_of
-from tidemill.runtime.spark.assembly import deployment_of, inputs_of
-from tidemill.runtime.spark.checkpoint import Checkpoint, Facts, asked_of, open_checkpoint
+from tidemill.runtime.spark.assembly import deployment_of
+from tidemill.runtime.spark.checkpoint import Checkpoint, Facts, open_checkpoint
+from tidemill.runtime.spark.checks import check_start, has_ended_error
 from tidemill.runtime.spark.cluster import Cluster, open_cluster
-from tidemill.runtime.spark.damage import (
-    require_agreement,
-    require_words,
-    set_aside_torn,
-    telling_where,
-)
+from tidemill.runtime.spark.control import Control, Word
+from tidemill.runtime.spark.damage import telling_where
 from tidemill.runtime.spark.delivery import Delivery
 from tidemill.runtime.spark.failures import failure_of, telling_failures
 from tidemill.runtime.spark.flush import SparkFiles
@@ -39,31 +34,39 @@ from tidemill.runtime.spark.java import has_ended
 from tidemill.runtime.spark.ledger import Ledger
 from tidemill.runtime.spark.partitions import partition_ids
 from tidemill.runtime.spark.pipeline import start_pipeline
-from tidemill.runtime.spark.places import check_sources, feeds_of, places_of, read_only_files
+from tidemill.runtime.spark.places import (
+    feeds_of,
+    places_of,
+    read_only_files,
+    source_name,
+)
 from tidemill.runtime.spark.planning import physical_plans, stages_of_new
-from tidemill.runtime.spark.sources import WORDS, write_control
+from tidemill.runtime.spark.source_log import shorten
+from tidemill.runtime.spark.stage import CONTROL
 from tidemill.runtime.spark.tally import Tally
+from tidemill.runtime.spark.ticker import Ticker
 from tidemill.runtime.spark.watch import Watch
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Container, Iterable, Mapping
+    from collections.abc import Collection, Mapping
 
     import polars as pl
     from pyspark.sql.streaming.query import StreamingQuery
 
     from tidemill.catalog.catalog import Catalog
-    from tidemill.catalog.entries import RelationEntry
     from tidemill.engine.ingest import Gate
-    from tidemill.physical.plan import PhysicalPlan
     from tidemill.runtime.answers import Answer
     from tidemill.runtime.callback import Callback
-    from tidemill.runtime.connectors import Place
     from tidemill.runtime.progress import Progress
     from tidemill.runtime.sinks import Sink
+    from tidemill.runtime.spark.checks import Checked
     from tidemill.runtime.spark.deployment import Deployment
     from tidemill.runtime.spark.settings import SparkSettings
 
 __all__ = ["SparkJob"]
+
+_TIDY_EVERY = 10
+"""After how many batches it is seen to it that Spark's notes on files do not grow for ever."""
 
 
 class SparkJob:
@@ -94,8 +97,11 @@ class SparkJob:
         self._query: StreamingQuery | None = None
         self._delivery: Delivery | None = None
         self._watch = Watch({})
+        self._control: Control | None = None
+        self._ticker: Ticker | None = None
         self._compared: set[str] = set()
         self._was_stopped = Event()
+        self._delivered = 0
         self._lost: str | None = None
 
     @property
@@ -103,18 +109,21 @@ class SparkJob:
         """What came on each stream, and what was refused."""
         return self._tally.gates
 
-    def run(self) -> None:
-        """Process everything the sources hold, to the end of the streams.
+    def run(self, *, end: bool | None = None) -> None:
+        """Process everything the sources hold.
+
+        Args:
+            end: Whether the streams end then; if it is not said, they do without a checkpoint.
 
         Raises:
             RunError: A source or a sink cannot be read or written.
         """
         try:
-            self._run_to_the_end()
+            self._run_bounded(end=self._settings.checkpoint is None if end is None else end)
         finally:
             self.close()
 
-    def _run_to_the_end(self) -> None:
+    def _run_bounded(self, *, end: bool) -> None:
         # Starting costs seconds, so it is done once where the sources say when all is read.
         streams = self._catalog.entries(ObjectKind.STREAM)
         listens = read_only_files(s for s in streams if isinstance(s, StreamEntry))
@@ -126,9 +135,13 @@ class SparkJob:
             self.await_idle()
         else:
             self._finish()
-        if self._was_stopped.is_set():
+        if not end or self._was_stopped.is_set():
             return
-        write_control(self._checkpoint.control, "end")
+        written = self._watch.await_settled()
+        if written is not None:
+            raise still_written(*written)
+        assert self._control is not None, "a started job has a control stream"
+        self._control.say(Word.END)
         if listens:
             self.await_idle()
         else:
@@ -153,8 +166,10 @@ class SparkJob:
         self._start(every=every, dropped=dropped)
         query = self._query
         if query is None:
-            raise _ended(self._settings.checkpoint)
+            raise has_ended_error(self._settings.checkpoint)
         self._watch.start(every, query.stop)
+        assert self._ticker is not None, "a started job has a ticker"
+        self._ticker.start(query.stop)
 
     def await_idle(self) -> None:
         """Wait until everything there is now has been processed.
@@ -165,12 +180,12 @@ class SparkJob:
         if self._delivery is not None:
             self._delivery.refuse_callbacks("wait for")
         query = self._query
-        self._watch.look()
+        self._watch.await_settled()
         with telling_failures(self._delivery, self._cluster, self._secrets()):
             if query is not None:
                 query.processAllAvailable()
-        if self._watch.error is not None:
-            raise self._watch.error
+        if (error := self._error()) is not None:
+            raise error
 
     def _finish(self) -> None:
         """Wait until all is read."""
@@ -192,6 +207,8 @@ class SparkJob:
         if query is None:
             return
         self._watch.close()
+        if self._ticker is not None:
+            self._ticker.close()
         if self._delivery is not None:
             self._delivery.close()
         try:
@@ -255,13 +272,17 @@ class SparkJob:
     def progress(self) -> Progress:
         """How far the run has come."""
         progress = self._tally.progress(self._watch.feeds, self._log())
-        watched = None if self._watch.error is None else str(self._watch.error)
-        secrets = self._secrets()
-        failure = watched or failure_of(self._query, self._delivery, self._cluster, secrets)
+        error, secrets = self._error(), self._secrets()
+        told = None if error is None else str(error)
+        failure = told or failure_of(self._query, self._delivery, self._cluster, secrets)
         return replace(progress, failure=failure or self._lost)
 
     def _has_lost_java(self) -> bool:
         return self._cluster is not None and has_ended(self._cluster.java)
+
+    def _error(self) -> RunError | None:
+        """What was wrong in a thread beside the pipeline."""
+        return self._watch.error or (None if self._ticker is None else self._ticker.error)
 
     def _log(self) -> str | None:
         log = None if self._cluster is None else self._cluster.log
@@ -309,71 +330,67 @@ class SparkJob:
     ) -> None:
         require_formats(cluster.spark, (s for s in sinks.values() if isinstance(s, FormatSink)))
         checkpoint = self._opened(cluster, queries)
-        facts = checkpoint.facts
-        set_aside_torn(checkpoint.directory)
-        require_agreement(checkpoint.directory, has_begun=facts.begun)
-        require_words(checkpoint.control, WORDS)
-        plans = physical_plans(
-            queries, self._settings, partitions=len(facts.pids), stages=facts.stages
+        start = check_start(
+            checkpoint,
+            self._catalog,
+            queries,
+            sinks,
+            self._settings,
+            memory=self._memory,
+            dropped=dropped,
+            compared=self._compared,
         )
-        asked = {q.name: asked_of(q, plans[q.name], sinks.get(q.name)) for q in queries}
-        epochs = checkpoint.check_queries(asked, dropped)
-        new = {name for name in plans if name.lower() not in facts.queries}
-        if facts.ended:
-            _require_known(checkpoint, new, sinks, queries)
-        sinks = _owned(sinks, checkpoint, epochs)
-        _check_sinks(sinks, new)
-        names = {e.name for e in self._catalog.entries(ObjectKind.RELATION)}
-        graph = build_graph(
-            {name: begun_in(plan, epochs[name], names) for name, plan in plans.items()}
-        )
-        streams, declared = inputs_of(graph, self._catalog)
-        checkpoint.check_streams(streams)
-        resumed = plans.keys() - new
-        if facts.ended:  # what there is to read is in files, and nothing runs any more
-            self._sinks = sinks
-            self._tally.begin(queries, sinks, Ledger(checkpoint.ledger).known, resumed)
-            self._tally.welcome(streams)
+        self._compared = set(start.declared)
+        if checkpoint.facts.ended:  # what there is to read is in files, and nothing runs any more
+            self._know(start, Ledger(checkpoint.ledger, self._settings.clock))
             return
-        check_sources(streams, checkpoint, self._memory)
-        shared = _names_read(plan for name, plan in plans.items() if name not in new)
-        fresh = _names_read(plan for name, plan in plans.items() if name in new)
-        known, unread = self._check_relations(checkpoint, declared, shared, fresh)
-
         # Effects. Each can be the last one before a kill: the next start goes on from there.
         checkpoint.create()
-        _claim(sinks, new)  # they know the checkpoint before it knows them
-        kept = {name: checkpoint.keep_relation(declared[name], rows) for name, rows in unread}
-        relations = {name: (declared[name], rows) for name, rows in {**known, **kept}.items()}
+        start.claim_sinks()  # they know the checkpoint before it knows them
+        relations = start.keep_relations(checkpoint)
         before = checkpoint.facts
-        checkpoint.record({n: (asked[n], epochs[n]) for n in asked}, streams, relations)
+        checkpoint.record(start.asked, start.streams, relations)
         try:
-            deployment = deployment_of(graph, streams, relations, facts)
-            places = places_of(streams, checkpoint, self._memory)
-            self._watch = Watch(feeds_of(places, checkpoint))
-            self._watch.look()
-            self._sinks = sinks
-            ledger = Ledger(checkpoint.ledger)
-            self._tally.begin(queries, sinks, ledger.known, resumed)
-            self._tally.welcome(streams)
-            files = SparkFiles(checkpoint.spark)
-            self._delivery = Delivery(graph.answers, sinks, self._tally, ledger, files)
-            checkpoint.begin()
-            self._query = self._launched(cluster, checkpoint, deployment, places, every)
+            deployment = deployment_of(start.graph, start.streams, relations, checkpoint.facts)
+            self._query = self._launched(cluster, checkpoint, start, deployment, every)
         except Exception:
             checkpoint.know(before)
             raise
+
+    def _know(self, start: Checked, ledger: Ledger) -> None:
+        """Know the queries from now on."""
+        self._sinks = start.sinks
+        self._tally.begin(start.queries, start.sinks, ledger.known, start.resumed)
+        self._tally.welcome(start.streams)
 
     def _launched(
         self,
         cluster: Cluster,
         checkpoint: Checkpoint,
+        start: Checked,
         deployment: Deployment,
-        places: Mapping[str, Place],
         every: float | None,
     ) -> StreamingQuery:
-        """The pipeline, started."""
-        assert self._delivery is not None, "results go somewhere"
+        """The pipeline, started, with all that works beside it in the driver."""
+        places = places_of(start.streams, checkpoint, self._memory)
+        ledger = Ledger(checkpoint.ledger, self._settings.clock)
+        self._watch = Watch(feeds_of(places, checkpoint, ledger))
+        self._control = Control(checkpoint.control, committed=ledger.committed.get(CONTROL, 0))
+        if every is None:
+            self._watch.await_settled()  # what is not there at the start is not read
+        else:
+            self._watch.look()
+        self._know(start, ledger)
+        self._delivery = Delivery(
+            start.graph.answers,
+            start.sinks,
+            self._tally,
+            ledger,
+            spark_files=SparkFiles(checkpoint.spark),
+            forget=self._forget,
+        )
+        self._ticker = self._new_ticker(deployment, ledger, self._delivery)
+        checkpoint.begin()
         return start_pipeline(
             cluster,
             deployment,
@@ -386,36 +403,26 @@ class SparkJob:
             cache_bytes=self._settings.cache_bytes,
         )
 
-    def _check_relations(
-        self,
-        checkpoint: Checkpoint,
-        relations: Mapping[str, RelationEntry],
-        shared: Container[str],
-        fresh: Container[str],
-    ) -> tuple[dict[str, bytes], list[tuple[str, pl.DataFrame]]]:
-        """The rows of relations that are kept, and of those that are to be kept from now on.
+    def _new_ticker(self, deployment: Deployment, ledger: Ledger, delivery: Delivery) -> Ticker:
+        assert self._control is not None, "the control stream is there"
+        return Ticker(
+            deployment.streams,
+            deployment.groups,
+            self._control,
+            ledger,
+            clock=self._settings.clock,
+            seen=lambda: (dict(delivery.came), self._tally.remembered),
+        )
 
-        A relation is what it was as long as a query that has read it goes on. While the job runs it
-        is not read again, so that a file that changes does not stop what has read it before.
-
-        Args:
-            checkpoint: Where rows are kept.
-            relations: All relations that are read, by name.
-            shared: Those that queries read which go on.
-            fresh: Those that queries read which begin.
-        """
-        known: dict[str, bytes] = {}
-        unread: list[tuple[str, pl.DataFrame]] = []
-        for name, relation in relations.items():
-            if name not in shared:
-                unread.append((name, read_relation(relation, self._memory)))
-                continue
-            is_due = name in fresh or name not in self._compared
-            gone = not is_there(name, relation.source, self._memory)
-            now = read_relation(relation, self._memory) if is_due and not gone else None
-            known[name] = checkpoint.check_relation(relation, now)
-        self._compared = set(relations)
-        return known, unread
+    def _forget(self, committed: Mapping[str, int]) -> None:
+        """Remove the notes on files and words that Spark never reads again."""
+        self._watch.forget(committed)
+        if self._control is not None:
+            self._control.forget(committed.get(CONTROL, 0))
+        self._delivered += 1
+        if self._checkpoint is not None and self._delivered % _TIDY_EVERY == 0:
+            sources = ["control", *map(source_name, self._watch.feeds)]
+            shorten(self._checkpoint.spark / "sources", sources)
 
     def _opened(self, cluster: Cluster, queries: list[QueryEntry]) -> Checkpoint:
         """Where to keep the state; a new place has room for the queries."""
@@ -428,51 +435,3 @@ class SparkJob:
             facts = Facts(partition_ids(count, cluster.tasks), stages, settings.planning.facts())
             self._checkpoint = open_checkpoint(settings, facts)
         return self._checkpoint
-
-
-def _names_read(plans: Iterable[PhysicalPlan]) -> set[str]:
-    """The names of everything that plans read."""
-    return {part.name for part in walk_physical(plans) if isinstance(part, Input)}
-
-
-def _owned(
-    sinks: Mapping[str, Sink], checkpoint: Checkpoint, epochs: Mapping[str, int]
-) -> dict[str, Sink]:
-    """The sinks as those of this pipeline."""
-    pipeline, place = checkpoint.facts.pipeline, checkpoint.lasting_place
-    return {
-        name: sink.owned_by(pipeline, epochs[name], place) if isinstance(sink, FileSink) else sink
-        for name, sink in sinks.items()
-    }
-
-
-def _check_sinks(sinks: Mapping[str, Sink], new: Container[str]) -> None:
-    """Refuse a directory that is not there for its query; nothing is written."""
-    for name, sink in sinks.items():
-        if isinstance(sink, FileSink):
-            if name in new:
-                sink.check_new()
-            else:
-                sink.require_owned()
-
-
-def _claim(sinks: Mapping[str, Sink], new: Container[str]) -> None:
-    """Take the directories of queries that begin."""
-    for name, sink in sinks.items():
-        if isinstance(sink, FileSink) and name in new:
-            sink.claim()
-
-
-def _require_known(
-    checkpoint: Checkpoint, new: set[str], sinks: Mapping[str, Sink], queries: list[QueryEntry]
-) -> None:
-    """Refuse to go on after the end, unless all answers are there, in files."""
-    if new or not all(isinstance(sinks.get(query.name), FileSink) for query in queries):
-        raise _ended(str(checkpoint.directory))
-
-
-def _ended(checkpoint: str | None) -> RunError:
-    return RunError(
-        f'the checkpoint "{checkpoint}" has been run to the end of its streams',
-        hint="read the files of its sinks, or choose a new checkpoint",
-    )

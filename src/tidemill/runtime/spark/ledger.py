@@ -4,10 +4,11 @@ Streams without a time of their own get the time of the batch that reads them, a
 it, and rows are late if they are from before what their stream had reached. All that is written
 down before anything is computed, so that a batch that is replayed finds what it found. How far the
 streams have come after a batch is written down before Spark takes the batch for done. Time never
-runs backwards, whatever the clock of this host does.
+stands still or runs backwards, whatever the clock of this host does: each batch has a later time
+than the one before. How many files of each stream have been read is written down as well.
 
-    {"begin": 7, "now": …, "watermarks": {…}}
-    {"end": 7, "watermarks": {…}, "known": {…}}
+    {"begin": 7, "now": …, "watermarks": {…}, "files": {…}}
+    {"end": 7, "watermarks": {…}, "files": {…}, "known": {…}}
 
 Spark has a time of its own for each batch, but as a constant in the code that it generates, which
 it then compiles anew in every batch, twice.
@@ -17,17 +18,17 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass, field
-from time import time_ns
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from pyspark import TaskContext
 
+from tidemill.runtime.clock import now as now_here
 from tidemill.runtime.durable import append_durably, write_durably
 from tidemill.runtime.spark.damage import damaged, json_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from pyspark import SparkContext
@@ -46,10 +47,12 @@ class Beginning:
     Attributes:
         now: The time, in microseconds since 1970.
         watermarks: How far each stream has come; others are at their beginning.
+        files: How many files of each stream have been read for good.
     """
 
     now: int
     watermarks: Mapping[str, int] = field(default_factory=dict)
+    files: Mapping[str, int] = field(default_factory=dict)
 
 
 class Ledger:
@@ -57,27 +60,45 @@ class Ledger:
 
     Args:
         path: The file it is written to.
+        clock: What time it is, in microseconds since 1970.
 
     Attributes:
+        latest: The batch that has begun last, and when; -1 and 0 if there was none.
         known: Up to when the answer of each query is known.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, clock: Callable[[], int] = now_here) -> None:
         self._path = path
+        self._clock = clock
         self._begun: dict[int, Beginning] = {}
         self._ended = -1
         self._watermarks: dict[str, int] = {}
+        self._files: dict[str, int] = {}
         self.known: dict[str, int] = {}
         for line in json_lines(path) if path.exists() else ():
             self._read(line)
+        last = max(self._begun, default=-1)
+        self.latest = last, self._begun[last].now if last >= 0 else 0
         self._rewrite()
+
+    @property
+    def committed(self) -> Mapping[str, int]:
+        """How many files of each stream Spark will never ask for again."""
+        batch, _ = self.latest
+        return self._begun[batch].files if batch >= 0 else {}
+
+    @property
+    def delivered(self) -> Mapping[str, int]:
+        """How many files of each stream are in what has been delivered."""
+        return self._files
 
     def begin(self, batch: int) -> Beginning:
         """What is known when a batch begins, or was when it began."""
         if batch not in self._begun:
-            latest = max((begun.now for begun in self._begun.values()), default=0)
-            now = max(latest, time_ns() // 1000)
-            self._begun[batch] = Beginning(now, dict(self._watermarks))
+            _, latest = self.latest
+            now = max(latest + 1, self._clock())
+            self._begun[batch] = Beginning(now, dict(self._watermarks), dict(self._files))
+            self.latest = batch, now
             self._append(_begin_line(batch, self._begun[batch]))
             if len(self._begun) >= 2 * _KEPT:
                 self._rewrite()
@@ -87,19 +108,23 @@ class Ledger:
         self,
         batch: int,
         watermarks: Mapping[str, int],
+        files: Mapping[str, int] = MappingProxyType({}),
         known: Mapping[str, int] = MappingProxyType({}),
     ) -> None:
         """Write down how far streams have come in a batch; others are where they were.
 
         Args:
             batch: The batch.
-            watermarks: How far streams have come.
+            watermarks: Up to when streams are complete.
+            files: How many of their files have been read.
             known: Up to when the answers of queries are known.
         """
-        self._watermarks = {**self.begin(batch).watermarks, **watermarks}
+        begun = self.begin(batch)
+        self._watermarks = {**begun.watermarks, **watermarks}
+        self._files = {**begun.files, **files}
         self.known = dict(known)
         self._ended = batch
-        self._append(_end_line(batch, self._watermarks, self.known))
+        self._append(self._end_line())
 
     def tell(self, context: SparkContext, batch: int) -> None:
         """Tell the tasks that this thread starts what is known."""
@@ -107,10 +132,21 @@ class Ledger:
 
     def _read(self, line: object) -> None:
         match line:
-            case {"begin": int(batch), "now": int(now), "watermarks": dict(watermarks)}:
-                self._begun[batch] = Beginning(now, watermarks)
-            case {"end": int(batch), "watermarks": dict(watermarks), "known": dict(known)}:
-                self._ended, self._watermarks, self.known = batch, watermarks, known
+            case {
+                "begin": int(batch),
+                "now": int(now),
+                "watermarks": dict(marks),
+                "files": dict(files),
+            }:
+                self._begun[batch] = Beginning(now, marks, files)
+            case {
+                "end": int(batch),
+                "watermarks": dict(marks),
+                "files": dict(files),
+                "known": dict(known),
+            }:
+                self._ended, self._watermarks = batch, marks
+                self._files, self.known = files, known
             case _:
                 raise damaged(f'"{self._path}"', f"{line} is no line of it")
 
@@ -120,8 +156,18 @@ class Ledger:
             del self._begun[batch]
         lines = [_begin_line(batch, begun) for batch, begun in sorted(self._begun.items())]
         if self._ended >= 0:
-            lines.append(_end_line(self._ended, self._watermarks, self.known))
+            lines.append(self._end_line())
         write_durably(self._path, "".join(lines).encode())
+
+    def _end_line(self) -> str:
+        """The line about the last batch that has ended."""
+        line = {
+            "end": self._ended,
+            "watermarks": self._watermarks,
+            "files": self._files,
+            "known": self.known,
+        }
+        return json.dumps(line) + "\n"
 
     def _append(self, line: str) -> None:
         # Spark must not know more than this after a loss of power.
@@ -130,11 +176,6 @@ class Ledger:
 
 def _begin_line(batch: int, begun: Beginning) -> str:
     return json.dumps({"begin": batch, **asdict(begun)}) + "\n"
-
-
-def _end_line(batch: int, watermarks: Mapping[str, int], known: Mapping[str, int]) -> str:
-    line = {"end": batch, "watermarks": dict(watermarks), "known": dict(known)}
-    return json.dumps(line) + "\n"
 
 
 # In a task

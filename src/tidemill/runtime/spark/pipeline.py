@@ -8,9 +8,10 @@ from __future__ import annotations
 from functools import reduce
 from typing import TYPE_CHECKING
 
+from tidemill.runtime.spark.control import control_messages
 from tidemill.runtime.spark.deployment import Parcel
 from tidemill.runtime.spark.processor import StageProcessor
-from tidemill.runtime.spark.sources import control_messages, stream_messages
+from tidemill.runtime.spark.sources import stream_messages
 from tidemill.runtime.spark.stepping import Task
 from tidemill.runtime.spark.wire import COLUMNS
 

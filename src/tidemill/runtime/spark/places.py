@@ -9,6 +9,7 @@ from urllib.parse import unquote, urlparse
 
 from tidemill.engine.ingest import Refused, readable
 from tidemill.errors import RunError
+from tidemill.runtime import settling
 from tidemill.runtime.connectors import Place, source_place
 from tidemill.runtime.files import READERS
 from tidemill.runtime.local.sources import memory_frame, named_frame
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
     from tidemill.catalog.entries import StreamEntry
     from tidemill.runtime.spark.checkpoint import Checkpoint
+    from tidemill.runtime.spark.ledger import Ledger
 
 __all__ = ["check_sources", "feeds_of", "places_of", "read_only_files", "source_name", "word_of"]
 
@@ -73,8 +75,15 @@ def places_of(
     return {name: _place(name, stream, checkpoint, memory) for name, stream in streams.items()}
 
 
-def feeds_of(places: Mapping[str, Place], checkpoint: Checkpoint) -> dict[str, Feed]:
+def feeds_of(
+    places: Mapping[str, Place], checkpoint: Checkpoint, ledger: Ledger
+) -> dict[str, Feed]:
     """The feeds of the streams that are read from files that this host, and every worker, opens.
+
+    Args:
+        places: Where the rows of each stream come from.
+        checkpoint: Where the order of their files is kept.
+        ledger: How many of them have been read.
 
     Raises:
         RunError: A feed is damaged.
@@ -85,7 +94,10 @@ def feeds_of(places: Mapping[str, Place], checkpoint: Checkpoint) -> dict[str, F
             name,
             _path(place),
             checkpoint.feed(word_of(name)),
+            settle=settling.SETTLE if place.settle is None else place.settle,
             taken=entries_taken(logs / source_name(name)),
+            committed=ledger.committed.get(name, 0),
+            delivered=ledger.delivered.get(name, 0),
         )
         for name, place in places.items()
         if _is_fed(place)
@@ -131,7 +143,7 @@ def _place(
         given = named_frame(name, place.path, memory)
         return given.select(found_columns(given.columns, schema, Input(f'frame "{place.path}"')))
 
-    return Place("parquet", str(checkpoint.frame(word_of(name), frame)))
+    return Place("parquet", str(checkpoint.frame(word_of(name), frame)), settle=0)
 
 
 def _require_same(stream: str, key: str, frame: pl.DataFrame, kept: pl.DataFrame | None) -> None:

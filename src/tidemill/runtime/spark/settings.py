@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from tidemill.optimizer.planning import PLANNING, Planning
+from tidemill.runtime.clock import now
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 __all__ = ["SparkSettings"]
 
@@ -23,6 +28,7 @@ class SparkSettings:
             as the last one is done.
         memory: How much memory Spark's driver gets.
         cache_bytes: How many bytes the copies of state on each host may take.
+        clock: What time it is, in microseconds since 1970.
     """
 
     master: str | None = "local[*]"
@@ -33,3 +39,4 @@ class SparkSettings:
     trigger: float = 0
     memory: str = "2g"
     cache_bytes: int = 4 << 30
+    clock: Callable[[], int] = now

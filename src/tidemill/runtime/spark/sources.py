@@ -2,13 +2,11 @@
 
 Files come in the order of a feed (``feed.py``) and are read by the same code as in the local
 runtime, so that a directory means the same everywhere. Files that this host cannot open are listed
-and read by Spark. Other formats are read by Spark and then get the types of the stream. The control
-stream carries the word that the streams have ended.
+and read by Spark. Other formats are read by Spark and then get the types of the stream.
 """
 
 from __future__ import annotations
 
-import json
 from itertools import chain
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -18,22 +16,20 @@ from pyspark import TaskContext
 from tidemill.engine.ingest import Refused, readable
 from tidemill.model.batch import polars_schema
 from tidemill.model.time import Time
-from tidemill.runtime.durable import make_directory, write_durably
 from tidemill.runtime.files import READERS, read_file
 from tidemill.runtime.reading.frames import shaped_frame
 from tidemill.runtime.reading.shaping import Input
-from tidemill.runtime.spark.damage import damaged, telling_where
-from tidemill.runtime.spark.feed import ENTRY_COLUMNS
+from tidemill.runtime.settling import Mark, require_unchanged
+from tidemill.runtime.spark.damage import damaged
+from tidemill.runtime.spark.feed import ENTRY_COLUMNS, NUMBERED
 from tidemill.runtime.spark.formats import read_format
 from tidemill.runtime.spark.intake import Origin, first_id, take_in
 from tidemill.runtime.spark.ledger import batch_beginning, batch_number
 from tidemill.runtime.spark.places import source_name
-from tidemill.runtime.spark.stage import CONTROL
-from tidemill.runtime.spark.wire import COLUMNS, Kind, Message, to_arrow
+from tidemill.runtime.spark.wire import COLUMNS, to_arrow
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
-    from pathlib import Path
 
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
@@ -41,15 +37,12 @@ if TYPE_CHECKING:
     from tidemill.catalog.entries import StreamEntry
     from tidemill.runtime.connectors import Place
     from tidemill.runtime.reading.shaping import Refuse
-    from tidemill.runtime.spark.deployment import Deployment, Parcel
+    from tidemill.runtime.spark.deployment import Parcel
     from tidemill.runtime.spark.feed import Feed
     from tidemill.runtime.spark.intake import Piece
     from tidemill.runtime.spark.outlet import Outlet
 
-__all__ = ["WORDS", "control_messages", "stream_messages", "write_control"]
-
-WORDS = ("end",)
-"""What the control stream can say: all streams have ended."""
+__all__ = ["stream_messages"]
 
 _FILE = "path string, modificationTime timestamp, length long, content binary"
 
@@ -81,7 +74,7 @@ def stream_messages(  # noqa: PLR0913 — what a stream needs
     if feed is not None:
         entries = reader.schema(ENTRY_COLUMNS).format("json")
         entries = entries.option("maxFilesPerTrigger", place.files_per_batch)
-        rows = entries.option("maxFileAge", "36500d").load(str(feed.pattern))
+        rows = entries.options(**NUMBERED).load(str(feed.pattern))
         pieces = _file_pieces(place.kind, stream)
     elif place.kind in READERS:
         files = reader.schema(_FILE).format("binaryFile")
@@ -92,40 +85,6 @@ def stream_messages(  # noqa: PLR0913 — what a stream needs
         rows = read_format(spark, reader, stream, place)
         pieces = _row_pieces(stream)
     return rows.mapInArrow(_taking_in(parcel, name, pieces, outlet), COLUMNS)
-
-
-def control_messages(spark: SparkSession, deployment: Deployment, directory: Path) -> DataFrame:
-    """The messages of the control stream."""
-    make_directory(directory)
-    rows = (
-        spark.readStream.name("control").schema("word string").format("json").load(str(directory))
-    )
-    pids = deployment.pids
-
-    def heed(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            if batch.num_rows:
-                _require_known_words(batch)
-                facts = {"latest": None, "now": 0}
-                yield to_arrow(
-                    [Message.of_facts(pid, Kind.PULSE, CONTROL, dict(facts)) for pid in pids]
-                )
-
-    return rows.mapInArrow(heed, COLUMNS)
-
-
-def write_control(directory: Path, word: str) -> None:
-    """Put a word into the control stream; the same word twice is one."""
-    line = json.dumps({"word": word}) + "\n"
-    with telling_where(directory.parent):
-        write_durably(directory / f"{word}.json", line.encode())
-
-
-def _require_known_words(batch: pa.RecordBatch) -> None:
-    """Refuse to take a file that somebody else has put there for the end of all streams."""
-    for word in batch.column("word").to_pylist():
-        if word not in WORDS:
-            raise damaged("the control stream", f"nobody says {word}")
 
 
 def _taking_in(
@@ -160,11 +119,14 @@ def _file_pieces(kind: str, stream: StreamEntry) -> _Reading:
             if entry["path"] is None or entry["number"] is None:
                 raise damaged(f'the list of the files of "{stream.name}"', "a note is no JSON")
             rows, number = 0, entry["number"]
+            mark = Mark(entry["size"], entry["changed"])
             for frame in read_file(entry["path"], kind, schema, refuse):
                 last = max(rows + frame.height - 1, 0)
                 first_id(last, file=number)  # there are ids for all of them
                 yield first_id(rows, file=number), frame
                 rows += frame.height
+            if mark.size >= 0:
+                require_unchanged(entry["path"], mark)
             if not rows:
                 yield first_id(0, file=number), pl.DataFrame(schema=polars_schema(schema))
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["CONTROL", "KNOWN", "WATERMARKS", "Progress", "Stage"]
 
 CONTROL = "@control"
-"""Who sends word that all streams have ended."""
+"""Who sends word that time has passed, or that all streams have ended."""
 
 WATERMARKS = "watermarks"
 """The report on how far streams have come."""
@@ -78,6 +78,7 @@ class Stage:
             for name in deployment.streams
             for channel in (self._intakes[name].writes if number == 1 else ())
         }
+        self._groups = deployment.groups if number == 1 else frozenset()
 
     def step(self, messages: Sequence[Message]) -> Iterator[Message]:
         """The messages for the next stage, given those of a batch."""
@@ -141,18 +142,22 @@ class Stage:
             assert isinstance(at, int), "a pulse tells the time"
             now = max(now, at)
             if pulse.channel == CONTROL:
-                ended = True
+                ended = ended or bool(facts["ended"])
                 continue
             seen[pulse.channel] = max(at, seen.get(pulse.channel, 0))
             if isinstance(latest, int):
                 within = self.deployment.streams[pulse.channel].within
                 marks[pulse.channel] = max(self._watermark(pulse.channel), latest - within)
+        for name, stream in self.deployment.streams.items() if pulses else ():
+            if stream.time_column is None:
+                # What comes later has the time of its batch, and each has a later one.
+                marks[name] = max(self._watermark(name), now + 1)
         if ended:
             marks |= dict.fromkeys(self.deployment.streams, END_OF_TIME)
         self._wake_the_others(now)
 
     def _wake_the_others(self, now: int) -> None:
-        """Let silent streams that may be idle no longer hold the others back."""
+        """Let silent streams that may be idle no longer hold back those they are read with."""
         marks, seen = self.progress.watermarks, self.progress.seen
         idle = {
             name
@@ -160,9 +165,13 @@ class Stage:
             if stream.idle_after is not None
             and now - seen.setdefault(name, now) >= stream.idle_after
         }
-        awake = [self._watermark(name) for name in self.deployment.streams if name not in idle]
-        for name in idle if awake else ():
-            marks[name] = max(self._watermark(name), min(awake))
+        reached: dict[str, int] = {}
+        for group in self._groups:
+            awake = [self._watermark(name) for name in group - idle]
+            for name in group & idle if awake else ():
+                reached[name] = max(reached.get(name, 0), min(awake))
+        for name, mark in reached.items():
+            marks[name] = max(self._watermark(name), mark)
 
     def _known_early(self) -> dict[str, int]:
         """How far the answers are known that are let out where rows come in."""

@@ -97,6 +97,11 @@ class Tally:
         """The time of the latest row that a query has read here."""
         return latest_row(self._plans[query], self.gates)
 
+    @property
+    def remembered(self) -> int | None:
+        """How many rows are remembered; ``None`` before the first batch."""
+        return sum(rows for rows, _ in list(self._remembered.values())) if self._batches else None
+
     def answer(self, query: str) -> Answer | None:
         """What a query has given, if its answer is in memory."""
         return self._answers.get(query)
@@ -151,7 +156,12 @@ class Tally:
         return Progress(
             self._batches,
             tuple(
-                stream_progress(gate, self._watermarks.get(name, 0), self._files_of(name, feeds))
+                stream_progress(
+                    gate,
+                    self._watermarks.get(name, 0),
+                    self._files_of(name, feeds),
+                    feeds[name].warnings() if name in feeds else (),
+                )
                 for name, gate in list(self.gates.items())
             ),
             tuple(QueryProgress(name, rows) for name, rows in list(self._rows.items())),
@@ -182,6 +192,8 @@ class Tally:
                         self.gates[name].refused.count(reason, count)
             case ("state", _, place), {"rows": int(rows), "bytes": int(bytes_)}:
                 self._remembered[place] = rows, bytes_
+            case ("@control", _, _), _:
+                pass
             case ("watermarks", _, _), marks:
                 self._watermarks |= {s: m for s, m in marks.items() if isinstance(m, int)}
             case ("known", _, _), _:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from threading import Event, Lock, Thread
+from time import monotonic
 from typing import TYPE_CHECKING
 
 from tidemill.errors import RunError
@@ -44,6 +45,33 @@ class Watch:
             if not self._ended.is_set():
                 for feed in self.feeds.values():
                     feed.look()
+
+    def await_settled(self) -> tuple[str, str] | None:
+        """Wait for files that are there and may still be written, a little longer than they settle.
+
+        Returns:
+            A stream and a file of it that is still being written, if there is one.
+
+        Raises:
+            RunError: The place of a stream is not there.
+        """
+        self.look()
+        slowest = max((feed.settle for feed in self.feeds.values()), default=0.0)
+        end = monotonic() + 2 * slowest
+        while (found := self._unsettled()) and monotonic() < end:
+            if self._ended.wait(min(max(slowest / 4, _LEAST_WAIT / 50), _LEAST_WAIT)):
+                return None
+            self.look()
+        return found
+
+    def _unsettled(self) -> tuple[str, str] | None:
+        waiting = ((name, feed.waiting[0]) for name, feed in self.feeds.items() if feed.waiting)
+        return next(waiting, None)
+
+    def forget(self, committed: Mapping[str, int]) -> None:
+        """Remove what Spark does not read again: it has read so many files of each stream."""
+        for name, feed in self.feeds.items():
+            feed.forget(committed.get(name, 0))
 
     def start(self, every: float, failed: Callable[[], None]) -> None:
         """Look again and again, until it is closed.

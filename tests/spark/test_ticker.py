@@ -1,0 +1,148 @@
+"""Ticks: time passes in silence when it matters, and not for ever. No Spark is needed for it."""
+
+from __future__ import annotations
+
+import json
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tidemill.catalog.entries import StreamEntry
+from tidemill.errors import RunError
+from tidemill.lang.statements import ConnectorCall, Name
+from tidemill.model.schema import Field, Schema
+from tidemill.model.types import BIGINT
+from tidemill.runtime.spark.control import Control, Word, said
+from tidemill.runtime.spark.ledger import Ledger
+from tidemill.runtime.spark.ticker import Moment, Ticker, time_matters
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SECOND = 1_000_000
+SCHEMA = Schema((Field("t", BIGINT),))
+SOURCE = ConnectorCall(Name("memory"))
+TIMELESS = StreamEntry("u", SCHEMA, SOURCE)
+ORDERED = StreamEntry("s", SCHEMA, SOURCE, time_column="t")
+QUIET = StreamEntry("q", SCHEMA, SOURCE, time_column="t", idle_after=5 * SECOND)
+
+
+def ticks(streams: list[StreamEntry], seconds: int, *, remembers: bool = True) -> list[float]:
+    """When there are ticks, if everything came at 0."""
+    found, last = [], 0
+    together = frozenset({frozenset(stream.name for stream in streams)})
+    for now in range(0, seconds * SECOND, SECOND // 4):
+        came = dict.fromkeys((stream.name for stream in streams), 0)
+        moment = Moment(now, last, came, remembers)
+        if time_matters({stream.name: stream for stream in streams}, together, moment):
+            found.append(now / SECOND)
+            last = now
+    return found
+
+
+def test_while_something_is_remembered_time_passes_more_and_more_slowly() -> None:
+    found = ticks([TIMELESS, ORDERED], 100)
+    assert found[:4] == [1, 2, 3, 4]
+    pauses = [after - before for before, after in pairwise(found)]
+    assert pauses == sorted(pauses)
+    assert max(pauses) == 10
+
+
+def test_where_time_does_not_matter_it_does_not_pass() -> None:
+    assert ticks([TIMELESS, ORDERED], 100, remembers=False) == []
+    assert ticks([ORDERED], 100) == []
+    assert ticks([QUIET], 100) == []
+
+
+def test_a_stream_that_falls_silent_is_worth_one_tick() -> None:
+    assert ticks([QUIET, ORDERED], 100) == [5]
+    assert ticks([QUIET, ORDERED], 100, remembers=False) == [5]
+
+
+@pytest.fixture
+def control(tmp_path: Path) -> Path:
+    return tmp_path / "control"
+
+
+def words(directory: Path) -> list[tuple[int, str]]:
+    found = [json.loads(path.read_text()) for path in sorted(directory.glob("*.json"))]
+    return [(word["number"], word["word"]) for word in found]
+
+
+def test_a_tick_is_heard_before_there_is_another(tmp_path: Path, control: Path) -> None:
+    now = [0]
+
+    def clock() -> int:
+        return now[0]
+
+    ledger = Ledger(tmp_path / "ledger.jsonl", clock)
+    remembered: list[int | None] = [None]
+    ticker = Ticker(
+        {"u": TIMELESS},
+        frozenset({frozenset({"u"})}),
+        Control(control),
+        ledger,
+        clock=clock,
+        seen=lambda: ({"u": 0}, remembered[0]),
+    )
+    now[0] = 2 * SECOND
+    ticker.look()
+    assert words(control) == [], "nothing has ever come"
+    ledger.begin(0)
+    remembered[0] = 3
+    for seconds in (3, 4, 5):
+        now[0] = seconds * SECOND
+        ticker.look()
+        assert words(control) == [(0, "tick")]
+    ledger.begin(1)
+    now[0] = 7 * SECOND
+    ticker.look()
+    assert words(control) == [(0, "tick"), (1, "tick")]
+    ledger.begin(2)
+    remembered[0] = 0
+    now[0] = 70 * SECOND
+    ticker.look()
+    assert len(words(control)) == 2, "everything is settled"
+
+
+def test_what_was_left_by_an_earlier_session_may_change(tmp_path: Path, control: Path) -> None:
+    Ledger(tmp_path / "ledger.jsonl", lambda: SECOND).begin(0)
+    now = [50 * SECOND]
+    ledger = Ledger(tmp_path / "ledger.jsonl", lambda: now[0])
+    groups = frozenset({frozenset({"u"})})
+    ticker = Ticker(
+        {"u": TIMELESS},
+        groups,
+        Control(control),
+        ledger,
+        clock=lambda: now[0],
+        seen=lambda: ({}, None),
+    )
+    ticker.look()
+    assert words(control) == []
+    now[0] += SECOND
+    ticker.look()
+    assert words(control) == [(0, "tick")]
+
+
+def test_words_are_numbered_and_go_when_they_have_been_read(control: Path) -> None:
+    stream = Control(control)
+    for word in (Word.TICK, Word.TICK, Word.END):
+        stream.say(word)
+    stream.forget(2)
+    assert words(control) == [(2, "end")]
+    again = Control(control, committed=2)
+    again.say(Word.TICK)
+    again.forget(4)
+    assert words(control) == []
+    last = Control(control, committed=4)
+    last.say(Word.TICK)
+    assert words(control) == [(4, "tick")]
+    assert [path.stat().st_mtime_ns for path in control.iterdir()] == [4_000_000]
+
+
+def test_a_word_that_means_nothing_is_an_error() -> None:
+    for word in ("stop", None):
+        with pytest.raises(RunError, match="damaged: the control stream: nobody says"):
+            list(said([{"number": 0, "word": word}], (2,), 1))
