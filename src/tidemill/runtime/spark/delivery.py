@@ -89,7 +89,7 @@ class Delivery:
         sinks: Mapping[str, Sink],
         tally: Tally,
         ledger: Ledger,
-        forget: Callable[[Mapping[str, int]], None],
+        forget: Callable[[Mapping[str, int]], None] = lambda _: None,
     ) -> None:
         self.error: Exception | None = None
         self.came: dict[str, int] = {}
