@@ -24,7 +24,6 @@ from tidemill.runtime.durable import (
     make_directory,
     rename_durably,
     sync_directory,
-    sync_files,
 )
 from tidemill.runtime.files import is_pattern, list_files
 from tidemill.runtime.spark.damage import damaged, json_lines, require_feed
@@ -81,8 +80,9 @@ class Feed:
         require_feed(stream, self._index, numbers, written.keys(), taken)
         self._drop_cut_line()
         for number, found in written.items():
-            if not found.stat().st_size:
-                raise damaged(f'"{found}"', "it is empty")
+            text = _text(entries[number])
+            if found.stat().st_size != len(text):
+                found.write_bytes(text)  # it was lost with the power
             _set_time(found, number)  # a copy of a checkpoint may have lost it
         self._write([entry for entry in entries if entry.number not in written])
 
@@ -146,8 +146,7 @@ class Feed:
         """Write files down for good, all of them or none."""
         before = self._index.stat().st_size if self._index.exists() else 0
         try:
-            lines = "".join(json.dumps(asdict(entry)) + "\n" for entry in entries)
-            append_durably(self._index, lines.encode())
+            append_durably(self._index, b"".join(map(_text, entries)))
         except OSError:
             os.truncate(self._index, before)
             raise
@@ -162,11 +161,15 @@ class Feed:
         unfinished.mkdir()
         for entry in entries:
             path = unfinished / f"{entry.number:012d}.json"
-            path.write_text(json.dumps(asdict(entry)) + "\n", encoding="utf-8")
+            path.write_bytes(_text(entry))
             _set_time(path, entry.number)
-        sync_files([*unfinished.iterdir()])
+        # Not each of them: what they say is in the index, and they are written again from it.
         sync_directory(unfinished)
         rename_durably(unfinished, self._directory / name)
+
+
+def _text(entry: _Entry) -> bytes:
+    return (json.dumps(asdict(entry)) + "\n").encode()
 
 
 def _set_time(path: Path, number: int) -> None:
