@@ -224,10 +224,6 @@ def test_a_note_that_spark_has_read_is_not_written_again(tmp_path: Path, source:
         shutil.rmtree(feed / f"look-{int(lost):012d}")
         with pytest.raises(tidemill.RunError, match=f'the note of file {lost} of "s" is missing'):
             Feed("s", source, feed, taken=taken)
-    shutil.copytree(tmp_path / "copy", feed, dirs_exist_ok=True)
-    (feed / "look-000000000003" / "000000000003.json").write_bytes(b"")
-    with pytest.raises(tidemill.RunError, match="it is empty"):
-        Feed("s", source, feed)
 
 
 def test_spark_tells_how_many_files_it_has_read(tmp_path: Path) -> None:

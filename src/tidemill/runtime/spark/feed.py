@@ -32,7 +32,6 @@ from tidemill.runtime.durable import (
     rename_durably,
     sync_directory,
     sync_file,
-    sync_files,
 )
 from tidemill.runtime.files import is_pattern, list_files
 from tidemill.runtime.settling import Mark, Settling, mark_of
@@ -137,8 +136,9 @@ class Feed:
         require_feed(stream, self._index, numbers, written.keys(), taken, committed)
         self._drop_cut_line()
         for number, found in written.items():
-            if not found.stat().st_size:
-                raise damaged(f'"{found}"', "it is empty")
+            text = _text(self._entries[number])
+            if found.stat().st_size != len(text):
+                found.write_bytes(text)  # it was lost with the power
             set_number(found, number)  # a copy of a checkpoint may have lost it
         self._take_anew(delivered, written)
         missing = [e for e in self._entries[committed:] if e.number not in written]
@@ -299,8 +299,7 @@ class Feed:
         """Write files down for good, all of them or none."""
         before = self._index.stat().st_size if self._index.exists() else 0
         try:
-            lines = "".join(json.dumps(asdict(entry)) + "\n" for entry in entries)
-            append_durably(self._index, lines.encode())
+            append_durably(self._index, b"".join(map(_text, entries)))
         except OSError:
             os.truncate(self._index, before)
             raise
@@ -315,7 +314,7 @@ class Feed:
         unfinished.mkdir()
         for entry in entries:
             _fill(unfinished / f"{entry.number:012d}.json", entry)
-        sync_files([*unfinished.iterdir()])
+        # Not each of them: what they say is in the index, and they are written again from it.
         sync_directory(unfinished)
         rename_durably(unfinished, self._directory / name)
         self._looks.append(entries[0].number)
@@ -353,8 +352,13 @@ def _write_entry(path: Path, entry: _Entry) -> None:
 
 
 def _fill(path: Path, entry: _Entry) -> None:
-    path.write_text(json.dumps(asdict(entry)) + "\n", encoding="utf-8")
+    path.write_bytes(_text(entry))
     set_number(path, entry.number)
+
+
+def _text(entry: _Entry) -> bytes:
+    """What Spark reads of a file, and what is kept of it."""
+    return (json.dumps(asdict(entry)) + "\n").encode()
 
 
 def set_number(path: Path, number: int) -> None:
