@@ -85,8 +85,9 @@ def test_a_java_that_is_too_old(tmp_path: Path) -> None:
         ),
         (
             (
-                'Exception in thread "main" org.apache.spark.SparkException: When running with master '
-                "'yarn' either HADOOP_CONF_DIR or YARN_CONF_DIR must be set in the environment.\n"
+                'Exception in thread "main" org.apache.spark.SparkException: When running with '
+                "master 'yarn' either HADOOP_CONF_DIR or YARN_CONF_DIR must be set in the"
+                " environment.\n"
             ),
             (
                 "Spark does not start: When running with master 'yarn' either HADOOP_CONF_DIR or "
@@ -106,15 +107,39 @@ def test_what_java_says_is_one_sentence(said: str, message: str, hint: str, tmp_
     assert error.hint == hint or re.fullmatch(hint, error.hint)
 
 
-def test_what_spark_raises_is_one_sentence(tmp_path: Path) -> None:
-    raised = Py4JError(
-        "An error occurred while calling None.org.apache.spark.api.java.JavaSparkContext.\n"
-        ": org.apache.spark.SparkException: All masters are unresponsive! Giving up.\n\tat a.b.c\n"
+@pytest.mark.parametrize(
+    ("raised", "said", "message"),
+    [
+        (
+            ": org.apache.spark.SparkException: Could not parse Master URL: 'local[abc]'\n\tat a",
+            "",
+            'Spark does not know the master "spark://a:1"',
+        ),
+        (
+            ": io.Client: An error has occurred.\n\tat a.b\nCaused by: a.B: Connection refused\n",
+            "",
+            "Spark does not start: An error has occurred: Connection refused",
+        ),
+        (
+            ": java.lang.IllegalStateException: Cannot call methods on a stopped SparkContext.\n",
+            "ERROR: Application has been killed. Reason: All masters are unresponsive! Giving up.",
+            (
+                'no Spark answers at "spark://a:1": what listens there is no master, or one of'
+                " another version"
+            ),
+        ),
+    ],
+)
+def test_what_spark_raises_is_one_sentence(
+    raised: str, said: str, message: str, tmp_path: Path
+) -> None:
+    (tmp_path / "log").write_text(f"much\n{said}\n" * 100, encoding="utf-8")
+    calling = Py4JError(
+        f"An error occurred while calling None.org.apache.JavaSparkContext.\n{raised}"
     )
-    (tmp_path / "log").write_text("much\n" * 100, encoding="utf-8")
-    error = start_failure(raised, tmp_path / "log", master="spark://a:1", memory="2g")
-    assert error.message == "Spark does not start: All masters are unresponsive! Giving up"
-    assert error.hint == f"read {tmp_path}/log"
+    error = start_failure(calling, tmp_path / "log", master="spark://a:1", memory="2g")
+    assert error.message == message
+    assert error.hint
 
 
 def test_a_home_without_spark(tmp_path: Path) -> None:

@@ -155,6 +155,24 @@ class Answer:
             there.append(repeat(names[net[GROUP]].hstack([net[SIGN]]), SIGN))
         return pl.concat(there).sort(self._schema.names, nulls_last=False)
 
+    def latest(self, rows: int) -> pl.DataFrame:
+        """So many of the rows that came last, with their starts, as they were cut; the newest last.
+
+        Only what came last is looked at, so that it takes no longer when much came before.
+        """
+        (start,) = self._time_names("start")
+        found = [empty_batch(self._schema, Form.INTERVAL).drop(END).rename({START: start})]
+        missing = rows
+        for batch in reversed(self._batches):
+            if missing <= 0:
+                break
+            is_signed = _form(batch) is Form.SIGNED
+            came = batch.filter(pl.col(SIGN) > 0) if is_signed else batch
+            time = TIME if is_signed else START
+            found.append(came.select(*self._schema.names, pl.col(time).alias(start)))
+            missing -= came.height
+        return pl.concat(found).sort(start, maintain_order=True).tail(rows)
+
     def _whole(self, form: Form) -> Batch:
         """All that came in a form."""
         given = [batch for batch in self._batches if _form(batch) is form]

@@ -219,7 +219,7 @@ class SparkJob:
         progress = self._tally.progress(self._watch.feeds, self._log())
         watched = None if self._watch.error is None else str(self._watch.error)
         failure = watched or failure_of(self._query, self._delivery, self._log())
-        return replace(progress, failure=failure)
+        return replace(progress, failure=failure, starting=self._cluster is None)
 
     def _log(self) -> str | None:
         log = None if self._cluster is None else self._cluster.log

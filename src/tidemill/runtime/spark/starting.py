@@ -94,7 +94,11 @@ def _refuse_silent(master: str) -> None:
             reason = getattr(error, "strerror", None) or str(error)
         else:
             return
-    raise RunError(
+    raise _silent(master, reason)
+
+
+def _silent(master: str, reason: str) -> RunError:
+    return RunError(
         f'no Spark answers at "{master}": {reason}',
         hint='start the master, or correct the address; master="local[*]" needs none',
     )
@@ -119,6 +123,8 @@ def start_failure(
     """
     said = "" if log is None else log.read_text(encoding="utf-8", errors="replace")
     way = f"read {log or 'the log of Spark'}"
+    if master is not None and "All masters are unresponsive" in said:
+        return _silent(master, "what listens there is no master, or one of another version")
     text = _spoken(error)
     if text is not None:
         return _refused(text, master, way)
@@ -215,13 +221,19 @@ def _spoken(error: BaseException) -> str | None:
 
     >>> _spoken(ValueError("An error occurred.\n: java.lang.Error: it is broken\n\tat a.b"))
     'it is broken'
+    >>> _spoken(ValueError(": a.B: it is broken\n\tat a.b\nCaused by: c.D: by a fall\n"))
+    'it is broken: by a fall'
     """
     try:
         text = str(error)  # Java is asked for it
     except (Py4JError, OSError):
         return None
     found = re.search(r"^: [\w.$]+(?:: (.*))?", text, re.MULTILINE)
-    return None if found is None else found[1] or found[0].removeprefix(": ")
+    if found is None:
+        return None
+    causes: list[str] = re.findall(r"^Caused by: [\w.$]+: (.*)", text, re.MULTILINE)
+    said = [found[1] or found[0].removeprefix(": "), *causes[-1:]]
+    return ": ".join(dict.fromkeys(line.strip().rstrip(".") for line in said))
 
 
 def _sentence(text: str) -> str:
