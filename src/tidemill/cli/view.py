@@ -40,6 +40,9 @@ _FRAME = 3
 _LEAST_NEEDED = ("lag", "files", "rate")
 """The columns that are left out first where there is no room."""
 
+_CUT = ("goes to", "stream", "query")
+"""The columns that are cut next; times and numbers are shown as they are."""
+
 
 def starting_text(seconds: float) -> str:
     """What is seen before there is anything to see."""
@@ -130,12 +133,28 @@ def _table(columns: Sequence[str], rows: Sequence[tuple[str, ...]], width: int) 
     wide = [max(cell_len(text) for text in texts) for texts in zip(columns, *rows, strict=True)]
     kept = [at for at in range(len(columns)) if not rows or any(row[at] for row in rows)]
     for name in _LEAST_NEEDED:
-        if sum(wide[at] for at in kept) + 3 * len(kept) - 1 > width:
+        if _excess(wide, kept, width) > 0:
             kept = [at for at in kept if columns[at] != name]
-    made = table(*(columns[at] for at in kept), numbers=_NUMBERS)
+    for name in _CUT:
+        if (excess := _excess(wide, kept, width)) > 0 and name in columns:
+            at = columns.index(name)
+            wide[at] -= min(excess, max(0, wide[at] - len(name)))
+    made = table()
+    for at in kept:
+        made.add_column(
+            columns[at],
+            justify="right" if columns[at] in _NUMBERS else "left",
+            no_wrap=True,
+            max_width=wide[at],
+        )
     for row in rows:
         made.add_row(*(_cell(columns[at], row[at]) for at in kept))
     return made
+
+
+def _excess(wide: Sequence[int], kept: Sequence[int], width: int) -> int:
+    """By how much the columns, with the gaps between them, are too wide."""
+    return sum(wide[at] for at in kept) + 3 * len(kept) - 1 - width
 
 
 def _cell(column: str, text: str) -> Text:
