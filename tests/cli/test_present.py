@@ -9,7 +9,7 @@ import pytest
 
 import tidemill
 from tidemill.cli import present as present_module
-from tidemill.cli.present import Glimpses, place_text, present, present_excerpt, queries_of
+from tidemill.cli.present import Glimpses, Look, place_text, present, present_excerpt, queries_of
 from tidemill.model.batch import Form
 from tidemill.model.time import END_OF_TIME
 from tidemill.optimizer.techniques import Technique
@@ -57,7 +57,7 @@ def test_the_present_is_what_the_answer_turns_out_to_be(
         for name in QUERIES:
             answer = session.current_answer(name)
             assert answer is not None
-            if (found := present(answer, progress, technique)) is not None:
+            if (found := present(answer, progress, Look(10, technique))) is not None:
                 seen.append((name, *found))
 
     monkeypatch.setattr(local_job, "_STEP_ROWS", 1)
@@ -88,14 +88,14 @@ def progress(*marks: int | None, batches: int = 1) -> Progress:
 
 def test_the_first_rows_are_shown_with_the_instant_at_which_they_are_valid() -> None:
     given = answer((3, 0, 9), (1, 2, 9), (2, 0, 4))
-    found = present_excerpt("q", given, progress(8, 5), Technique.PATTERN, 1)
+    found = present_excerpt("q", given, progress(8, 5), Look(1))
     assert found is not None
     assert (found.title, found.rows, found.more) == ("q at 4: 2 rows", (("1",),), 1)
 
 
 def test_the_last_rows_are_shown_where_none_is_valid() -> None:
     given = answer((3, 0, 1), (1, 2, 3), (2, 4, 5))
-    found = present_excerpt("q", given, progress(9), Technique.PATTERN, 2)
+    found = present_excerpt("q", given, progress(9), Look(2))
     assert found is not None
     assert found.title == "q: the last rows; none at 8"
     assert found.rows == (("1", "2"), ("2", "4"))
@@ -103,13 +103,20 @@ def test_the_last_rows_are_shown_where_none_is_valid() -> None:
 
 @pytest.mark.parametrize("marks", [(), (None,), (7, None)])
 def test_nothing_is_known_before_every_stream_has_begun(marks: tuple[int | None, ...]) -> None:
-    assert present(answer((3, 0, 9)), progress(*marks), Technique.PATTERN) is None
+    assert present(answer((3, 0, 9)), progress(*marks), Look(2)) is None
+
+
+def test_a_run_that_goes_on_from_a_checkpoint_does_not_know_all_that_is_valid() -> None:
+    given = answer((3, 0, 9), (1, 2, 9))
+    found = present_excerpt("q", given, progress(9), Look(2, is_resumed=True))
+    assert found is not None
+    assert (found.title, found.rows) == ("q: the last rows", (("3", "0"), ("1", "2")))
 
 
 def test_in_the_end_there_is_what_stays_for_ever() -> None:
     given = answer((3, 0, 9), (4, 2, END_OF_TIME))
     given.has_ended = True
-    found = present(given, progress(END_OF_TIME), Technique.DIRECT)
+    found = present(given, progress(END_OF_TIME), Look(2, Technique.DIRECT))
     assert found is not None
     assert (found[0], found[1].rows()) == ("in the end", [(4,)])
 
@@ -126,7 +133,7 @@ def test_looking_takes_a_small_part_of_the_time(
     monkeypatch.setattr(present_module, "present_excerpt", slow)
     session = session_of(tmp_path / "in", Technique.PATTERN)
     session.run()
-    glimpses = Glimpses(session, Technique.PATTERN, 10, clock=lambda: now[0])
+    glimpses = Glimpses(session, Look(10), clock=lambda: now[0])
     batches = 0
     while now[0] < 2000:
         batches += 1

@@ -125,7 +125,7 @@ def test_a_terminal_shows_answers() -> None:
 
 def test_a_terminal_says_that_spark_starts_until_it_has_started() -> None:
     console = Console(file=StringIO(), force_terminal=True, width=80, _environ={})
-    watch(Job(looks=4, starting=2), console)
+    watch(Job(looks=2, starting=1), console)
     before, _, after = written(console).partition("watermark")
     assert "starting Spark …" in before
     assert "starting Spark …" not in after
@@ -133,7 +133,7 @@ def test_a_terminal_says_that_spark_starts_until_it_has_started() -> None:
 
 def test_a_file_is_not_told_that_spark_starts(capsys: pytest.CaptureFixture[str]) -> None:
     console = plain()
-    watch(Job(looks=4, starting=9), console)
+    watch(Job(looks=2, starting=9), console)
     assert written(console) == ""
     assert capsys.readouterr() == ("", "")
 
@@ -149,7 +149,7 @@ def test_without_colours_there_are_none() -> None:
 def test_a_terminal_that_cannot_redraw_gets_lines() -> None:
     seconds = count()
     console = Console(file=StringIO(), force_terminal=True, width=80, _environ={"TERM": "dumb"})
-    watch(Job(looks=9), console, answers=Answers(), clock=lambda: float(next(seconds)))
+    watch(Job(looks=4), console, answers=Answers(), clock=lambda: float(next(seconds)))
     lines = written(console).splitlines()
     assert lines
     assert all("in: bid" in line and "\x1b" not in line for line in lines)

@@ -12,7 +12,6 @@ from tidemill.cli.present import is_kept, present_excerpt, queries_of
 from tidemill.cli.units import rate_text, seconds_text
 from tidemill.cli.view import tables
 from tidemill.model.time import END_OF_TIME, time_text
-from tidemill.optimizer.techniques import Technique
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
 
     from tidemill.cli.excerpt import Excerpt
     from tidemill.cli.meter import Reading
+    from tidemill.cli.present import Look
     from tidemill.runtime.answers import Answer
     from tidemill.runtime.progress import Progress
     from tidemill.session import Session
@@ -38,37 +38,30 @@ def print_summary(console: Console, reading: Reading, places: Mapping[str, str])
         console.print(f"Spark's log: {reading.progress.log}", soft_wrap=True)
 
 
-def print_answers(
-    console: Console,
-    session: Session,
-    progress: Progress,
-    *,
-    rows: int,
-    technique: Technique = Technique.PATTERN,
-) -> None:
+def print_answers(console: Console, session: Session, progress: Progress, look: Look) -> None:
     """The latest rows of every answer that goes nowhere else."""
-    if rows == 0:
+    if look.rows == 0:
         return
     for query in queries_of(session):
         answer = session.current_answer(query.name) if is_kept(query) else None
         if answer is None:
             continue
         if answer.has_ended:
-            found = list(_ended(query.name, answer, rows))
+            found = list(_ended(query.name, answer, look))
         else:
-            shown = present_excerpt(query.name, answer, progress, technique, rows)
+            shown = present_excerpt(query.name, answer, progress, look)
             found = [] if shown is None else [shown]
         for excerpt in found:
             console.print()
             console.print(excerpt_lines(excerpt, console.width))
 
 
-def _ended(name: str, answer: Answer, rows: int) -> Iterator[Excerpt]:
+def _ended(name: str, answer: Answer, look: Look) -> Iterator[Excerpt]:
     """The rows that stay for ever, if others do not; and those that began last, with both times."""
-    results = answer.results()
+    results, rows = answer.results(), look.rows
     *columns, start, end = results.columns
     stays = results.filter(pl.col(end) == END_OF_TIME).select(columns)
-    if 0 < stays.height < results.height:
+    if 0 < stays.height < results.height and not look.is_resumed:
         first = stays.sort(columns, nulls_last=False).head(rows)
         title = f"{name} in the end: {stays.height:,} rows"
         yield excerpt_of(title, first, more=stays.height - first.height)

@@ -10,7 +10,7 @@ import typer
 
 from tidemill.cli.answers import print_answers, print_summary
 from tidemill.cli.options import Engine, EngineName
-from tidemill.cli.present import Glimpses
+from tidemill.cli.present import Glimpses, Look
 from tidemill.cli.run import INTERRUPTED
 from tidemill.cli.terminal import console, reporting_errors
 from tidemill.cli.watch import watch
@@ -19,7 +19,6 @@ from tidemill.demo.checks import at_one_instant, same_answers
 from tidemill.demo.nexmark import generate
 from tidemill.demo.questions import QUESTIONS, script
 from tidemill.demo.site import declarations, write_site
-from tidemill.optimizer.techniques import Technique
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -48,13 +47,13 @@ def demo(
         write_site(happened, site, files=_FILES)
         _introduce(out, happened, engine)
         session = _registered(site, engine=engine)
-        answers = Glimpses(session, Technique.PATTERN, _ROWS)
+        answers = Glimpses(session, Look(_ROWS))
         outcome = watch(session, out, answers=answers)
         if outcome.stopped or outcome.reading is None:
             out.print("stopped")
             raise typer.Exit(INTERRUPTED)
         print_summary(out, outcome.reading, answers.places)
-        print_answers(out, session, outcome.reading.progress, rows=_ROWS)
+        print_answers(out, session, outcome.reading.progress, Look(_ROWS))
         checks = [_engines(session, site, engine), at_one_instant(session, happened, site)]
         if not _print_checks(out, checks):
             raise typer.Exit(1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from time import monotonic
 from typing import TYPE_CHECKING
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tidemill.runtime.progress import Progress
     from tidemill.session import Session
 
-__all__ = ["Glimpses", "is_kept", "place_text", "present", "present_excerpt", "queries_of"]
+__all__ = ["Glimpses", "Look", "is_kept", "place_text", "present", "present_excerpt", "queries_of"]
 
 _SHARE = 0.05
 """Which part of the time may go into looking at answers."""
@@ -33,6 +33,23 @@ _PAUSE = 0.5
 
 _PATIENCE = 0.1
 """How long to wait for a batch that keeps Polars busy, in seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What is looked for, and what is known of how the queries run.
+
+    Attributes:
+        rows: How many rows of each answer are shown.
+        technique: How queries are planned: with ``direct``, rows are held back until their ends are
+            known, so that the present is not known before the streams have ended.
+        is_resumed: Whether the run goes on from a checkpoint: an answer in memory then has only
+            what came since, and not all that is valid.
+    """
+
+    rows: int
+    technique: Technique = Technique.PATTERN
+    is_resumed: bool = False
 
 
 def queries_of(session: Session) -> Iterator[QueryEntry]:
@@ -56,36 +73,31 @@ def place_text(query: QueryEntry) -> str:
     return f"{kind} {path}" if kind in WRITERS and path is not None else kind
 
 
-def present(
-    answer: Answer, progress: Progress, technique: Technique
-) -> tuple[str, pl.DataFrame] | None:
-    """The rows of the last instant of which an answer is known, and that instant.
+def present(answer: Answer, progress: Progress, look: Look) -> tuple[str, pl.DataFrame] | None:
+    """The rows of the last instant of which an answer is known, and that instant, if there is one.
 
-    ``None`` if nothing is known yet. With the technique ``direct``, rows are held back until their
-    ends are known, so that nothing is known of the present until the streams have ended.
+    That is the one before the watermark of the stream that is last.
     """
     marks = [stream.watermark for stream in progress.streams]
     known = [mark for mark in marks if mark is not None]
-    if len(known) < len(marks) or not known:
+    if look.is_resumed or not known or len(known) < len(marks):
         return None
-    last = min(known) - 1
     if answer.has_ended:
         return "in the end", answer.snapshot(END_OF_TIME - 1)
-    if technique is Technique.DIRECT or last >= END_OF_TIME - 1:
+    last = min(known) - 1
+    if look.technique is Technique.DIRECT or last == END_OF_TIME - 1:
         return None
     return f"at {time_text(last)}", answer.snapshot(last)
 
 
-def present_excerpt(
-    name: str, answer: Answer, progress: Progress, technique: Technique, rows: int
-) -> Excerpt | None:
+def present_excerpt(name: str, answer: Answer, progress: Progress, look: Look) -> Excerpt | None:
     """The first rows of the present, or the rows that came last if there are none at present."""
-    found = present(answer, progress, technique)
+    found = present(answer, progress, look)
     if found is not None and found[1].height:
         when, frame = found
         title = f"{name} {when}: {_rows_text(frame.height)}"
-        return excerpt_of(title, frame.head(rows), more=max(0, frame.height - rows))
-    last = answer.latest(rows)
+        return excerpt_of(title, frame.head(look.rows), more=max(0, frame.height - look.rows))
+    last = answer.latest(look.rows)
     if not last.height:
         return None
     title = f"{name}: the last rows" + ("" if found is None else f"; none {found[0]}")
@@ -102,8 +114,7 @@ class Glimpses:
 
     Args:
         session: What runs.
-        technique: How its queries are planned.
-        rows: How many rows of each answer are shown.
+        look: What is looked for.
         clock: What time it is, in seconds.
 
     Attributes:
@@ -111,19 +122,14 @@ class Glimpses:
     """
 
     def __init__(
-        self,
-        session: Session,
-        technique: Technique,
-        rows: int,
-        clock: Callable[[], float] = monotonic,
+        self, session: Session, look: Look, clock: Callable[[], float] = monotonic
     ) -> None:
         queries = list(queries_of(session))
         self.places = {query.name: place_text(query) for query in queries}
         self._session = session
-        self._technique = technique
-        self._rows = rows
+        self._wanted = look
         self._clock = clock
-        self._names = [query.name for query in queries if is_kept(query)] if rows else []
+        self._names = [query.name for query in queries if is_kept(query)] if look.rows else []
         self._seen: list[Excerpt] = []
         self._batches = 0
         self._next = clock()
@@ -140,7 +146,7 @@ class Glimpses:
         begin = self._clock()
         answers = ((name, self._session.current_answer(name)) for name in self._names)
         found = (
-            present_excerpt(name, answer, progress, self._technique, self._rows)
+            present_excerpt(name, answer, progress, self._wanted)
             for name, answer in answers
             if answer is not None
         )

@@ -21,7 +21,7 @@ from tidemill.cli.options import (
     Trigger,
     UnboundedState,
 )
-from tidemill.cli.present import Glimpses, queries_of
+from tidemill.cli.present import Glimpses, Look, queries_of
 from tidemill.cli.terminal import console, read_script, reporting_errors
 from tidemill.cli.units import batches_text
 from tidemill.cli.watch import watch
@@ -74,7 +74,8 @@ def run(  # noqa: PLR0913 — every option of the command
             unbounded_state=unbounded_state,
         )
         _register(session, text, out)
-        answers = Glimpses(session, technique, rows)
+        look = Look(rows, technique, is_resumed=checkpoint is not None and _has_files(checkpoint))
+        answers = Glimpses(session, look)
         outcome = watch(session, out, answers=answers, forever=forever)
         reading = outcome.reading
         if reading is None or (outcome.stopped and not reading.progress.batches):
@@ -83,7 +84,7 @@ def run(  # noqa: PLR0913 — every option of the command
         print_summary(out, reading, answers.places)
         if outcome.stopped:
             _print_where(out, reading.progress, checkpoint)
-        print_answers(out, session, reading.progress, rows=rows, technique=technique)
+        print_answers(out, session, reading.progress, look)
         if outcome.stopped:
             raise typer.Exit(INTERRUPTED)
 
@@ -95,6 +96,10 @@ def _register(session: Session, text: str, out: Console) -> None:
         out.print(str(result), soft_wrap=True)
     if not any(True for _ in queries_of(session)):
         raise RunError("the file has no query to run", hint="add a SELECT or a CREATE QUERY")
+
+
+def _has_files(directory: Path) -> bool:
+    return directory.is_dir() and any(directory.iterdir())
 
 
 def _print_where(out: Console, progress: Progress, checkpoint: Path | None) -> None:
