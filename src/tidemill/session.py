@@ -232,6 +232,16 @@ class Session:
             )
         return answer
 
+    def current_answer(self, query: str) -> Answer | None:
+        """What a query has given so far in the run that goes on, or in the last one.
+
+        ``None`` if it was not there, or its answer went to a sink and is not kept.
+        """
+        try:
+            return None if self._active is None else self._active.answer(query)
+        except RunError:
+            return None
+
     def _finished(self) -> Runs:
         if self._job is None:
             raise RunError("nothing has been run yet", hint="call session.run()")

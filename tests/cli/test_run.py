@@ -49,8 +49,33 @@ def test_output_to_a_file_has_no_control_sequences(tmp_path: Path) -> None:
 
 def test_so_many_rows_are_shown_as_asked_for(tmp_path: Path) -> None:
     script = write_shop(tmp_path)
-    assert "top: first 1 of 3 rows" in run(script, "--rows", "1").stdout
+    assert "top: last 1 of 3 rows" in run(script, "--rows", "1").stdout
     assert "12:03:00" not in run(script, "--rows", "0").stdout
+
+
+def test_the_latest_rows_are_shown_and_not_the_oldest(tmp_path: Path) -> None:
+    shown = run(write_shop(tmp_path), "--rows", "1").stdout.partition("top: ")[2]
+    lines = [line.split() for line in shown.splitlines()]
+    assert lines[3:] == [["pen", "8", "2026-03-01", "12:03:00", "2026-03-01", "12:06:00"]]
+
+
+def test_what_stays_for_ever_is_shown_as_it_is_in_the_end(tmp_path: Path) -> None:
+    text = "SELECT item, COUNT(*) AS n FROM bid [RANGE UNBOUNDED] GROUP BY item;"
+    more = f"CREATE QUERY number AS {text}"
+    result = run(write_shop(tmp_path, more), "--unbounded-state")
+    shown = result.stdout.partition("number in the end: ")[2].splitlines()[:5]
+    assert [line.split() for line in (shown[0], *shown[3:])] == [
+        ["2", "rows"],
+        ["cup", "1"],
+        ["pen", "2"],
+    ]
+
+
+def test_where_answers_go_is_said(tmp_path: Path) -> None:
+    more = f"CREATE QUERY dear INTO parquet('{tmp_path}/dear') AS SELECT price FROM bid;"
+    lines = [line.split() for line in run(write_shop(tmp_path, more)).stdout.splitlines()]
+    queries = {line[0]: line[3:] for line in lines if line and line[0] in {"dear", "top"}}
+    assert queries == {"dear": ["parquet", f"{tmp_path}/dear"], "top": ["memory"]}
 
 
 def test_an_answer_with_a_sink_is_written_and_not_shown(tmp_path: Path) -> None:
@@ -214,3 +239,4 @@ def test_ctrl_c_says_where_it_stopped(tmp_path: Path, monkeypatch: pytest.Monkey
     assert result.exit_code == 130
     assert "stopped after" in result.stdout
     assert "bid up to" in result.stdout
+    assert "top" in result.stdout.partition("bid up to")[2], "what is known of the answer is shown"

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from dataclasses import dataclass, field, replace
 from io import StringIO
 from itertools import count
 from threading import Event
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import pytest
 from rich.console import Console
 
+from tidemill.cli.excerpt import Excerpt
 from tidemill.cli.watch import watch
 from tidemill.errors import RunError
 from tidemill.runtime.progress import Progress, QueryProgress, StreamProgress
@@ -29,6 +31,7 @@ class Job:
     on_look: Callable[[int], None] = lambda _: None
     error: Exception | None = None
     begun: bool = True
+    starting: int = 0
     calls: list[str] = field(default_factory=list)
     seen: int = 0
     done: Event = field(default_factory=Event)
@@ -55,7 +58,9 @@ class Job:
             raise RunError("nothing has been run yet")
         self.on_look(self.seen)
         stream = StreamProgress("bid", 100 * self.seen, 0, self.seen)
-        return Progress(self.seen, (stream,), (QueryProgress("q", self.seen),), 3, 4)
+        starting = self.seen <= self.starting
+        queries = (QueryProgress("q", self.seen),)
+        return Progress(self.seen, (stream,), queries, 3, 4, starting=starting)
 
     def stop(self) -> None:
         self.calls.append("stop")
@@ -99,6 +104,55 @@ def test_a_terminal_shows_tables() -> None:
     watch(Job(), console)
     assert "watermark" in written(console)
     assert "rows out" in written(console)
+
+
+class Answers:
+    """Knows one answer."""
+
+    places: ClassVar = {"q": "memory"}
+
+    def look(self, progress: Progress) -> list[Excerpt]:
+        return [Excerpt(f"q at {progress.batches}: 1 row", ("item",), (("pen",),))]
+
+
+def test_a_terminal_shows_answers() -> None:
+    console = Console(file=StringIO(), force_terminal=True, width=80, height=24, _environ={})
+    watch(Job(), console, answers=Answers())
+    shown = re.sub(r"\x1b\[[\d;]*m", "", written(console))
+    assert re.search(r"q at \d+: 1 row\s+item\s+pen", shown)
+    assert "memory" in shown
+
+
+def test_a_terminal_says_that_spark_starts_until_it_has_started() -> None:
+    console = Console(file=StringIO(), force_terminal=True, width=80, _environ={})
+    watch(Job(looks=2, starting=1), console)
+    before, _, after = written(console).partition("watermark")
+    assert "starting Spark …" in before
+    assert "starting Spark …" not in after
+
+
+def test_a_file_is_not_told_that_spark_starts(capsys: pytest.CaptureFixture[str]) -> None:
+    console = plain()
+    watch(Job(looks=2, starting=9), console)
+    assert written(console) == ""
+    assert capsys.readouterr() == ("", "")
+
+
+def test_without_colours_there_are_none() -> None:
+    console = Console(
+        file=StringIO(), force_terminal=True, width=80, _environ={"NO_COLOR": "1", "TERM": "xterm"}
+    )
+    watch(Job(), console, answers=Answers())
+    assert not re.search(r"\x1b\[[\d;]*[349]\d", written(console))
+
+
+def test_a_terminal_that_cannot_redraw_gets_lines() -> None:
+    seconds = count()
+    console = Console(file=StringIO(), force_terminal=True, width=80, _environ={"TERM": "dumb"})
+    watch(Job(looks=4), console, answers=Answers(), clock=lambda: float(next(seconds)))
+    lines = written(console).splitlines()
+    assert lines
+    assert all("in: bid" in line and "\x1b" not in line for line in lines)
 
 
 def test_ctrl_c_stops_the_job_and_hides_what_breaks_by_that() -> None:

@@ -9,7 +9,7 @@ from threading import Event, Thread, get_ident
 import polars as pl
 import pytest
 
-from tidemill.engine.pool import in_pool, looking_on
+from tidemill.engine.pool import in_pool, looking_on, taking_part
 
 
 @in_pool
@@ -51,6 +51,29 @@ def test_work_stays_where_it_is_while_another_thread_could_wait_for_the_pool() -
         end.set()
         other.join()
     assert where() != get_ident()
+
+
+def test_who_looks_on_takes_part_only_while_nobody_is_in_the_pool() -> None:
+    with taking_part(1) as is_free:
+        assert is_free
+        assert where() == get_ident()
+    assert where() != get_ident()
+    seen: list[bool] = []
+
+    def look() -> None:
+        with looking_on(), taking_part(0.01) as is_free:
+            seen.append(is_free)
+
+    other = Thread(target=look)
+
+    @in_pool
+    def work() -> None:
+        other.start()
+        other.join()
+
+    with looking_on(0):
+        work()
+    assert seen == [False]
 
 
 CROWD = """

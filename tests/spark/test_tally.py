@@ -67,7 +67,7 @@ def test_an_answer_is_known_as_far_as_in_all_partitions() -> None:
     tally.take(0, [*known, *MESSAGES], {}, {"a": "one", "b": "two"})
     answer = tally.answer("a")
     assert answer is not None
-    assert (answer.known, answer.latest, answer.is_whole) == (6, 5, False)
+    assert (answer.known, answer.last_read, answer.is_whole) == (6, 5, False)
     assert tally.known("b") == 7
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import tempfile
+from ipaddress import IPv4Address, IPv6Address
 from pathlib import Path
 
 import pytest
+from pyspark import SparkContext
 
 from spark.on_spark import MASTER
 from tidemill.runtime.spark.cluster import open_cluster
@@ -18,6 +20,45 @@ def test_java_reaches_its_workers_through_the_file_system() -> None:
     directory = Path(str(spark.conf.get("spark.python.unix.domain.socket.dir")))
     assert spark.range(3).mapInArrow(lambda batches: batches, "id long").count() == 3
     assert any(file.is_socket() for file in directory.iterdir())
+
+
+@pytest.mark.spark
+def test_nobody_else_on_the_network_can_talk_to_it() -> None:
+    spark = open_cluster(MASTER, "2g").spark
+    assert spark.range(3).mapInArrow(lambda batches: batches, "id long").count() == 3
+    gateway = SparkContext._gateway  # noqa: SLF001 — who else knows the process
+    assert gateway is not None
+    listening = [address for pid in family(gateway.proc.pid) for address in listens(pid)]
+    assert listening, "Java listens to Python"
+    assert all(address.is_loopback for address in listening), listening
+
+
+def family(pid: int) -> list[int]:
+    """A process and all that it has started."""
+    tasks = Path(f"/proc/{pid}/task").glob("*/children")
+    children = " ".join(file.read_text(encoding="ascii") for file in tasks).split()
+    return [pid, *(found for child in children for found in family(int(child)))]
+
+
+def listens(pid: int) -> list[IPv4Address | IPv6Address]:
+    """The addresses of the network at which a process takes connections."""
+    own = {file.readlink().name for file in Path(f"/proc/{pid}/fd").iterdir()}
+    found: list[IPv4Address | IPv6Address] = []
+    for table in ("tcp", "tcp6"):
+        for line in Path(f"/proc/{pid}/net/{table}").read_text(encoding="ascii").splitlines()[1:]:
+            _, local, _, state, *_, inode = line.split()[:10]
+            if state == "0A" and f"socket:[{inode}]" in own:
+                found.append(_address(local.partition(":")[0]))
+    return found
+
+
+def _address(text: str) -> IPv4Address | IPv6Address:
+    """An address as the kernel writes it: words of four bytes, the last byte first."""
+    words = [bytes.fromhex(text[at : at + 8])[::-1] for at in range(0, len(text), 8)]
+    if len(words) == 1:
+        return IPv4Address(words[0])
+    whole = IPv6Address(b"".join(words))
+    return whole.ipv4_mapped or whole
 
 
 def test_a_socket_with_a_long_name_is_one_of_the_network(

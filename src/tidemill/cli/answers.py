@@ -1,40 +1,34 @@
-"""Answers: the first rows of each, and a summary of what a run has done."""
+"""Answers: their latest rows, and a summary of what a run has done."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tidemill.catalog.entries import QueryEntry
+import polars as pl
+
+from tidemill.cli.excerpt import excerpt_lines, excerpt_of
 from tidemill.cli.meter import averaged
+from tidemill.cli.present import is_kept, present_excerpt, queries_of
 from tidemill.cli.units import rate_text, seconds_text
-from tidemill.cli.view import table, tables
-from tidemill.lang.statements import ObjectKind
-from tidemill.model.time import time_text
-from tidemill.runtime.console import cell_text
+from tidemill.cli.view import tables
+from tidemill.model.time import END_OF_TIME, time_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
-    import polars as pl
     from rich.console import Console
-    from rich.table import Table
 
+    from tidemill.cli.excerpt import Excerpt
     from tidemill.cli.meter import Reading
+    from tidemill.runtime.answers import Answer
     from tidemill.session import Session
 
-__all__ = ["print_answers", "print_summary", "queries_of"]
+__all__ = ["print_answers", "print_summary"]
 
 
-def queries_of(session: Session) -> Iterator[QueryEntry]:
-    """The queries that are registered, in the order of their names."""
-    for entry in session.catalog.entries(ObjectKind.QUERY):
-        assert isinstance(entry, QueryEntry), "queries are registered so"
-        yield entry
-
-
-def print_summary(console: Console, reading: Reading) -> None:
-    """What came in, what came out, and how fast."""
-    console.print(tables(averaged(reading)))
+def print_summary(console: Console, reading: Reading, places: Mapping[str, str]) -> None:
+    """What came in, what came out and where it went, and how fast."""
+    console.print(tables(averaged(reading), console.width, places))
     rows = sum(stream.rows for stream in reading.progress.streams)
     rate = rate_text(rows / reading.seconds) if reading.seconds > 0 else "-"
     console.print(f"{rows:,} rows in {seconds_text(reading.seconds)}, {rate}")
@@ -42,23 +36,34 @@ def print_summary(console: Console, reading: Reading) -> None:
         console.print(f"Spark's log: {reading.progress.log}", soft_wrap=True)
 
 
-def print_answers(console: Console, session: Session, *, rows: int) -> None:
-    """The first rows of every answer that goes nowhere else."""
+def print_answers(console: Console, session: Session, rows: int) -> None:
+    """The latest rows of every answer that goes nowhere else."""
     if rows == 0:
         return
     for query in queries_of(session):
-        if query.sink is None:
-            answer = session.answer(query.name).results()
+        answer = session.current_answer(query.name) if is_kept(query) else None
+        if answer is None:
+            continue
+        if answer.has_ended:
+            found = list(_ended(query.name, answer, rows))
+        else:
+            shown = present_excerpt(query.name, answer, rows)
+            found = [] if shown is None else [shown]
+        for excerpt in found:
             console.print()
-            console.print(_first_rows(query.name, answer, rows))
+            console.print(excerpt_lines(excerpt, console.width))
 
 
-def _first_rows(name: str, answer: pl.DataFrame, rows: int) -> Table:
-    """The first rows; the last two columns are from when, and until when, a row is valid."""
-    shown = f"first {rows} of {answer.height:,}" if answer.height > rows else f"{answer.height:,}"
-    *columns, start, end = answer.columns
-    numbers = tuple(column for column in columns if answer.schema[column].is_numeric())
-    made = table(*columns, start, end, numbers=numbers, title=f"{name}: {shown} rows")
-    for *values, begin, until in answer.head(rows).iter_rows():
-        made.add_row(*map(cell_text, values), time_text(begin), time_text(until))
-    return made
+def _ended(name: str, answer: Answer, rows: int) -> Iterator[Excerpt]:
+    """The rows that stay for ever, if others do not; and those that began last, with both times."""
+    results = answer.results()
+    *columns, start, end = results.columns
+    stays = results.filter(pl.col(end) == END_OF_TIME).select(columns)
+    if 0 < stays.height < results.height and answer.is_whole:
+        first = stays.sort(columns, nulls_last=False).head(rows)
+        title = f"{name} in the end: {stays.height:,} rows"
+        yield excerpt_of(title, first, more=stays.height - first.height)
+    last = results.tail(rows)
+    shown = f"last {rows} of {results.height:,}" if results.height > rows else f"{results.height:,}"
+    times = [[time_text(time) for time in last[column]] for column in (start, end)]
+    yield excerpt_of(f"{name}: {shown} rows", last, times=times)

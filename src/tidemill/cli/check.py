@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from tidemill.catalog.entries import entry_schema
 from tidemill.cli.options import Script, UnboundedState  # noqa: TC001 — typer reads them
+from tidemill.cli.table import table
 from tidemill.cli.terminal import console, read_script, reporting_errors
-from tidemill.cli.view import table
 from tidemill.connecting import connect
 from tidemill.lang.statements import ObjectKind
 

@@ -10,6 +10,7 @@ import typer
 
 from tidemill.cli.answers import print_answers, print_summary
 from tidemill.cli.options import Engine, EngineName
+from tidemill.cli.present import Glimpses
 from tidemill.cli.run import INTERRUPTED
 from tidemill.cli.terminal import console, reporting_errors
 from tidemill.cli.watch import watch
@@ -46,12 +47,13 @@ def demo(
         write_site(happened, site, files=_FILES)
         _introduce(out, happened, engine)
         session = _registered(site, engine=engine)
-        outcome = watch(session, out)
+        answers = Glimpses(session, _ROWS)
+        outcome = watch(session, out, answers=answers)
         if outcome.stopped or outcome.reading is None:
             out.print("stopped")
             raise typer.Exit(INTERRUPTED)
-        print_summary(out, outcome.reading)
-        print_answers(out, session, rows=_ROWS)
+        print_summary(out, outcome.reading, answers.places)
+        print_answers(out, session, _ROWS)
         checks = [_engines(session, site, engine), at_one_instant(session, happened, site)]
         if not _print_checks(out, checks):
             raise typer.Exit(1)

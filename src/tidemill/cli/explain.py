@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, assert_never
 import typer
 
 from tidemill.algebra.explain import explain as logical_text
-from tidemill.cli.answers import queries_of
 from tidemill.cli.options import Script, TechniqueName  # noqa: TC001 — typer reads them
+from tidemill.cli.present import queries_of
 from tidemill.cli.terminal import console, read_script, reporting_errors
 from tidemill.connecting import connect
 from tidemill.errors import PlanError

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 import typer
 
-from tidemill.cli.answers import print_answers, print_summary, queries_of
+from tidemill.cli.answers import print_answers, print_summary
 from tidemill.cli.options import (
     Checkpoint,
     End,
@@ -23,6 +23,7 @@ from tidemill.cli.options import (
     Trigger,
     UnboundedState,
 )
+from tidemill.cli.present import Glimpses, queries_of
 from tidemill.cli.terminal import console, read_script, reporting_errors
 from tidemill.cli.units import batches_text
 from tidemill.cli.watch import watch
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from tidemill.cli.watch import Outcome
+    from tidemill.runtime.progress import Progress
     from tidemill.session import Session
 
 __all__ = ["INTERRUPTED", "run"]
@@ -62,7 +63,7 @@ def run(  # noqa: PLR0913 — every option of the command
     unbounded_state: UnboundedState = False,
     rows: Rows = 10,
 ) -> None:
-    """Run the queries of a file and show their progress and the first rows of their answers."""
+    """Run the queries of a file and show their progress and the latest rows of their answers."""
     text, out = read_script(file), console()
     with reporting_errors():
         if once + end + forever > 1:
@@ -86,15 +87,20 @@ def run(  # noqa: PLR0913 — every option of the command
         )
         _register(session, text, out)
         goes_on = checkpoint is not None and not end
-        outcome = watch(session, out, forever=forever, end=not goes_on)
-        if outcome.reading is not None:
-            print_summary(out, outcome.reading)
-        if outcome.stopped:
-            _print_where(out, session, outcome, checkpoint, rows)
+        answers = Glimpses(session, rows)
+        outcome = watch(session, out, answers=answers, forever=forever, end=not goes_on)
+        reading = outcome.reading
+        if reading is None or (outcome.stopped and not reading.progress.batches):
+            out.print("stopped before the first batch")
             raise typer.Exit(INTERRUPTED)
-        if goes_on:
+        print_summary(out, reading, answers.places)
+        if outcome.stopped:
+            _print_where(out, reading.progress, checkpoint)
+        elif goes_on:
             out.print(_GOES_ON.format(checkpoint), soft_wrap=True)
-        print_answers(out, session, rows=rows)
+        print_answers(out, session, rows)
+        if outcome.stopped:
+            raise typer.Exit(INTERRUPTED)
 
 
 def _register(session: Session, text: str, out: Console) -> None:
@@ -106,19 +112,9 @@ def _register(session: Session, text: str, out: Console) -> None:
         raise RunError("the file has no query to run", hint="add a SELECT or a CREATE QUERY")
 
 
-def _print_where(
-    out: Console, session: Session, outcome: Outcome, checkpoint: Path | None, rows: int
-) -> None:
-    """Where the run was stopped, and what is known of its answers."""
-    if outcome.reading is None:
-        out.print("stopped before the first batch")
-        return
-    progress = outcome.reading.progress
+def _print_where(out: Console, progress: Progress, checkpoint: Path | None) -> None:
+    """Where the run was stopped."""
     places = ", ".join(f"{s.name} up to {time_text(s.watermark)}" for s in progress.streams)
     out.print(f"stopped after {batches_text(progress.batches)}: {places}", soft_wrap=True)
     if checkpoint is not None:
         out.print(_GOES_ON.format(checkpoint), soft_wrap=True)
-    try:
-        print_answers(out, session, rows=rows)
-    except RunError:
-        return  # a run that has not ended has no answers to show

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import contextmanager
+from io import TextIOWrapper
 from typing import TYPE_CHECKING
 
 import typer
@@ -14,19 +15,38 @@ from tidemill.errors import TidemillError
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+    from typing import TextIO
 
-__all__ = ["console", "read_script", "reporting_errors"]
+__all__ = ["can_redraw", "console", "error_console", "read_script", "reporting_errors"]
 
 _PLAIN_WIDTH = 120
 
 
 def console() -> Console:
     """Where output goes; what is no terminal gets plain lines of a fixed width."""
+    _accept_all(sys.stdout)
     # Brackets and colons in people's data mean themselves, not colours and pictures.
     out = Console(highlight=False, markup=False, emoji=False)
     if not out.is_terminal:
         out.width = _PLAIN_WIDTH
     return out
+
+
+def error_console() -> Console:
+    """Where errors and remarks go."""
+    _accept_all(sys.stderr)
+    return Console(stderr=True, highlight=False, markup=False, emoji=False, soft_wrap=True)
+
+
+def can_redraw(out: Console) -> bool:
+    """Whether what was written can be replaced: not in a file, nor in a dumb terminal."""
+    return out.is_terminal and not out.is_dumb_terminal
+
+
+def _accept_all(stream: TextIO) -> None:
+    """Let a letter that the terminal does not have be a question mark, not an error."""
+    if isinstance(stream, TextIOWrapper) and stream.encoding.lower().replace("-", "") != "utf8":
+        stream.reconfigure(errors="replace")
 
 
 def read_script(path: Path) -> str:
@@ -48,6 +68,5 @@ def reporting_errors() -> Iterator[None]:
         yield
     except TidemillError as error:
         sys.stdout.flush()
-        err = Console(stderr=True, highlight=False, markup=False, emoji=False, soft_wrap=True)
-        err.print(str(error), style="red")
+        error_console().print(str(error), style="red")
         raise typer.Exit(1) from None

@@ -9,21 +9,24 @@ from time import monotonic
 from typing import TYPE_CHECKING, Protocol
 
 from rich.live import Live
+from rich.text import Text
 
 from tidemill.cli.meter import Meter
-from tidemill.cli.view import line, tables
+from tidemill.cli.terminal import can_redraw, error_console
+from tidemill.cli.view import line, starting_text, whole_view
 from tidemill.engine.pool import looking_on
 from tidemill.errors import RunError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from rich.console import Console
 
+    from tidemill.cli.excerpt import Excerpt
     from tidemill.cli.meter import Reading
     from tidemill.runtime.progress import Progress
 
-__all__ = ["Outcome", "Runnable", "watch"]
+__all__ = ["Answers", "Outcome", "Runnable", "watch"]
 
 _POLL = 0.25
 """How often to look, in seconds."""
@@ -62,6 +65,19 @@ class Runnable(Protocol):
         ...
 
 
+class Answers(Protocol):
+    """Who knows the answers of what runs."""
+
+    @property
+    def places(self) -> Mapping[str, str]:
+        """Where the answer of each query goes."""
+        ...
+
+    def look(self, progress: Progress) -> list[Excerpt]:
+        """What is known of the answers."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """How a job ended.
@@ -75,10 +91,11 @@ class Outcome:
     stopped: bool
 
 
-def watch(
+def watch(  # noqa: PLR0913 — what is watched, where, and for how long
     session: Runnable,
     console: Console,
     *,
+    answers: Answers | None = None,
     forever: bool = False,
     end: bool | None = None,
     clock: Callable[[], float] = monotonic,
@@ -88,7 +105,8 @@ def watch(
     Args:
         session: What is run.
         console: Where it is shown.
-        forever: Whether it goes on until Ctrl-C.
+        answers: What is shown of the answers, where the terminal can be redrawn.
+        forever: Whether to go on until Ctrl-C.
         end: Whether the streams end when everything has been read.
         clock: What time it is, in seconds.
 
@@ -96,7 +114,7 @@ def watch(
         TidemillError: The run failed.
     """
     worker = _Worker(session, forever=forever, end=end)
-    display = _Display(session, console, clock)
+    display = _Display(session, console, answers, clock)
     _take_interrupts()
     with looking_on():
         worker.start()
@@ -165,12 +183,20 @@ class _Worker(Thread):
 class _Display:
     """Shows how far a session has come, as a terminal or a file can."""
 
-    def __init__(self, session: Runnable, console: Console, clock: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        session: Runnable,
+        console: Console,
+        answers: Answers | None,
+        clock: Callable[[], float],
+    ) -> None:
         self._session = session
         self._console = console
+        self._answers = answers
         self._clock = clock
         self._begin = self._written = clock()
         self._meter = Meter()
+        self._is_said = False
         self.live = Live(console=console, auto_refresh=False, transient=True)
 
     def read(self) -> Reading | None:
@@ -185,8 +211,26 @@ class _Display:
         """Show it, now or when it is time for a line."""
         if (reading := self.read()) is None:
             return
-        if self._console.is_terminal:
-            self.live.update(tables(reading), refresh=True)
+        if can_redraw(self._console):
+            self._redraw(reading)
+        elif reading.progress.starting:
+            self._say_that_it_starts()
         elif self._clock() - self._written >= _LINE_EVERY:
             self._written = self._clock()
             self._console.print(line(reading), soft_wrap=True)
+
+    def _redraw(self, reading: Reading) -> None:
+        if reading.progress.starting:
+            self.live.update(Text(starting_text(reading.seconds), style="dim"), refresh=True)
+            return
+        looked = [] if self._answers is None else self._answers.look(reading.progress)
+        places = {} if self._answers is None else self._answers.places
+        view = whole_view(reading, looked, places, size=self._console.options)
+        self.live.update(view, refresh=True)
+
+    def _say_that_it_starts(self) -> None:
+        """Say it once, to people only: what they have asked for goes elsewhere."""
+        errors = error_console()
+        if errors.is_terminal and not self._is_said:
+            errors.print("starting Spark …", style="dim")
+        self._is_said = True

@@ -10,7 +10,8 @@ Laws:
   interpreter: were the function there and waiting for the lock, both would wait. So it goes into
   the pool only if no other thread of Python could make such a call; else it runs where it is. A
   thread that is none of Python's counts, too, once it has asked for ``current_thread()``, as a log
-  does: who logs in the pool does so once.
+  does: who logs in the pool does so once. A thread that looks on takes part only while no function
+  is in the pool, and none goes there meanwhile.
 
 What is known of threads is known to the process, so that is where it is kept.
 """
@@ -27,7 +28,7 @@ import polars as pl
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-__all__ = ["in_pool", "looking_on"]
+__all__ = ["in_pool", "looking_on", "taking_part"]
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -41,6 +42,8 @@ class _Here(local):
 
 _HERE, _LOCK = _Here(), Lock()
 _ONLOOKERS = [0]
+_TURN = Lock()
+"""Taken by the function in the pool, or by the thread that looks on and takes part for a while."""
 
 
 @contextmanager
@@ -55,6 +58,24 @@ def looking_on(threads: int = 1) -> Iterator[None]:
             _ONLOOKERS[0] -= threads
 
 
+@contextmanager
+def taking_part(patience: float) -> Iterator[bool]:
+    """Let a thread that looks on make calls of Polars; functions stay out of the pool meanwhile.
+
+    Args:
+        patience: How many seconds to wait for the end of a function that is in the pool.
+
+    Yields:
+        Whether it may: not if that function has not ended.
+    """
+    is_free = _TURN.acquire(timeout=patience)
+    try:
+        yield is_free
+    finally:
+        if is_free:
+            _TURN.release()
+
+
 def in_pool(function: Callable[P, T]) -> Callable[P, T]:
     """The same function, run on a thread of Polars' pool if that is safe."""
 
@@ -62,7 +83,12 @@ def in_pool(function: Callable[P, T]) -> Callable[P, T]:
     def run(*args: P.args, **kwargs: P.kwargs) -> T:
         if _HERE.is_pool or active_count() - _ONLOOKERS[0] > 1:
             return function(*args, **kwargs)
-        return _handed_over(lambda: function(*args, **kwargs))
+        if not _TURN.acquire(blocking=False):
+            return function(*args, **kwargs)
+        try:
+            return _handed_over(lambda: function(*args, **kwargs))
+        finally:
+            _TURN.release()
 
     return run
 

@@ -58,13 +58,13 @@ class Answer:
     Attributes:
         is_whole: Whether it is here from its beginning on.
         known: Up to when it is known, an instant that is not known itself.
-        latest: The time of the latest row that the query has read, if it has read any.
+        last_read: The time of the latest row that the query has read, if it has read any.
     """
 
     def __init__(self, schema: Schema, *, is_whole: bool = True) -> None:
         self.is_whole = is_whole
         self.known = Time(0)
-        self.latest: Time | None = None
+        self.last_read: Time | None = None
         self._schema = schema
         self._batches: list[Batch] = []
 
@@ -80,8 +80,8 @@ class Answer:
         """
         if not self.has_ended:
             return Time(self.known - 1) if self.known > 0 else None
-        if self.latest is not None:
-            return self.latest
+        if self.last_read is not None:
+            return self.last_read
         starts = [batch[START].max() for batch in self._batches if _form(batch) is Form.INTERVAL]
         times = [batch[TIME].max() for batch in self._batches if _form(batch) is Form.SIGNED]
         found = [time for time in (*starts, *times) if isinstance(time, int)]
@@ -179,6 +179,24 @@ class Answer:
             net = changed.group_by(GROUP).agg(pl.col(SIGN).sum()).filter(pl.col(SIGN) > 0)
             there.append(repeat(names[net[GROUP]].hstack([net[SIGN]]), SIGN))
         return pl.concat(there).sort(self._schema.names, nulls_last=False)
+
+    def latest(self, rows: int) -> pl.DataFrame:
+        """So many of the rows that came last, with their starts, as they were cut; the newest last.
+
+        Only what came last is looked at, so that it takes no longer when much came before.
+        """
+        (start,) = self._time_names("start")
+        found = [empty_batch(self._schema, Form.INTERVAL).drop(END).rename({START: start})]
+        missing = rows
+        for batch in reversed(self._batches):
+            if missing <= 0:
+                break
+            is_signed = _form(batch) is Form.SIGNED
+            came = batch.filter(pl.col(SIGN) > 0) if is_signed else batch
+            time = TIME if is_signed else START
+            found.append(came.select(*self._schema.names, pl.col(time).alias(start)))
+            missing -= came.height
+        return pl.concat(found).sort(start, maintain_order=True).tail(rows)
 
     def _whole(self, form: Form) -> Batch:
         """All that came in a form."""

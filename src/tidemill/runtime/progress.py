@@ -54,6 +54,7 @@ class Progress:
         state_bytes: How many bytes they take.
         log: Where Spark writes what it has to say, if it was started by the session.
         failure: Why the job has stopped, if it has stopped by itself.
+        starting: Whether Spark has yet to start.
     """
 
     batches: int
@@ -63,6 +64,7 @@ class Progress:
     state_bytes: int
     log: str | None = None
     failure: str | None = None
+    starting: bool = False
 
 
 def stream_progress(

@@ -121,7 +121,7 @@ class Job:
             for name, batches in runner.step(flows).items():
                 self.answers[name].add(batches)
                 self.answers[name].known = runner.known[name]
-                self.answers[name].latest = latest_row(logical[name], self.gates)
+                self.answers[name].last_read = latest_row(logical[name], self.gates)
                 if name in sinks and any(batch.height for batch in batches):
                     _deliver(sinks[name], number, batches)
             self._batches = number + 1

@@ -1,7 +1,8 @@
 """The Spark session: started with what the pipeline needs, and quiet.
 
 What Spark and its Python workers write goes to a log file. A session that is already there is used
-as it is, with the settings that can still be made.
+as it is, with the settings that can still be made. Where Spark cannot be started, nothing is left
+of the attempt, so that the next one begins anew.
 """
 
 from __future__ import annotations
@@ -9,10 +10,8 @@ from __future__ import annotations
 import os
 import re
 import sys
-import tempfile
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING
 
@@ -20,8 +19,11 @@ from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
 from tidemill.runtime.spark.java import forget_java, has_ended, hush_java, java_process
+from tidemill.runtime.spark.launch import end_java, has_java, java_log, launch_java, new_log
+from tidemill.runtime.spark.starting import refuse_what_cannot_start, start_failure
 from tidemill.runtime.spark.this_host import (
     BUFFERS,
+    LOOPBACK,
     is_here,
     sockets,
     telling_java,
@@ -29,7 +31,8 @@ from tidemill.runtime.spark.this_host import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Mapping
+    from pathlib import Path
     from subprocess import Popen
 
 __all__ = ["Cluster", "open_cluster"]
@@ -46,10 +49,7 @@ _SETTINGS = {
 """What the pipeline needs, and can be set on a session that is already there."""
 
 _TURN = Lock()
-"""Starting moves standard output for a moment, so only one does it at a time."""
-
-_LOGS: dict[str, Path] = {}
-"""The logs of the Sparks that were started here."""
+"""A process has one Spark, so only one starts it at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +68,9 @@ def open_cluster(master: str | None, memory: str) -> Cluster:
     Args:
         master: Where to run, as Spark writes it.
         memory: How much memory the driver gets; with a local master it is all there is.
+
+    Raises:
+        RunError: It cannot be started.
     """
     with _TURN:
         return _open(master, memory)
@@ -80,15 +83,13 @@ def _open(master: str | None, memory: str) -> Cluster:
     with suppress(PySparkRuntimeError):  # there is none
         active = SparkSession.active()
     if active is not None and active.sparkContext._jsc is not None:  # noqa: SLF001 — not stopped
-        return _fitted(active, _LOGS.get(active.sparkContext.applicationId))
-    log = Path(tempfile.mkstemp(prefix="tidemill-spark-", suffix=".log")[1])
+        return _fitted(active)
+    if not has_java() and "PYSPARK_GATEWAY_PORT" not in os.environ:
+        refuse_what_cannot_start(master, memory)
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    builder = SparkSession.builder.appName("tidemill")
-    if master is not None:
-        # A local master gives up at the first failure of a task unless it is told to try again.
-        builder = builder.master(re.sub(r"^local\[([*\d]+)\]$", r"local[\1,4]", master))
     settings = {
         **_SETTINGS,
+        "spark.app.name": "tidemill",
         "spark.driver.memory": memory,
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
@@ -96,19 +97,47 @@ def _open(master: str | None, memory: str) -> Cluster:
         "spark.python.worker.faulthandler.enabled": "true",
         "spark.python.daemon.module": "tidemill.runtime.spark.daemon",
     }
+    if master is not None:
+        # A local master gives up at the first failure of a task unless it is told to try again.
+        settings["spark.master"] = re.sub(r"^local\[([*\d]+)\]$", r"local[\1,4]", master)
     if master is not None and is_here(master):
-        settings |= BUFFERS | sockets()
-    for key, value in settings.items():
-        builder = builder.config(key, value)
-    with _output_to(log), telling_java(master):
-        spark = builder.getOrCreate()
+        settings |= BUFFERS | LOOPBACK | sockets()
+    spark = _started(settings, master=master, memory=memory)
     spark.sparkContext.setLogLevel("WARN")
     hush_java(spark.sparkContext)
-    _LOGS[spark.sparkContext.applicationId] = log
-    return _fitted(spark, log)
+    return _fitted(spark)
 
 
-def _fitted(spark: SparkSession, log: Path | None) -> Cluster:
+def _started(settings: Mapping[str, str], *, master: str | None, memory: str) -> SparkSession:
+    """A new Spark session, in the Java process that is there, or a new one.
+
+    Raises:
+        RunError: There is none, and no new Java process either.
+    """
+    builder = SparkSession.builder
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    is_ours = not has_java()
+    log = new_log() if is_ours else java_log()
+    try:
+        if is_ours and log is not None:
+            with telling_java(master):
+                launch_java(settings, log)
+        return builder.getOrCreate()
+    except Exception as error:  # noqa: BLE001 — whatever it is, there is no Spark
+        told = start_failure(error, log, master=master, memory=memory)
+        if is_ours:
+            end_java()
+        if is_ours and log is not None and str(log) not in str(told):
+            log.unlink()
+        raise told from None  # what Java says of it has a hundred lines
+    except BaseException:
+        if is_ours:
+            end_java()
+        raise
+
+
+def _fitted(spark: SparkSession) -> Cluster:
     for key, value in _SETTINGS.items():
         spark.conf.set(key, value)
     _send_tasks_whole(spark)
@@ -116,7 +145,7 @@ def _fitted(spark: SparkSession, log: Path | None) -> Cluster:
         use_the_quick_manager(spark)
     tasks = max(1, spark.sparkContext.defaultParallelism)
     spark.conf.set("spark.sql.shuffle.partitions", str(tasks))
-    return Cluster(spark, tasks, log, java_process())
+    return Cluster(spark, tasks, java_log(), java_process())
 
 
 def _send_tasks_whole(spark: SparkSession) -> None:
@@ -127,21 +156,3 @@ def _send_tasks_whole(spark: SparkSession) -> None:
     """
     context = spark.sparkContext._jsc  # noqa: SLF001 — there is no other way to it
     context.sc().conf().set("spark.broadcast.UDFCompressionThreshold", "1g")
-
-
-@contextmanager
-def _output_to(log: Path) -> Iterator[None]:
-    """What processes started here write goes to the log; they keep it when this is over."""
-    sys.stdout.flush()
-    sys.stderr.flush()
-    saved = os.dup(1), os.dup(2)
-    file = os.open(log, os.O_WRONLY | os.O_APPEND)
-    try:
-        os.dup2(file, 1)
-        os.dup2(file, 2)
-        yield
-    finally:
-        for old, number in zip(saved, (1, 2), strict=True):
-            os.dup2(old, number)
-            os.close(old)
-        os.close(file)

@@ -262,7 +262,8 @@ class SparkJob:
             return self._tally.answer(query)
         if isinstance(sink, FileSink):
             answer = sink.answer()
-            answer.known, answer.latest = self._tally.known(query), self._tally.latest(query)
+            answer.known = self._tally.known(query)
+            answer.last_read = self._tally.last_read(query)
             return answer
         raise RunError(
             f'the answer of "{query}" goes to its sink and is not kept',
@@ -275,7 +276,8 @@ class SparkJob:
         error, secrets = self._error(), self._secrets()
         told = None if error is None else str(error)
         failure = told or failure_of(self._query, self._delivery, self._cluster, secrets)
-        return replace(progress, failure=failure or self._lost)
+        is_starting = self._cluster is None
+        return replace(progress, failure=failure or self._lost, starting=is_starting)
 
     def _has_lost_java(self) -> bool:
         return self._cluster is not None and has_ended(self._cluster.java)

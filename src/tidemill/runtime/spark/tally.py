@@ -93,7 +93,7 @@ class Tally:
         """Up to when the answer of a query is known."""
         return Time(self._known.get(query, 0))
 
-    def latest(self, query: str) -> Time | None:
+    def last_read(self, query: str) -> Time | None:
         """The time of the latest row that a query has read here."""
         return latest_row(self._plans[query], self.gates)
 
@@ -140,7 +140,7 @@ class Tally:
         reached = known_channels(messages)
         self._known |= {q: reached[c] for q, c in channels.items() if c in reached}
         for query, answer in self._answers.items():
-            answer.known, answer.latest = self.known(query), self.latest(query)
+            answer.known, answer.last_read = self.known(query), self.last_read(query)
         if is_new:
             self._batch = batch
             self._batches += 1

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-__all__ = ["BUFFERS", "is_here", "sockets", "telling_java", "use_the_quick_manager"]
+__all__ = ["BUFFERS", "LOOPBACK", "is_here", "sockets", "telling_java", "use_the_quick_manager"]
 
 _CHECKPOINTS = "org.apache.spark.sql.execution.streaming.checkpointing"
 
@@ -36,6 +36,10 @@ In every batch Spark sorts a few messages and sends a few kilobytes to the tasks
 would take a part of the heap, up to 64 MB, and 4 MB for each thing it sends, which Java must clear,
 and collect soon after.
 """
+
+LOOPBACK = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+"""Where Spark listens where all of it is on this host: it would do so at the address of the host,
+for executors that there are not, and for everybody else on the network."""
 
 _SOCKET_NAME = len("/.00000000-0000-0000-0000-000000000000.sock")
 """How many bytes Spark adds to the directory of a socket."""
