@@ -150,7 +150,8 @@ def json_lines(draw: st.DrawFn, types: Sequence[DataType]) -> Line:
     if broken == 0:
         text = draw(st.sampled_from(['{"c0": 1', "[1]", "7", '{"c0": 1}{"c0": 2}', "{,}", "}\t{"]))
         return Line(text, None)
-    fields, values = [], []
+    fields: list[str] = []
+    values: list[object] = []
     for number, type_ in enumerate(types):
         cell = draw(st.none() | texts(type_))
         if cell is None:

@@ -20,6 +20,7 @@ import tidemill
 from tidemill.runtime.reading import blocks
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 COLUMNS = "a BIGINT, b VARCHAR"
@@ -164,7 +165,7 @@ def test_empty_lines_are_no_rows_unless_there_is_one_column(tmp_path: Path) -> N
     assert rows_of(tmp_path, "csv", "a BIGINT") == [(None,), (1,)]
 
 
-COMPRESS = {
+COMPRESS: dict[str, Callable[[bytes], bytes]] = {
     "gzip": gzip.compress,
     "gzip in parts": lambda content: gzip.compress(content[:5]) + gzip.compress(content[5:]),
     "zlib": zlib.compress,

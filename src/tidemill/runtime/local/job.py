@@ -194,7 +194,7 @@ class Job:
         joined with, until there are rows enough to be worth a step.
         """
         found: dict[str, list[Batch]] = {name: [] for name in self.gates}
-        rows = size = 0
+        rows, size = 0, 0.0
         while readers and rows < _STEP_ROWS and size < _STEP_BYTES:
             name = min(readers, key=lambda stream: self.gates[stream].watermark)
             gate = self.gates[name]

@@ -9,7 +9,6 @@ from __future__ import annotations
 import gzip
 import zlib
 from dataclasses import dataclass
-from io import BufferedReader, BytesIO
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -52,16 +51,16 @@ def chunks(file: BinaryIO) -> Iterator[bytes]:
     Raises:
         OSError: It is damaged.
     """
-    whole = BufferedReader(file) if not isinstance(file, BytesIO | BufferedReader) else file
-    begin = whole.peek(4)[:4] if isinstance(whole, BufferedReader) else whole.getvalue()[:4]
+    begin = file.read(len(_ZSTD))
+    file.seek(0)
     if begin.startswith(_ZLIB):
-        yield from _inflated(whole)
+        yield from _inflated(file)
         return
-    source: BinaryIO | pa.NativeFile = whole
+    source: BinaryIO | pa.NativeFile = file
     if begin.startswith(_GZIP):
-        source = gzip.GzipFile(fileobj=whole)
+        source = gzip.GzipFile(fileobj=file)
     elif begin.startswith(_ZSTD):
-        source = pa.CompressedInputStream(pa.PythonFile(whole, mode="r"), "zstd")
+        source = pa.CompressedInputStream(pa.PythonFile(file, mode="r"), "zstd")
     try:
         while chunk := source.read(BLOCK):
             yield chunk

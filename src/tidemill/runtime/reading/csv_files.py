@@ -153,8 +153,8 @@ def _taken_apart(block: Block, width: int) -> _Rows:
     """The rows of a block, one by one."""
     rows = _Rows([], [], [])
     if not block.is_whole:
-        problem = f"it is longer than {LONGEST >> 20} MB"
-        rows.broken.append(Broken(block.line, problem, _text(block.content)))
+        too_long = f"it is longer than {LONGEST >> 20} MB"
+        rows.broken.append(Broken(block.line, too_long, _text(block.content)))
         return rows
     line = block.line
     for row, is_right in _rows(block.content):

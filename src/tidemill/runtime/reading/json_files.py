@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import BinaryIO
 
+    from tidemill.engine.ingest import Malformed
     from tidemill.model.schema import Field, Schema
     from tidemill.model.types import DataType
     from tidemill.runtime.reading.shaping import Input, Refuse
@@ -99,13 +100,11 @@ def _read_block(
     """The rows of a block, in pieces."""
     frame = _read_at_once(block.content, schema)
     if frame is not None:
-
-        def written(numbers: list[int]) -> list[tuple[int | None, str]]:
-            lines = block.content.split(b"\n")
-            return [(block.line + n, lines[n].decode()) for n in numbers]
-
-        yield shaped(frame.get_columns(), schema, input_, refuse, written)
-        return
+        malformed: list[Malformed] = []
+        rows = shaped(frame.get_columns(), schema, input_, malformed.append, _nowhere)
+        if not malformed:
+            yield rows
+            return
     middle = block.content.find(b"\n", len(block.content) // 2) + 1
     if len(block.content) <= _FEW or middle in (0, len(block.content)):
         yield _read_by_line(block, schema, input_, refuse)
@@ -159,7 +158,7 @@ def _parsed(content: bytes, schema: Schema, *, others: str) -> pa.Table | None:
     try:
         return arrow_json.read_json(
             pa.BufferReader(content),
-            arrow_json.ReadOptions(block_size=_PART),
+            arrow_json.ReadOptions(use_threads=pl.thread_pool_size() > 1, block_size=_PART),
             arrow_json.ParseOptions(explicit_schema=declared, unexpected_field_behavior=others),
         )
     except pa.ArrowException:
@@ -280,5 +279,6 @@ def _nothing(schema: Schema) -> list[pl.Series]:
     return pl.DataFrame(schema=polars_schema(schema)).get_columns()
 
 
-def _nowhere(_: list[int]) -> list[tuple[int | None, str]]:
-    return []
+def _nowhere(places: list[int]) -> list[tuple[int | None, str]]:
+    """Stands for lines that are told by who reads them one by one."""
+    return [(None, "") for _ in places]

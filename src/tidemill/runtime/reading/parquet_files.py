@@ -25,6 +25,20 @@ __all__ = ["read_parquet"]
 _SAMPLE, _FEW, _MOST = 1 << 6, 1 << 14, 1 << 19
 """How many rows show how wide they are, are read at once, and are read at a time at most."""
 
+_READABLE = (
+    pa.types.is_null,
+    pa.types.is_boolean,
+    pa.types.is_integer,
+    pa.types.is_floating,
+    pa.types.is_decimal128,
+    pa.types.is_temporal,
+    pa.types.is_string,
+    pa.types.is_large_string,
+    pa.types.is_string_view,
+    pa.types.is_binary,
+    pa.types.is_large_binary,
+)
+
 
 def read_parquet(
     file: BinaryIO, schema: Schema, input_: Input, refuse: Refuse
@@ -41,9 +55,10 @@ def read_parquet(
         RunError: It does not have the columns, or ``refuse`` raises it.
     """
     content = parquet.ParquetFile(file)
-    columns = found_columns(content.schema_arrow.names, schema, input_)
+    there = content.schema_arrow
+    columns = found_columns(there.names, schema, input_)
     for field, column in zip(schema, columns, strict=True):
-        found = content.schema_arrow.field(column).type
+        found = there.field(column).type
         if not _is_readable(found):
             raise RunError(
                 f'column "{field.name}" of {input_.where} is {found} and not {field.type}',
@@ -74,16 +89,4 @@ def _batches(
 def _is_readable(type_: pa.DataType) -> bool:
     """Whether a column of a type can have values of a type of the language."""
     inner = type_.value_type if pa.types.is_dictionary(type_) else type_
-    return (
-        pa.types.is_null(inner)
-        or pa.types.is_boolean(inner)
-        or pa.types.is_integer(inner)
-        or pa.types.is_floating(inner)
-        or pa.types.is_decimal128(inner)
-        or pa.types.is_temporal(inner)
-        or pa.types.is_string(inner)
-        or pa.types.is_large_string(inner)
-        or pa.types.is_string_view(inner)
-        or pa.types.is_binary(inner)
-        or pa.types.is_large_binary(inner)
-    )
+    return any(is_such(inner) for is_such in _READABLE)

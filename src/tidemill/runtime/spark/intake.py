@@ -22,6 +22,7 @@ from tidemill.engine.routing import route
 from tidemill.errors import RunError
 from tidemill.model.batch import START
 from tidemill.model.time import Time
+from tidemill.physical.state.texts import with_own_texts
 from tidemill.runtime.spark.wire import Kind, Message
 
 if TYPE_CHECKING:
@@ -41,6 +42,9 @@ _TASK_BITS, _ROW_BITS = 12, 25
 
 _SLICE = 4096
 """How many rows are worth a message."""
+
+_LARGEST = 32 << 20
+"""How many bytes of rows a message has at most; Java has no array of more than 2 GB."""
 
 Piece: TypeAlias = "tuple[int, pl.DataFrame]"
 """Rows that came together, and the id of the first; the others follow."""
@@ -143,7 +147,12 @@ def _spread(
 
 
 def deal(deployment: Deployment, channel: Channel, batch: Batch, home: int) -> Iterator[Message]:
-    """The rows of a channel on their way to their partitions."""
+    """The rows of a channel on their way to their partitions, in messages of bounded size."""
+    size = batch.estimated_size()
+    if size > _LARGEST and batch.height > 1:
+        for part in batch.iter_slices(max(1, int(batch.height * _LARGEST / size))):
+            yield from deal(deployment, channel, with_own_texts(part), home)
+        return
     match channel.route:
         case Route.QUERY:
             yield Message.of_rows(home, Kind.ANSWER, channel.name, batch)

@@ -1,0 +1,82 @@
+"""Where rows come in: files become messages of bounded size. No Spark is needed for it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pytest
+
+import tidemill
+from tidemill.catalog.entries import StreamEntry
+from tidemill.engine.fragments import build_graph
+from tidemill.engine.ingest import Refused
+from tidemill.errors import RunError
+from tidemill.model.time import Time
+from tidemill.optimizer.implement import implement
+from tidemill.runtime.reading import blocks
+from tidemill.runtime.spark import intake
+from tidemill.runtime.spark.deployment import Deployment
+from tidemill.runtime.spark.intake import Origin, take_in
+from tidemill.runtime.spark.sources import _file_pieces
+from tidemill.runtime.spark.wire import Kind, Message
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ROWS = 500
+
+
+def messages_of(path: Path, clauses: str = "") -> list[Message]:
+    """What the rows of a CSV file become in a task."""
+    session = tidemill.connect()
+    session.sql(
+        f"CREATE STREAM s (t BIGINT, x VARCHAR) SOURCE csv('{path}') ORDERED BY t {clauses}"
+    )
+    query = session.sql("SELECT x, COUNT(*) AS n FROM s [RANGE 5] GROUP BY x")
+    assert isinstance(query, tidemill.Query)
+    stream = session.catalog.find("s")
+    assert isinstance(stream, StreamEntry)
+    graph = build_graph({"q": implement(query.plan)})
+    deployment = Deployment(graph, {"s": stream}, {}, (0, 1), max(1, len(graph.fragments) - 1), "v")
+    entries = pa.record_batch({"number": [3], "path": [str(path)]})
+    origin, refused = Origin(0, 0, Time(0)), Refused(stream)
+    pieces = _file_pieces("csv", stream)([entries], origin, refused.add_malformed)
+    return list(take_in(deployment, "s", pieces, origin, refused=refused))
+
+
+def test_a_large_file_becomes_several_messages_of_bounded_size(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "1.csv"
+    path.write_text("t,x\n" + "".join(f"{n},{'x' * 40}{n % 3}\n" for n in range(ROWS)))
+    monkeypatch.setattr(blocks, "BLOCK", 8_000)
+    monkeypatch.setattr(intake, "_LARGEST", 2_000)
+    frames = [m.rows() for m in messages_of(path) if m.kind is Kind.ROWS]
+    assert sum(frame.height for frame in frames) == ROWS
+    assert max(frame.estimated_size() for frame in frames) <= 2_000
+
+
+def test_rows_that_are_kept_leave_with_their_piece(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "1.csv"
+    path.write_text("t,x\n" + "bad,x\n1,y\n" * 100)
+    monkeypatch.setattr(blocks, "BLOCK", 200)
+    messages = messages_of(path, "MALFORMED QUARANTINE")
+    kept = [m.rows() for m in messages if m.kind is Kind.KEPT]
+    assert len(kept) > 3
+    assert [line for frame in kept for line in frame["@line"]] == list(range(2, 202, 2))
+    (counts,) = (m.facts() for m in messages if m.channel == "stream s")
+    assert counts == {"rows": 100, "files": 4, "refused": {"malformed": 100}}
+
+
+def test_a_file_has_no_more_rows_than_there_are_ids(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "1.csv"
+    path.write_text("t,x\n" + "1,y\n" * 40)
+    monkeypatch.setattr(blocks, "BLOCK", 40)
+    monkeypatch.setattr(intake, "_ROW_BITS", 5)
+    with pytest.raises(RunError, match="a file or task has more than 32 rows"):
+        messages_of(path)
