@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import typer
 from rich.console import Console
 
-from tidemill.errors import TidemillError
+from tidemill.errors import TidemillError, TidemillWarning
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-__all__ = ["console", "read_script", "reporting_errors"]
+    from tidemill.session import Result, Session
+
+__all__ = ["carry_out", "console", "read_script", "reporting_errors"]
 
 _PLAIN_WIDTH = 120
 
@@ -41,13 +44,26 @@ def read_script(path: Path) -> str:
         raise typer.BadParameter(f"file '{path}' is not text in UTF-8") from error
 
 
+def carry_out(session: Session, text: str) -> Result:
+    """Carry out the statements of a script; what they are warned of is told on stderr."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TidemillWarning)
+        result = session.sql(text)
+    for told in session.warnings:
+        _stderr().print(f"warning: {told}", style="yellow")
+    return result
+
+
+def _stderr() -> Console:
+    sys.stdout.flush()
+    return Console(stderr=True, highlight=False, markup=False, emoji=False, soft_wrap=True)
+
+
 @contextmanager
 def reporting_errors() -> Iterator[None]:
     """An error of the user is told on stderr, without a traceback, and ends with exit code 1."""
     try:
         yield
     except TidemillError as error:
-        sys.stdout.flush()
-        err = Console(stderr=True, highlight=False, markup=False, emoji=False, soft_wrap=True)
-        err.print(str(error), style="red")
+        _stderr().print(str(error), style="red")
         raise typer.Exit(1) from None

@@ -16,6 +16,7 @@ import polars as pl
 from tidemill.errors import RunError
 from tidemill.runtime.answers import Answer
 from tidemill.runtime.shapes import RESULTS, Delivered, Shape, new_rows
+from tidemill.runtime.writing import write_csv, write_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -27,8 +28,8 @@ __all__ = ["WRITERS", "FileSink"]
 
 WRITERS: dict[str, Callable[[pl.DataFrame, Path], None]] = {
     "parquet": partial(pl.DataFrame.write_parquet, compression="snappy"),
-    "csv": pl.DataFrame.write_csv,
-    "json": pl.DataFrame.write_ndjson,
+    "csv": write_csv,
+    "json": write_json,
 }
 
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
 
 from tidemill.algebra.explain import explain
 from tidemill.catalog.entries import QueryEntry
 from tidemill.errors import RunError
-from tidemill.model.time import from_datetime
+from tidemill.model.time import to_instant
 
 if TYPE_CHECKING:
+    from datetime import date, datetime
+
     import polars as pl
 
     from tidemill.algebra.plan import Plan
@@ -72,17 +73,20 @@ class Query:
         """
         return self._answer().changes()
 
-    def snapshot(self, at: int | datetime) -> pl.DataFrame:
-        """The rows that are valid at an instant, given in microseconds or as a calendar time.
+    def snapshot(self, at: int | datetime | date | str) -> pl.DataFrame:
+        """The rows that are valid at an instant.
+
+        It is given in microseconds, as a calendar time or date, or as the text of one in ISO form
+        such as ``2026-03-01T12:00:00``; without a zone it is UTC.
 
         While the session runs, the answer is known up to some instant; of a later one, this gives
         the rows known to be valid then, as far as no change is still to come.
 
         Raises:
-            RunError: The query has not been run, was dropped, or its answer is not kept.
+            RunError: It is no instant, or the query has not been run, was dropped, or its answer is
+                not kept.
         """
-        time = from_datetime(at) if isinstance(at, datetime) else at
-        return self._answer().snapshot(time)
+        return self._answer().snapshot(to_instant(at))
 
     def _answer(self) -> Answer:
         entry = self.session.catalog.find(self.name)
