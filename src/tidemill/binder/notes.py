@@ -50,8 +50,7 @@ def _is_of_calendar(stream: str, context: Context) -> bool:
     entry = context.catalog.find(stream)
     if not isinstance(entry, StreamEntry):
         return False
-    if entry.time_column is None:
-        return True  # the time of arrival
+    # The time of arrival is that of the calendar on Spark only.
     return any(f.name == entry.time_column and f.type == TIMESTAMP for f in entry.schema)
 
 
