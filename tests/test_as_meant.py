@@ -175,9 +175,7 @@ def test_a_setting_of_spark_is_refused_by_the_local_engine(setting: dict[str, ob
 )
 def test_what_is_probably_not_meant_is_warned_of(text: str, message: str) -> None:
     session = tidemill.connect()
-    session.sql(
-        f"{STREAM};{NUMBERED}; CREATE STREAM view AS SELECT a FROM n WHERE a > 1"
-    )
+    session.sql(f"{STREAM};{NUMBERED}; CREATE STREAM view AS SELECT a FROM n WHERE a > 1")
     with pytest.warns(TidemillWarning, match=message) as caught:
         session.sql(text)
     assert caught[0].filename == __file__
@@ -203,7 +201,9 @@ def test_what_is_probably_not_meant_is_warned_of(text: str, message: str) -> Non
 )
 def test_what_is_said_clearly_is_not_warned_of(text: str) -> None:
     session = tidemill.connect()
-    session.sql(f"{STREAM};{NUMBERED};{ARRIVING}; CREATE STREAM windowed AS SELECT a FROM n [RANGE 5]")
+    session.sql(
+        f"{STREAM};{NUMBERED};{ARRIVING}; CREATE STREAM windowed AS SELECT a FROM n [RANGE 5]"
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         session.sql(text)
