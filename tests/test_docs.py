@@ -25,6 +25,9 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+# What people are shown is nothing that they would be warned of.
+pytestmark = pytest.mark.filterwarnings("error::tidemill.errors.TidemillWarning")
+
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src"
 MODULES = sorted((SOURCE / "tidemill").rglob("*.py"))

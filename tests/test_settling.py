@@ -112,7 +112,7 @@ def session_on(source: Path, settle: float) -> tuple[tidemill.Session, tidemill.
 def test_the_local_engine_reads_a_file_when_it_is_complete(tmp_path: Path) -> None:
     path = tmp_path / "1.csv"
     path.write_text("k,t\n1,1\n")
-    session, query = session_on(tmp_path, 0.4)
+    session, query = session_on(tmp_path, 1)
     with writing(path, "2,2\n"), pytest.raises(RunError, match='of "s" is still being written'):
         session.run()
     session.run()

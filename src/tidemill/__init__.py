@@ -5,7 +5,14 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tidemill.connecting import connect
-    from tidemill.errors import BindError, ParseError, PlanError, RunError, TidemillError
+    from tidemill.errors import (
+        BindError,
+        ParseError,
+        PlanError,
+        RunError,
+        TidemillError,
+        TidemillWarning,
+    )
     from tidemill.runtime.query import Query
     from tidemill.session import Session
 
@@ -17,6 +24,7 @@ __all__ = [
     "RunError",
     "Session",
     "TidemillError",
+    "TidemillWarning",
     "connect",
 ]
 

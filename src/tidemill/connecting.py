@@ -14,7 +14,7 @@ from tidemill.runtime.local.job import Job, Settings
 from tidemill.session import Session
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from tidemill.optimizer.rules import Negation
@@ -22,16 +22,18 @@ if TYPE_CHECKING:
 __all__ = ["connect"]
 
 _ENGINES = ("local", "spark")
+_MASTER = "local[*]"
+_MEMORY = "2g"
 
 
 def connect(  # noqa: PLR0913 — every setting has a name and a default
     *,
     engine: str = "local",
-    master: str | None = "local[*]",
+    master: str | None = _MASTER,
     checkpoint: str | Path | None = None,
     partitions: int | None = None,
     stages: int | None = None,
-    memory: str = "2g",
+    memory: str = _MEMORY,
     optimize: bool = True,
     max_delay: float | None = 60,
     technique: str = "pattern",
@@ -77,7 +79,8 @@ def connect(  # noqa: PLR0913 — every setting has a name and a default
 
     Raises:
         PlanError: There is no such engine, technique, kind of joins or place of negation, not at
-            least one partition or stage, or a time is negative.
+            least one partition or stage, a time is negative, or a setting of Spark's is given to
+            the local engine.
     """
     if engine not in _ENGINES:
         raise PlanError(f'there is no engine "{engine}"', hint=suggestion(engine, _ENGINES))
@@ -108,6 +111,16 @@ def connect(  # noqa: PLR0913 — every setting has a name and a default
         raise PlanError("lazy must be a number of seconds, not negative", hint="write lazy=0")
     if not (0 <= trigger < math.inf):
         raise PlanError("trigger must be a number of seconds, not negative", hint="write trigger=0")
+    if engine == "local":
+        _refuse_ignored(
+            {
+                "master": master != _MASTER,
+                "checkpoint": checkpoint is not None,
+                "stages": stages is not None,
+                "memory": memory != _MEMORY,
+                "trigger": trigger != 0,
+            }
+        )
     planning = Planning(
         optimized=optimize,
         max_delay=None if max_delay is None else round(max_delay * 1_000_000),
@@ -144,3 +157,17 @@ def connect(  # noqa: PLR0913 — every setting has a name and a default
         unbounded_state=unbounded_state,
         forget=lambda query: checkpoint is not None and forget_query(str(checkpoint), query),
     )
+
+
+def _refuse_ignored(given: Mapping[str, bool]) -> None:
+    """Refuse settings that only Spark heeds.
+
+    Raises:
+        PlanError: One of them is given.
+    """
+    for setting, is_given in given.items():
+        if is_given:
+            raise PlanError(
+                f"the local engine has no {setting}",
+                hint=f'write engine="spark", or leave {setting} out',
+            )

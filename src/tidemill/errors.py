@@ -25,11 +25,13 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BindError",
+    "Note",
     "ParseError",
     "PlanError",
     "RunError",
     "Span",
     "TidemillError",
+    "TidemillWarning",
     "TooLargeError",
     "closest",
     "suggestion",
@@ -91,6 +93,24 @@ class TidemillError(Exception):
         if self.statement is not None:
             parts.append(f"in statement {self.statement}")
         return "\n".join(parts)
+
+
+class TidemillWarning(UserWarning):
+    """A statement that has a meaning, but probably not the one that was wanted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """What is to be warned of: what is probably wrong, where, and how to say what was meant."""
+
+    message: str
+    span: Span | None
+    hint: str
+
+    def text(self, source: str) -> str:
+        """The note with its place in the text; it holds no secrets."""
+        told = TidemillError(self.message, span=self.span, hint=self.hint)
+        return str(told.located(source))
 
 
 class ParseError(TidemillError):

@@ -21,6 +21,7 @@ It wires the stages (parse, bind, optimize, run) and owns no logic of its own.
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING, TypeAlias, assert_never
 
 import polars as pl
@@ -30,7 +31,7 @@ from tidemill.catalog.catalog import Catalog
 from tidemill.catalog.entries import QueryEntry
 from tidemill.catalog.listing import describe_entry, show
 from tidemill.engine.explain_query import explain_query
-from tidemill.errors import PlanError, RunError, TidemillError, suggestion
+from tidemill.errors import PlanError, RunError, TidemillError, TidemillWarning, suggestion
 from tidemill.lang.parse import parse_script
 from tidemill.lang.statements import (
     CreateDerivedStream,
@@ -47,6 +48,7 @@ from tidemill.lang.statements import (
     Statement,
 )
 from tidemill.optimizer.planning import PLANNING, Planning
+from tidemill.runtime.frames import to_polars
 from tidemill.runtime.query import Query
 
 if TYPE_CHECKING:
@@ -54,10 +56,17 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
 
+    from sqlglot import exp
+
+    from tidemill.algebra.plan import Plan
+    from tidemill.binder.definitions import Definition
+    from tidemill.catalog.entries import Entry
     from tidemill.catalog.listing import Listing
+    from tidemill.errors import Note
     from tidemill.lang.statements import Name
     from tidemill.runtime.answers import Answer
     from tidemill.runtime.callback import Callback
+    from tidemill.runtime.frames import Frame
     from tidemill.runtime.progress import Progress
     from tidemill.runtime.runs import Runs
 
@@ -66,6 +75,10 @@ __all__ = ["Query", "Result", "Session"]
 
 Result: TypeAlias = Query | pl.DataFrame | str | None
 """What a statement gives back: a query, a table (SHOW, DESCRIBE), a text (EXPLAIN) or nothing."""
+
+
+_CALLER = 5
+"""How far above ``warnings.warn`` the call of ``sql`` stands."""
 
 
 class Session:
@@ -89,6 +102,7 @@ class Session:
         self._job: Runs | None = None
         self._active: Runs | None = None
         self._is_running = False
+        self._warnings: list[str] = []
 
     def __enter__(self) -> Self:
         return self
@@ -106,9 +120,25 @@ class Session:
         """What is registered now."""
         return self._catalog
 
-    def put(self, name: str, frame: pl.DataFrame) -> None:
-        """Keep a frame in memory, for streams and relations with ``SOURCE memory('name')``."""
-        self._memory[name] = frame
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What the statements so far were warned of; each was a ``TidemillWarning`` as well."""
+        return tuple(self._warnings)
+
+    def put(self, name: str, frame: Frame) -> None:
+        """Keep rows in memory, for streams and relations with ``SOURCE memory('name')``.
+
+        They are kept as they are now, whatever is done with the frame later.
+
+        Args:
+            name: What the source calls them.
+            frame: A frame of Polars, lazy or not, of pandas, whose index is left out and whose
+                missing values are NULL, or a table of Arrow.
+
+        Raises:
+            RunError: It is something else, or has values that no column can hold.
+        """
+        self._memory[name] = to_polars(name, frame)
 
     def callback(self, name: str, function: Callback) -> None:
         """Register a function, for queries that write INTO a callback of that name.
@@ -263,7 +293,7 @@ class Session:
         result: Result = None
         for number, (statement, span) in enumerate(script, start=1):
             try:
-                result = self._execute(statement)
+                result = self._execute(statement, text)
             except TidemillError as error:
                 raise error.located(text, statement=_which(number, len(script))) from None
             except RecursionError:
@@ -284,14 +314,34 @@ class Session:
         entry = self._catalog.find(name.text)
         return (entry is None or isinstance(entry, QueryEntry)) and self._forget(name.text)
 
-    def _execute(self, statement: Statement) -> Result:
+    def _warn(self, notes: list[Note], source: str) -> None:
+        """Tell what the statement is to be warned of, before it takes effect."""
+        for note in notes:
+            told = note.text(source)
+            self._warnings.append(told)
+            warnings.warn(told, TidemillWarning, stacklevel=_CALLER)
+
+    def _define(self, statement: Definition, source: str) -> Entry:
+        notes: list[Note] = []
+        allowed = self._unbounded_state
+        entry = define(statement, self._catalog, allow_unbounded=allowed, notes=notes)
+        self._warn(notes, source)
+        return entry
+
+    def _plan(self, query: exp.Expr, source: str) -> Plan:
+        notes: list[Note] = []
+        plan, _ = plan_query(query, self._catalog, allow_unbounded=True, notes=notes)
+        self._warn(notes, source)
+        return plan
+
+    def _execute(self, statement: Statement, source: str) -> Result:
         match statement:
             case CreateStream() | CreateRelation() | CreateDerivedStream() | CreateFunction():
-                entry = define(statement, self._catalog, allow_unbounded=self._unbounded_state)
+                entry = self._define(statement, source)
                 self._catalog = self._catalog.added(entry, span=statement.name.span)
                 return None
             case CreateQuery() | Select():
-                entry = define(statement, self._catalog, allow_unbounded=self._unbounded_state)
+                entry = self._define(statement, source)
                 assert isinstance(entry, QueryEntry), "these define queries"
                 named = statement.name.span if isinstance(statement, CreateQuery) else None
                 self._go_on_with(self._catalog.added(entry, span=named))
@@ -306,8 +356,7 @@ class Session:
             case Describe(name):
                 return _frame(describe_entry(self._catalog.get(name)))
             case Explain(mode, query):
-                plan, _ = plan_query(query, self._catalog, allow_unbounded=True)
-                return explain_query(mode, plan, self._planning)
+                return explain_query(mode, self._plan(query, source), self._planning)
             case _:
                 assert_never(statement)
 

@@ -100,6 +100,10 @@ def test_text_is_read_as_in_duckdb(target: DataType, data: st.DataObject) -> Non
     check(VARCHAR, [target], rows)
 
 
+SPECIAL = {"nan": "NaN", "-nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
+"""What DuckDB writes in another way."""
+
+
 def check(source: DataType, to: list[DataType], rows: Sequence[tuple[Value]]) -> None:
     query = f"SELECT {', '.join(f'TRY_CAST(c0 AS {t})' for t in to)} FROM t ORDER BY row"
     theirs, types = ask_duckdb(query, [source], rows)
@@ -107,5 +111,8 @@ def check(source: DataType, to: list[DataType], rows: Sequence[tuple[Value]]) ->
     for index, target in enumerate(to):
         expr = cast(Column("c0", source), target)
         ours = [evaluate(expr, {"c0": value}) for (value,) in rows]
-        wrong = disagreements(ours, [answer[index] for answer in theirs])
+        given = [answer[index] for answer in theirs]
+        if source == DOUBLE and target == VARCHAR:
+            given = [SPECIAL.get(str(text), text) for text in given]
+        wrong = disagreements(ours, given)
         assert [(str(target), rows[row], a, b) for row, a, b in wrong] == []

@@ -155,7 +155,8 @@ def test_a_double_becomes_the_nearest_integer_halves_to_even() -> None:
 
 def test_a_double_is_written_as_python_writes_it() -> None:
     values = [1e15, 1e16, 1e22, 5e-324, 1e-5, 1.5e-5, -9.75e-5, 1e-4, 1.2345e-7, 0.1, NAN, -INF]
-    assert run(cast(column(DOUBLE), VARCHAR), (DOUBLE, [*values])) == [str(v) for v in values]
+    texts = [*map(str, values[:-2]), "NaN", "-Infinity"]
+    assert run(cast(column(DOUBLE), VARCHAR), (DOUBLE, [*values])) == texts
 
 
 def test_decimals_are_exact_and_null_where_they_overflow() -> None:

@@ -12,8 +12,9 @@ A value that cannot be converted has no value of the other type: the result is N
 - DOUBLE to an integer rounds to the nearest, halves to even. To a DECIMAL of scale s it rounds
   ``x * 10**s``, computed as a DOUBLE, halves away from zero.
 - DECIMAL to an integer or to fewer digits rounds halves away from zero.
-- DOUBLE to text is the shortest text that reads back as the same number. TIMESTAMP to text has a
-  fraction only if there is one, without trailing zeros.
+- DOUBLE to text is the shortest text that reads back as the same number; what is not finite is
+  NaN, Infinity or -Infinity. TIMESTAMP to text has a fraction only if there is one, without
+  trailing zeros.
 - A number is TRUE unless it is zero; TRUE is 1.
 """
 
@@ -26,6 +27,7 @@ from decimal import ROUND_HALF_UP, Decimal
 from typing import TYPE_CHECKING
 
 from tidemill.algebra.values import EXACT, conform
+from tidemill.model.doubles import double_text
 from tidemill.model.types import DataType, Kind
 
 if TYPE_CHECKING:
@@ -150,6 +152,8 @@ def _to_text(value: Value) -> str:
     match value:
         case bool():
             return "true" if value else "false"
+        case float():
+            return double_text(value)
         case Decimal():
             return f"{value:f}"
         case datetime():

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from tidemill.algebra.plan import Plan
     from tidemill.binder.scope import Scope
     from tidemill.catalog.catalog import Catalog
+    from tidemill.errors import Note
 
 __all__ = ["Context"]
 
@@ -28,6 +29,7 @@ class Context:
         unseen: That scope, where the place may not refer to it.
         uses: Collects what the statement refers to in the catalog.
         sizes: How large the expressions of the statement have become.
+        notes: Collects what people should be warned of.
     """
 
     catalog: Catalog
@@ -36,6 +38,7 @@ class Context:
     unseen: Scope | None = None
     uses: set[str] = field(default_factory=set)
     sizes: Sizes = field(default_factory=Sizes)
+    notes: list[Note] = field(default_factory=list)
 
     def with_table(self, name: str, plan: Plan) -> Context:
         """The context in which ``name`` stands for a query."""

@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from sqlglot import exp
 
     from tidemill.catalog.catalog import Catalog
+    from tidemill.errors import Note
     from tidemill.lang.statements import Duration
 
 __all__ = ["Definition", "check_bounded", "define", "plan_query"]
@@ -67,13 +68,20 @@ Definition = (
 )
 
 
-def define(statement: Definition, catalog: Catalog, *, allow_unbounded: bool = False) -> Entry:
+def define(
+    statement: Definition,
+    catalog: Catalog,
+    *,
+    allow_unbounded: bool = False,
+    notes: list[Note] | None = None,
+) -> Entry:
     """The entry a statement would add to the catalog.
 
     Args:
         statement: What to define.
         catalog: What is registered already.
         allow_unbounded: Accept queries whose state can grow without bound.
+        notes: Collects what people should be warned of.
 
     Raises:
         BindError: Something in the statement does not exist or does not fit.
@@ -87,23 +95,27 @@ def define(statement: Definition, catalog: Catalog, *, allow_unbounded: bool = F
         case CreateFunction():
             return _function(statement, catalog)
         case CreateDerivedStream(name, query):
-            plan, uses = plan_query(query, catalog, allow_unbounded=allow_unbounded)
+            plan, uses = plan_query(query, catalog, allow_unbounded=allow_unbounded, notes=notes)
             return DerivedStreamEntry(name.text, plan, unparse(statement), uses)
         case CreateQuery(name, query, sink):
-            plan, uses = plan_query(query, catalog, allow_unbounded=allow_unbounded)
+            plan, uses = plan_query(query, catalog, allow_unbounded=allow_unbounded, notes=notes)
             return QueryEntry(name.text, plan, unparse(statement), uses, sink)
         case Select(query):
-            plan, uses = plan_query(query, catalog, allow_unbounded=allow_unbounded)
+            plan, uses = plan_query(query, catalog, allow_unbounded=allow_unbounded, notes=notes)
             return QueryEntry(catalog.unused_query_name(), plan, unparse(statement), uses)
         case _:
             assert_never(statement)
 
 
 def plan_query(
-    query: exp.Expr, catalog: Catalog, *, allow_unbounded: bool = False
+    query: exp.Expr,
+    catalog: Catalog,
+    *,
+    allow_unbounded: bool = False,
+    notes: list[Note] | None = None,
 ) -> tuple[Plan, frozenset[str]]:
     """The plan of a query, and what it uses of the catalog."""
-    context = Context(catalog)
+    context = Context(catalog, notes=[] if notes is None else notes)
     plan = bind_query(query, context)
     check_plan(plan, query)
     if not allow_unbounded:

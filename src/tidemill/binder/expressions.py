@@ -29,8 +29,10 @@ from tidemill.catalog.functions import (
     scalar_call,
 )
 from tidemill.errors import BindError, PlanError
+from tidemill.lang.calls import SAYS_ALL
 from tidemill.lang.spans import span_of
 from tidemill.lang.unparse import unparse
+from tidemill.lang.words import OVER_HINT
 from tidemill.model.time import END_OF_TIME, UNITS
 from tidemill.model.types import (
     BIGINT,
@@ -294,6 +296,12 @@ class ExpressionBinder:
                 span=span_of(distinct) or span_of(node),
                 hint="leave DISTINCT out",
             )
+        if node.meta_get(SAYS_ALL):
+            raise BindError(
+                f"ALL has no meaning in {name}, which is not an aggregate",
+                span=span_of(node),
+                hint="leave ALL out",
+            )
         defined = self.context.catalog.find_function(name)
         if defined is not None:
             return self._expanded(node, defined)
@@ -357,8 +365,7 @@ def aggregate_calls(node: exp.Expr) -> list[exp.Expr]:
 _SUBQUERY_PLACES = "subqueries stand in SELECT, FROM, WHERE and HAVING"
 _HINTS: dict[type[exp.Expr], str] = {
     exp.Interval: "an INTERVAL can only be added to or taken from a TIMESTAMP or DATE",
-    exp.Window: "functions OVER a window have no counterpart here; put a window behind the stream "
-    "in FROM and aggregate",
+    exp.Window: OVER_HINT,
 }
 
 

@@ -17,6 +17,7 @@ from tidemill.binder.conditions import keep_condition
 from tidemill.binder.expressions import ExpressionBinder, aggregate_calls
 from tidemill.binder.grouping import Groups
 from tidemill.binder.limits import check_columns
+from tidemill.binder.notes import note_missing_window
 from tidemill.binder.rows import Inner, Rows, has_subquery
 from tidemill.binder.scope import Scope, fresh_name, has_outer
 from tidemill.binder.sources import bind_from
@@ -134,6 +135,7 @@ class _Block:
 
     def grouped(self) -> Selected:
         """A block with aggregation: GROUP BY, the aggregates, HAVING, SELECT."""
+        note_missing_window(self.select, self.context)
         inner = Scope(self.scope.columns, unseen=self.context.outer)
         rows = ExpressionBinder(inner, self.context)
         groups = Groups(rows)

@@ -29,6 +29,7 @@ from tidemill.binder.insertions import insertions, output_of
 from tidemill.binder.joins import Item, Joined, Tree, build
 from tidemill.binder.limits import check_columns
 from tidemill.binder.non_retroactive import attach
+from tidemill.binder.notes import note_bare_number
 from tidemill.binder.scope import Scope, ScopeColumn, fresh_name
 from tidemill.binder.windows import bind_window
 from tidemill.catalog.entries import (
@@ -131,6 +132,7 @@ def _item_plan(node: exp.Expr, context: Context, bind_query: BindQuery) -> Plan:
                     hint="leave the window out: the rows of a relation are there while they are "
                     "valid; ISTREAM(…) makes a stream of it",
                 )
+            note_bare_number(node.window, plan, context)
             names = tuple(name for name in (node.alias, node.name) if name)
             return bind_window(insertions(plan) or plan, node.window, names)
         case StreamOperator():

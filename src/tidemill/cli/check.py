@@ -5,7 +5,7 @@ from __future__ import annotations
 from tidemill.catalog.entries import entry_schema
 from tidemill.cli.options import Script, UnboundedState  # noqa: TC001 — typer reads them
 from tidemill.cli.table import table
-from tidemill.cli.terminal import console, read_script, reporting_errors
+from tidemill.cli.terminal import carry_out, console, read_script, reporting_errors
 from tidemill.connecting import connect
 from tidemill.lang.statements import ObjectKind
 
@@ -21,7 +21,7 @@ def check(
     out = console()
     with reporting_errors():
         session = connect(unbounded_state=unbounded_state)
-        session.sql(read_script(file))
+        carry_out(session, read_script(file))
         defined = table("defines", "name")
         defined.add_column("columns", overflow="fold")
         for kind in ObjectKind:

@@ -10,7 +10,7 @@ import typer
 from tidemill.algebra.explain import explain as logical_text
 from tidemill.cli.options import Script, TechniqueName  # noqa: TC001 — typer reads them
 from tidemill.cli.present import queries_of
-from tidemill.cli.terminal import console, read_script, reporting_errors
+from tidemill.cli.terminal import carry_out, console, read_script, reporting_errors
 from tidemill.connecting import connect
 from tidemill.errors import PlanError
 from tidemill.optimizer.explain_physical import explain_physical
@@ -53,7 +53,7 @@ def explain(
     out = console()
     with reporting_errors():
         session = connect(unbounded_state=True)  # a plan can be looked at, whatever it costs
-        session.sql(read_script(file))
+        carry_out(session, read_script(file))
         queries = list(queries_of(session))
         if not queries:
             raise PlanError("the file has no query", hint="add a SELECT or a CREATE QUERY")

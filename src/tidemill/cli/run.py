@@ -24,7 +24,7 @@ from tidemill.cli.options import (
     UnboundedState,
 )
 from tidemill.cli.present import Glimpses, queries_of
-from tidemill.cli.terminal import console, read_script, reporting_errors
+from tidemill.cli.terminal import carry_out, console, read_script, reporting_errors
 from tidemill.cli.units import batches_text
 from tidemill.cli.watch import watch
 from tidemill.connecting import connect
@@ -105,7 +105,7 @@ def run(  # noqa: PLR0913 — every option of the command
 
 def _register(session: Session, text: str, out: Console) -> None:
     """Carry out the statements; what the last one gives is shown, if it is not a query."""
-    result = session.sql(text)
+    result = carry_out(session, text)
     if isinstance(result, str | pl.DataFrame):
         out.print(str(result), soft_wrap=True)
     if not any(True for _ in queries_of(session)):

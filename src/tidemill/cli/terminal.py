@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from contextlib import contextmanager
 from io import TextIOWrapper
 from typing import TYPE_CHECKING
@@ -10,14 +11,16 @@ from typing import TYPE_CHECKING
 import typer
 from rich.console import Console
 
-from tidemill.errors import TidemillError
+from tidemill.errors import TidemillError, TidemillWarning
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
     from typing import TextIO
 
-__all__ = ["can_redraw", "console", "error_console", "read_script", "reporting_errors"]
+    from tidemill.session import Result, Session
+
+__all__ = ["can_redraw", "carry_out", "console", "error_console", "read_script", "reporting_errors"]
 
 _PLAIN_WIDTH = 120
 
@@ -33,7 +36,8 @@ def console() -> Console:
 
 
 def error_console() -> Console:
-    """Where errors and remarks go."""
+    """Where errors and remarks go, after all that was printed before."""
+    sys.stdout.flush()
     _accept_all(sys.stderr)
     return Console(stderr=True, highlight=False, markup=False, emoji=False, soft_wrap=True)
 
@@ -61,12 +65,21 @@ def read_script(path: Path) -> str:
         raise typer.BadParameter(f"file '{path}' is not text in UTF-8") from error
 
 
+def carry_out(session: Session, text: str) -> Result:
+    """Carry out the statements of a script; what they are warned of is told on stderr."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TidemillWarning)
+        result = session.sql(text)
+    for told in session.warnings:
+        error_console().print(f"warning: {told}", style="yellow")
+    return result
+
+
 @contextmanager
 def reporting_errors() -> Iterator[None]:
     """An error of the user is told on stderr, without a traceback, and ends with exit code 1."""
     try:
         yield
     except TidemillError as error:
-        sys.stdout.flush()
         error_console().print(str(error), style="red")
         raise typer.Exit(1) from None

@@ -16,16 +16,19 @@ from tidemill.lang.durations import unit_name
 from tidemill.lang.spans import record_value
 from tidemill.lang.tokens import token_span
 from tidemill.lang.types import read_type
-from tidemill.lang.words import TRIM_SIDES
+from tidemill.lang.words import OVER_HINT, OVER_MESSAGE, TRIM_SIDES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tidemill.lang.parser import Parser
 
-__all__ = ["read_call"]
+__all__ = ["SAYS_ALL", "read_call"]
 
 _PARTS: Final = ("DOW", "DOY", "EPOCH", "ISODOW")
+
+SAYS_ALL: Final = "says_all"
+"""What is noted of a call whose arguments begin with ALL."""
 
 
 def read_call(parser: Parser) -> exp.Expr:
@@ -45,7 +48,11 @@ def read_call(parser: Parser) -> exp.Expr:
 
 
 def _read_plain(parser: Parser, name: Token) -> exp.Expr:
-    return exp.Anonymous(this=name.text, expressions=_read_arguments(parser))
+    if not parser.accept(TokenType.ALL):
+        return exp.Anonymous(this=name.text, expressions=_read_arguments(parser))
+    call = exp.Anonymous(this=name.text, expressions=parser.separated(parser.scalar))
+    call.meta[SAYS_ALL] = True  # no part of the meaning: it is what is meant without it as well
+    return call
 
 
 def _read_arguments(parser: Parser) -> list[exp.Expr]:
@@ -126,10 +133,12 @@ def _read_filter(parser: Parser, call: exp.Expr) -> exp.Expr:
 
 
 def _read_over(parser: Parser, call: exp.Expr) -> exp.Expr:
-    parser.expect(TokenType.L_PAREN, '"("')
+    if not parser.accept(TokenType.L_PAREN):
+        parser.fail(OVER_MESSAGE, hint=OVER_HINT)  # the name of a window
     partition_by = parser.separated(parser.scalar) if parser.accept(TokenType.PARTITION_BY) else []
     order = parser.order()
-    parser.expect(TokenType.R_PAREN, 'PARTITION BY, ORDER BY or ")"')
+    if not parser.accept(TokenType.R_PAREN):
+        parser.fail(OVER_MESSAGE, hint=OVER_HINT)  # which rows of the window
     return exp.Window(this=call, partition_by=partition_by, order=order, over="OVER")
 
 

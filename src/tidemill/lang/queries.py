@@ -150,6 +150,8 @@ def _read_select(parser: Parser) -> exp.Select:
     start = parser.expect(TokenType.SELECT, "SELECT")
     _refuse_stream_operator(parser)
     word = parser.accept(TokenType.DISTINCT)
+    if word is None:
+        parser.accept(TokenType.ALL)  # what is meant without it as well
     if word is not None and reads_as(parser.current, "ON"):
         parser.fail(
             "DISTINCT ON is not supported",

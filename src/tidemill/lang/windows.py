@@ -67,6 +67,11 @@ class WindowClause(exp.Expression):
         return frame
 
     @property
+    def is_without_unit(self) -> bool:
+        """Whether a time is written as a number alone, which counts microseconds."""
+        return bool(self.meta_get(_WITHOUT_UNIT))
+
+    @property
     def size(self) -> int | None:
         """Microseconds or rows; None for UNBOUNDED and for NOW."""
         size: int | None = self.args.get("size")
@@ -213,14 +218,20 @@ def _read_frame(cursor: Cursor, closing: str) -> WindowClause:
     return node
 
 
+_WITHOUT_UNIT = "without_unit"
+
+
 def _read_value(cursor: Cursor, node: WindowClause, key: str, closing: str) -> None:
     if node.frame == "ROWS":
         start = cursor.index
         node.set(key, _read_rows(cursor, closing))
         record_value(node, key, cursor.span_from(start))
         return
+    start = cursor.index
     duration: Duration = read_duration(cursor, stop=("SLIDE", *_KINDS))
     node.set(key, duration.microseconds)
+    if cursor.index - start == 1:
+        node.meta[_WITHOUT_UNIT] = True  # no part of the meaning, but often a mistake
     assert duration.span is not None, "a duration that was read has a span"
     record_value(node, key, duration.span)
 

@@ -14,6 +14,8 @@ from sqlglot import TokenType
 __all__ = [
     "BARE_FUNCTIONS",
     "NAME_TOKENS",
+    "OVER_HINT",
+    "OVER_MESSAGE",
     "RESERVED",
     "STREAM_OPERATORS",
     "TOKEN_TYPES",
@@ -148,3 +150,10 @@ def quote_function(name: str) -> str:
 def quote_string(value: str) -> str:
     """The string as a literal."""
     return "'" + value.replace("'", "''") + "'"
+
+
+OVER_MESSAGE: Final = "a function with OVER cannot stand here"
+OVER_HINT: Final = (
+    "functions OVER a window have no counterpart here; put a window behind the stream in FROM and "
+    "aggregate"
+)

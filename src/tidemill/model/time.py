@@ -5,8 +5,13 @@ Intervals are half-open ``[start, end)``. Calendars stay at the edge of the syst
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
-from typing import NewType
+import re
+from contextlib import suppress
+from datetime import UTC, date, datetime, timedelta
+from operator import index
+from typing import NewType, SupportsIndex
+
+from tidemill.errors import RunError
 
 __all__ = [
     "END_OF_TIME",
@@ -16,12 +21,16 @@ __all__ = [
     "from_datetime",
     "time_text",
     "to_datetime",
+    "to_instant",
 ]
 
 Time = NewType("Time", int)
 
 END_OF_TIME = Time(2**63 - 1)
 """The end of an interval that never ends, and the watermark of a stream that has ended."""
+
+# Six digits of a second at most: what is more exact is no instant here.
+_ISO = re.compile(r"\d{4}-\d\d-\d\d([ T]\d\d:\d\d(:\d\d(\.\d{1,6})?)?(Z|[+-]\d\d(:?\d\d)?)?)?")
 
 UNITS = {
     "WEEK": 7 * 24 * 3_600_000_000,
@@ -79,6 +88,37 @@ def from_datetime(moment: datetime) -> Time:
     if moment.tzinfo is not None:
         moment = moment.astimezone(UTC).replace(tzinfo=None)
     return Time((moment - _EPOCH) // timedelta(microseconds=1))
+
+
+def to_instant(value: object) -> Time:
+    """An instant as people give it.
+
+    A number counts microseconds since 1970. A calendar time, or its text in ISO form, is taken as
+    UTC if it has no zone; a date means the beginning of that day.
+
+    >>> to_instant("1970-01-01T00:00:01"), to_instant("1970-01-01 01:00:01+01:00"), to_instant(5)
+    (1000000, 1000000, 5)
+
+    Raises:
+        RunError: It is no instant.
+    """
+    with suppress(ValueError, OverflowError):
+        match value:
+            case bool():
+                pass
+            case SupportsIndex():
+                return Time(index(value))
+            case datetime():
+                return from_datetime(value)
+            case date():
+                return from_datetime(datetime.fromisoformat(value.isoformat()))
+            case str() if _ISO.fullmatch(value):
+                return from_datetime(datetime.fromisoformat(value))
+    raise RunError(
+        f"{value!r} is no instant",
+        hint="give a number of microseconds since 1970, a datetime, or a text such as "
+        "'2026-03-01T12:00:00'",
+    )
 
 
 def time_text(time: int | None) -> str:

@@ -11,6 +11,7 @@ Times are written as calendars have them; ``end`` is the end of time.
 
 from __future__ import annotations
 
+import math
 import sys
 from dataclasses import dataclass
 from datetime import datetime
@@ -19,6 +20,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from tidemill.errors import RunError
+from tidemill.model.doubles import double_text
 from tidemill.model.time import time_text
 from tidemill.runtime.shapes import RESULTS, Shape
 
@@ -100,14 +102,14 @@ def table_text(frame: pl.DataFrame, rows: int) -> str:
 def cell_text(value: object) -> str:
     r"""A value on one line, cut where it is long; what cannot be printed is written as an escape.
 
-    >>> cell_text(None), cell_text(0.1 + 0.2), cell_text("two\nlines")
-    ('NULL', '0.3', 'two\\nlines')
+    >>> cell_text(None), cell_text(0.1 + 0.2), cell_text("two\nlines"), cell_text(math.inf)
+    ('NULL', '0.3', 'two\\nlines', 'Infinity')
     """
     match value:
         case None:
             return "NULL"
         case float():
-            return f"{value:.12g}"
+            return f"{value:.12g}" if math.isfinite(value) else double_text(value)
         case datetime():
             return str(value)
         case _:

@@ -34,6 +34,7 @@ from tidemill.runtime.ownership import (
     write_owner,
 )
 from tidemill.runtime.shapes import RESULTS, Delivered, Shape, new_rows
+from tidemill.runtime.writing import write_csv, write_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -45,8 +46,8 @@ __all__ = ["WRITERS", "FileSink"]
 
 WRITERS: dict[str, Callable[[pl.DataFrame, Path], None]] = {
     "parquet": partial(pl.DataFrame.write_parquet, compression="snappy"),
-    "csv": pl.DataFrame.write_csv,
-    "json": pl.DataFrame.write_ndjson,
+    "csv": write_csv,
+    "json": write_json,
 }
 
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
 
 from tidemill.algebra.explain import explain
 from tidemill.catalog.entries import QueryEntry
 from tidemill.errors import RunError
-from tidemill.model.time import Time, from_datetime, time_text
+from tidemill.model.time import time_text, to_instant
 
 if TYPE_CHECKING:
+    from datetime import date, datetime
+
     import polars as pl
 
     from tidemill.algebra.plan import Plan
@@ -33,10 +34,6 @@ class _Answers(Protocol):
     def answer(self, query: str) -> Answer:
         """What a query has given so far."""
         ...
-
-
-def _instant(at: int | datetime) -> Time:
-    return from_datetime(at) if isinstance(at, datetime) else Time(at)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -76,16 +73,19 @@ class Query:
         """
         return self._answer().changes()
 
-    def snapshot(self, at: int | datetime | None = None) -> pl.DataFrame:
-        """The rows that are valid at an instant, given in microseconds or as a calendar time.
+    def snapshot(self, at: int | datetime | date | str | None = None) -> pl.DataFrame:
+        """The rows that are valid at an instant.
+
+        It is given in microseconds, as a calendar time or date, or as the text of one in ISO form
+        such as ``2026-03-01T12:00:00``; without a zone it is UTC.
 
         While streams go on, an answer is known up to some instant. Without ``at`` it is the last
         one that is known; after the end of the streams, when all are known, it is that of the
         latest row that was read.
 
         Raises:
-            RunError: The query has not been run, was dropped, its answer is not kept, or is not
-                known yet at that instant.
+            RunError: It is no instant, or the query has not been run, was dropped, its answer is
+                not kept, or is not known yet at that instant.
         """
         answer = self._answer()
         if not answer.is_whole:
@@ -94,7 +94,7 @@ class Query:
                 "at an instant are not known",
                 hint="write INTO parquet(…) to keep an answer; results() has what came since",
             )
-        time = answer.present() if at is None else _instant(at)
+        time = answer.present() if at is None else to_instant(at)
         if time is None:
             raise RunError(
                 f'nothing is known yet of the answer of "{self.name}"',

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from tidemill.model.doubles import special_text
 from tidemill.model.types import DataType, Kind
 from tidemill.physical.eval.binding import int128, let, one_zero, quotient, whole
 from tidemill.physical.eval.dates import DAY, days_of, moment_of
@@ -178,7 +179,7 @@ def _double_text(x: pl.Expr) -> pl.Expr:
             .str.replace(r"e-([0-9])$", "e-0${1}")
         )
         number = pl.when(small).then(with_exponent).otherwise(text)
-        return pl.when(x.is_nan()).then(pl.lit("nan")).otherwise(number)
+        return pl.when(x.is_finite()).then(number).otherwise(special_text(x))
 
     return let(x, body=lambda y: let(y, y.cast(pl.String), body=corrected))
 

@@ -84,7 +84,9 @@ def read_source(
 
     def pieces(some: list[tuple[str, settling.Mark]]) -> Iterator[pl.DataFrame]:
         for path, mark in some:
-            yield from read_file(Path(path), place.kind, schema, refuse)
+            for frame in read_file(Path(path), place.kind, schema, refuse):
+                settling.require_unchanged(path, mark)  # it might grow for ever
+                yield frame
             settling.require_unchanged(path, mark)
 
     return chain.from_iterable(_arrivals(n, pieces(some)) for n, some in enumerate(chosen))

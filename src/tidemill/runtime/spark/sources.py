@@ -121,6 +121,8 @@ def _file_pieces(kind: str, stream: StreamEntry) -> _Reading:
             rows, number = 0, entry["number"]
             mark = Mark(entry["size"], entry["changed"])
             for frame in read_file(entry["path"], kind, schema, refuse):
+                if mark.size >= 0:
+                    require_unchanged(entry["path"], mark)  # it might grow for ever
                 last = max(rows + frame.height - 1, 0)
                 first_id(last, file=number)  # there are ids for all of them
                 yield first_id(rows, file=number), frame
