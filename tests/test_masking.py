@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import traceback
 from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pyspark.errors import StreamingQueryException
 
 import tidemill
 from tidemill.catalog.listing import describe_entry, show
@@ -15,6 +17,7 @@ from tidemill.lang.parse import parse_script
 from tidemill.lang.statements import ConnectorCall, Name, ObjectKind
 from tidemill.lang.words import quote_string
 from tidemill.masking import is_secret, mask, masked, masked_prose, secrets_of, without_secrets
+from tidemill.runtime.spark.failures import telling_failures
 
 if TYPE_CHECKING:
     from tidemill.session import Session
@@ -244,3 +247,17 @@ def test_prose_keeps_its_words() -> None:
     assert masked_prose(text) == text
     assert without_secrets("a man", {"a"}) == "*** man"
     assert secrets_of([("n", 5), ("user", "ann")]) == frozenset()
+
+
+def test_the_failure_of_a_pipeline_shows_no_secret() -> None:
+    said = "Caused by: java.sql.SQLException: no route to x://ann:moonlight@host with sunlight"
+    with (
+        pytest.raises(RunError, match="Spark stopped") as caught,
+        telling_failures(None, None, {"sunlight"}),
+    ):
+        raise StreamingQueryException(said)
+    told = "".join(traceback.format_exception(caught.value))
+    assert "x://ann:***@host with ***" in str(caught.value)
+    assert "moonlight" not in str(caught.value)
+    assert caught.value.__cause__ is None
+    assert "The above exception" not in told

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -257,6 +258,17 @@ def test_what_spark_says_about_a_sink_is_told() -> None:
     sink = FormatSink("q", SCHEMA, "jdbc", "", {"dbtable": "t"})
     with pytest.raises(tidemill.RunError, match=r"cannot be written as jdbc: .*Option 'url' is"):
         append_to_format(batch_with_one_row(), "answer", sink)
+
+
+def test_what_spark_says_about_a_sink_has_no_secrets() -> None:
+    url = "jdbc:nothing://ann:moonlight@host/x?password=sunlight"
+    sink = FormatSink("q", SCHEMA, "jdbc", "", {"dbtable": "t", "url": url, "driver": "starlight",
+                                                "api_token": "starlight"})  # fmt: skip
+    with pytest.raises(tidemill.RunError, match="cannot be written as jdbc") as caught:
+        append_to_format(batch_with_one_row(), "answer", sink)
+    told = "".join(traceback.format_exception(caught.value, chain=True))
+    assert not any(secret in told for secret in ("moonlight", "sunlight", "starlight"))
+    assert "moonlight" not in repr(sink)
 
 
 @pytest.mark.parametrize("formats", [0, 2])
