@@ -240,14 +240,15 @@ class Session:
         Raises:
             RunError: Nothing has been run, or no query reads the stream.
         """
-        gates = self._finished().gates
-        found = next((g for name, g in gates.items() if name.lower() == stream.lower()), None)
+        job = self._finished()
+        gates = job.gates
+        found = next((name for name in gates if name.lower() == stream.lower()), None)
         if found is None:
             raise RunError(
                 f'no query has read a stream "{stream}"',
                 hint=suggestion(stream, gates, what="streams"),
             )
-        return found.refused.kept()
+        return job.quarantine(found)
 
     def answer(self, query: str) -> Answer:
         """What a query gave in the last run.

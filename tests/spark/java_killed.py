@@ -92,7 +92,7 @@ def main(place: Path) -> None:
     # The session goes on with another Java.
     give(place / "in", 1)
     with session:
-        session.run()
+        session.run(end=True)
         assert session.progress().failure is None
         session.answer("q").results().write_parquet(place / "answer.parquet")
 

@@ -25,6 +25,7 @@ from tidemill.runtime.spark.feed import Feed
 from tidemill.runtime.spark.flush import SparkFiles
 from tidemill.runtime.spark.ledger import Ledger
 from tidemill.runtime.spark.outlet import Outlet
+from tidemill.runtime.spark.quarantine import Quarantine
 from tidemill.runtime.spark.settings import SparkSettings
 from tidemill.runtime.spark.tally import Tally
 from tidemill.runtime.spark.wire import to_arrow
@@ -154,7 +155,15 @@ def test_all_that_a_batch_has_written_is_kept_before_spark_takes_it_for_done(
     sink.claim()
     files = SparkFiles(tmp_path / "spark")
     ledger = Ledger(tmp_path / "ledger.jsonl")
-    delivery = Delivery({}, {}, Tally(), ledger, spark_files=files, forget=lambda _: None)
+    delivery = Delivery(
+        {},
+        {},
+        Tally(),
+        ledger,
+        spark_files=files,
+        quarantine=Quarantine(tmp_path / "q"),
+        forget=lambda _: None,
+    )
     delivery.outlet = Outlet({"answer": (sink,)}, (), ())
     delivery(cast("DataFrame", Results(sink, tmp_path / "spark")), 0)
     assert list(disk.lost()) == []

@@ -366,6 +366,10 @@ def test_thousands_of_files_are_each_read_once_and_leave_nothing_behind(
     assert not list((state / "feed").rglob(".*"))
 
 
+def on_spark() -> tidemill.Session:
+    return tidemill.connect(engine="spark", master=MASTER)
+
+
 @pytest.mark.spark
 def test_files_come_by_name_whenever_they_were_written_and_however_many_make_a_batch(
     source: Path,
@@ -376,7 +380,8 @@ def test_files_come_by_name_whenever_they_were_written_and_however_many_make_a_b
         os.utime(source / f"{number}.parquet", (1000 - number,) * 2)
     found = []
     for engine, files in (("local", 1), ("spark", 1), ("spark", 4)):
-        with tidemill.connect(engine=engine, master=MASTER) as session:
+        connected = tidemill.connect() if engine == "local" else on_spark()
+        with connected as session:
             session.sql(
                 "CREATE STREAM s (k BIGINT, t BIGINT) "
                 f"SOURCE parquet('{source}', files_per_batch => {files}) ORDERED BY t"

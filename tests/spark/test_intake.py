@@ -39,7 +39,9 @@ def messages_of(path: Path, clauses: str = "") -> list[Message]:
     assert isinstance(stream, StreamEntry)
     graph = build_graph({"q": implement(query.plan)})
     deployment = Deployment(graph, {"s": stream}, {}, (0, 1), max(1, len(graph.fragments) - 1), "v")
-    entries = pa.record_batch({"number": [3], "path": [str(path)]})
+    entries = pa.record_batch(
+        {"number": [3], "path": [str(path)], "size": [-1], "changed": [0]}  # it may change
+    )
     origin, refused = Origin(0, 0, Time(0)), Refused(stream)
     pieces = _file_pieces("csv", stream)([entries], origin, refused.add_malformed)
     return list(take_in(deployment, "s", pieces, origin, refused=refused))

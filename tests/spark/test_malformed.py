@@ -86,3 +86,33 @@ def test_a_malformed_row_stops_the_pipeline_and_is_shown(tmp_path: Path) -> None
         'column "x" has "0.555", which is not a DECIMAL(6,2)\n'
         "hint: fix it; a stream may be declared with MALFORMED QUARANTINE or MALFORMED DROP"
     )
+
+
+def test_what_was_refused_is_there_after_a_restart(tmp_path: Path) -> None:
+    source = tmp_path / "in"
+    source.mkdir()
+
+    def opened() -> tidemill.Session:
+        session = tidemill.connect(
+            engine="spark", master=MASTER, partitions=1, checkpoint=tmp_path / "state"
+        )
+        session.sql(
+            f"CREATE STREAM s (k BIGINT, t BIGINT) SOURCE csv('{source}') ORDERED BY t"
+            " LATE QUARANTINE MALFORMED QUARANTINE"
+        )
+        session.sql("CREATE QUERY q AS SELECT k FROM s")
+        return session
+
+    with opened() as session:
+        (source / "1.csv").write_text("k,t\n1,10\nx,11\n")
+        session.run()
+        (source / "2.csv").write_text("k,t\n2,3\n")
+        session.run()
+        before = session.quarantine("s"), session.refused()
+    with opened() as session:
+        session.start()
+        session.await_idle()
+        assert session.quarantine("s").equals(before[0])
+        assert session.refused().equals(before[1])
+    assert before[0]["reason"].to_list() == ["malformed", "late"]
+    assert before[1].rows() == [("s", "late", 1), ("s", "malformed", 1)]

@@ -249,7 +249,7 @@ def test_a_sink_that_vanishes_stops_the_run_and_loses_nothing(tmp_path: Path) ->
         session.sql("DROP QUERY late")
         late = place.create(session, "late", "SELECT k FROM s", ", replace => true")
         place.give(2)
-        session.run()
+        session.run(end=True)
         assert counted.results().equals(place.expected(COUNT))
         assert late.results().columns == ["k", "start", "end"]
         assert late.results()["start"].min() == 10, "batch 1 was not delivered, and is again"

@@ -23,11 +23,12 @@ DEEPER = (
 
 
 def connected(place: Path | None, source: Path) -> tidemill.Session:
-    session = tidemill.connect(
-        engine="local" if place is None else "spark",
-        master=MASTER,
-        partitions=2,
-        checkpoint=None if place is None else place / "state",
+    session = (
+        tidemill.connect(partitions=2)
+        if place is None
+        else tidemill.connect(
+            engine="spark", master=MASTER, partitions=2, checkpoint=place / "state"
+        )
     )
     session.sql(f"CREATE STREAM s (k BIGINT, at BIGINT) SOURCE parquet('{source}') ORDERED BY at")
     session.sql("CREATE RELATION r (id BIGINT, name VARCHAR) SOURCE memory('r')")

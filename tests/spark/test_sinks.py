@@ -27,6 +27,7 @@ from tidemill.runtime.spark.delivery import Delivery
 from tidemill.runtime.spark.flush import SparkFiles
 from tidemill.runtime.spark.formats import append_to_format
 from tidemill.runtime.spark.ledger import Ledger
+from tidemill.runtime.spark.quarantine import Quarantine
 from tidemill.runtime.spark.tally import Tally
 from tidemill.runtime.spark.wire import COLUMNS, Kind, Message, to_arrow
 
@@ -304,6 +305,7 @@ def test_results_are_computed_once_and_persisted_only_for_formats(
         tally,
         ledger,
         spark_files=spark_files,
+        quarantine=Quarantine(tmp_path / "quarantine"),
         forget=lambda _: None,
     )
     deliver(results, 0)

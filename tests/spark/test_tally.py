@@ -50,7 +50,10 @@ def test_a_batch_that_is_delivered_again_is_counted_once() -> None:
     progress = tally.progress({}, None)
     assert progress.batches == 2
     assert [(query.name, query.rows) for query in progress.queries] == [("a", 2), ("b", 6)]
-    assert [(stream.rows, stream.refused) for stream in progress.streams] == [(6, 2)]
+    tally.refuse("s", {"late": 2}, removed=1)
+    (stream,) = tally.progress({}, None).streams
+    assert (stream.rows, stream.refused) == (6, 2)
+    assert stream.warnings == ("1 of the rows that were kept aside have gone, to make room",)
     answer = tally.answer("a")
     assert answer is not None
     assert answer.rows() == 2

@@ -91,18 +91,20 @@ class Refused:
         stream: Whose rows they are.
         counts: How many, by reason.
         rows: The rows with the reason, if the stream keeps them.
+        removed: How many rows that were kept have been removed to make room.
     """
 
     stream: StreamEntry
     counts: dict[str, int] = field(default_factory=dict)
     rows: list[pl.DataFrame] = field(default_factory=list)
+    removed: int = 0
 
     def add(self, bad: pl.DataFrame) -> None:
         """Count rows with their reason, and keep them if the stream says so."""
         for reason, count in bad[REASON].value_counts().iter_rows():
             self.count(reason, count)
         if self.stream.late is LatePolicy.QUARANTINE and not bad.is_empty():
-            self._keep(bad.select(*self.stream.schema.names, REASON))
+            self.keep(bad.select(*self.stream.schema.names, REASON))
 
     def add_malformed(self, found: Malformed) -> None:
         """Do with malformed rows what the stream says.
@@ -114,7 +116,7 @@ class Refused:
             raise found.error()
         self.count(MALFORMED, found.rows.height)
         if self.stream.malformed is MalformedPolicy.QUARANTINE:
-            self._keep(found.rows.with_columns(pl.lit(MALFORMED).alias(REASON)))
+            self.keep(found.rows.with_columns(pl.lit(MALFORMED).alias(REASON)))
 
     def count(self, reason: str, rows: int) -> None:
         """Count rows that are not at hand."""
@@ -136,7 +138,8 @@ class Refused:
             names[column] = name
         return self.held().rename(names)
 
-    def _keep(self, bad: pl.DataFrame) -> None:
+    def keep(self, bad: pl.DataFrame) -> None:
+        """Keep rows with their reason; what they do not say is NULL."""
         missing = [pl.lit(None, t).alias(n) for n, t in self._types().items() if n not in bad]
         self.rows.append(with_own_texts(bad.with_columns(missing).select(*self._types())))
 

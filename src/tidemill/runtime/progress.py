@@ -23,7 +23,7 @@ class StreamProgress:
         refused: How many of them were late, malformed or had no valid time.
         watermark: Up to when it is complete, in microseconds; ``None`` before the first row.
         files: How many files have been read, and how many were found; ``None`` if it is not known.
-        warnings: What people should know about its files.
+        warnings: What people should know about its files, or about rows that were refused.
     """
 
     name: str
@@ -77,4 +77,7 @@ def stream_progress(
     counts = gate.refused.counts
     rows = gate.rows + counts.get(MALFORMED, 0)
     mark = watermark if gate.rows else None
+    if gate.refused.removed:
+        told = f"{gate.refused.removed:,} of the rows that were kept aside have gone, to make room"
+        warnings = (*warnings, told)
     return StreamProgress(gate.stream.name, rows, sum(counts.values()), mark, files, warnings)

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    import polars as pl
+
     from tidemill.catalog.catalog import Catalog
     from tidemill.engine.ingest import Gate
     from tidemill.runtime.answers import Answer
@@ -25,6 +27,10 @@ class Runs(Protocol):
     @property
     def gates(self) -> Mapping[str, Gate]:
         """What came on each stream, and what was refused."""
+        ...
+
+    def quarantine(self, stream: str) -> pl.DataFrame:
+        """The rows of a stream, one of ``gates``, that were refused and are kept."""
         ...
 
     def run(self, *, end: bool | None = None) -> None:

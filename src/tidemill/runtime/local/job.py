@@ -147,6 +147,10 @@ class Job:
         """What a query has given, if it was there."""
         return self.answers.get(query)
 
+    def quarantine(self, stream: str) -> pl.DataFrame:
+        """The rows of a stream that were refused and are kept."""
+        return self.gates[stream].refused.kept()
+
     def start(self) -> None:
         """Refused: here everything is bounded.
 

@@ -7,6 +7,7 @@ control/        the control stream
 ledger.jsonl    what time it was, and how far streams had come, when batches began
 feed/           in which order the files of each stream are read
 memory/         frames that were given in memory, as files
+quarantine/     rows that were refused and are kept, and how many there were
 relations/      relations as they were when first read, so that a replayed batch sees the same
 
 A query is known by its name. What the session creates is compared with what is known, and refused
@@ -155,6 +156,11 @@ class Checkpoint:
         self._lock = lock
 
     @property
+    def is_temporary(self) -> bool:
+        """Whether it is removed when it is closed."""
+        return self._lock is None
+
+    @property
     def lasting_place(self) -> str | None:
         """Where it is, if it stays when it is closed."""
         return None if self._lock is None else str(self.directory)
@@ -173,6 +179,11 @@ class Checkpoint:
     def ledger(self) -> Path:
         """Where it is kept what is known when a batch begins."""
         return self.directory / "ledger.jsonl"
+
+    @property
+    def quarantine(self) -> Path:
+        """Where rows are kept that were refused."""
+        return self.directory / "quarantine"
 
     def feed(self, word: str) -> Path:
         """Where the order of the files of a stream is kept."""
@@ -344,9 +355,8 @@ class Checkpoint:
 
     def close(self) -> None:
         """Let others have it; remove it, if nobody is to take it up again."""
-        is_temporary = self._lock is None
         if "cache" in vars(self):
-            forget_cache(self.cache, is_over=is_temporary)
+            forget_cache(self.cache, is_over=self.is_temporary)
         if self._lock is None:
             shutil.rmtree(self.directory, ignore_errors=True)  # links are not followed
         else:

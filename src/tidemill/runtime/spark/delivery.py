@@ -33,7 +33,7 @@ from tidemill.runtime.spark.tally import known_channels
 from tidemill.runtime.spark.wire import Kind, from_arrow
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     import polars as pl
     from pyspark.sql import DataFrame
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from tidemill.runtime.sinks import Sink
     from tidemill.runtime.spark.flush import SparkFiles
     from tidemill.runtime.spark.ledger import Ledger
+    from tidemill.runtime.spark.quarantine import Quarantine
     from tidemill.runtime.spark.tally import Tally
     from tidemill.runtime.spark.wire import Message
 
@@ -79,6 +80,7 @@ class Delivery:
         tally: Who is told what has come of it.
         ledger: What is known when a batch begins.
         spark_files: What Spark writes meanwhile.
+        quarantine: Where rows are kept that were refused.
         forget: Is told, in every batch, how many files of each stream Spark never reads again.
 
     Attributes:
@@ -95,11 +97,13 @@ class Delivery:
         ledger: Ledger,
         *,
         spark_files: SparkFiles,
+        quarantine: Quarantine,
         forget: Callable[[Mapping[str, int]], None],
     ) -> None:
         self.error: Exception | None = None
         self.came: dict[str, int] = {}
         self._forget = forget
+        self._quarantine = quarantine
         self._channels = channels
         self._routes = _routes(channels, sinks)
         self.outlet = self._routes.outlet()
@@ -155,6 +159,7 @@ class Delivery:
             self.outlet.clear(batch)
             messages = list(from_arrow(self._for_the_driver(results).toArrow()))
             self._flush(batch)
+            self._keep_refused(messages, batch)
             answers = _answers(messages)
             for channel, sink in routes.called():
                 rows = new_rows(sink.schema, answers.get(channel, ()), sink.shape)
@@ -180,6 +185,14 @@ class Delivery:
         """Keep what the batch has written; nothing that was promised is lost with the power."""
         self.outlet.settle(batch)
         self._spark_files.flush()
+
+    def _keep_refused(self, messages: Sequence[Message], batch: int) -> None:
+        """Keep the rows that were refused, and count them."""
+        for stream, counts in refused_counts(messages).items():
+            kept = (m for m in messages if m.kind is Kind.KEPT and m.channel == stream)
+            self._quarantine.take(stream, batch, counts, (m.rows() for m in kept))
+            removed = self._quarantine.removed(stream)
+            self._tally.refuse(stream, self._quarantine.counts(stream), removed)
 
     def _for_the_driver(self, results: DataFrame) -> DataFrame:
         """The results, without answers that only formats are to have."""
@@ -237,3 +250,17 @@ def _answers(messages: Iterable[Message]) -> dict[str, list[pl.DataFrame]]:
         if message.kind is Kind.ANSWER:
             answers.setdefault(message.channel, []).append(message.rows())
     return answers
+
+
+def refused_counts(messages: Iterable[Message]) -> dict[str, dict[str, int]]:
+    """How many rows of each stream were refused in a batch, by reason."""
+    found: dict[str, dict[str, int]] = {}
+    for message in messages:
+        kind, _, stream = message.channel.partition(" ")
+        if message.kind is Kind.REPORT and kind == "stream":
+            refused = message.facts()["refused"]
+            assert isinstance(refused, dict), "a stream tells what was refused"
+            counts = found.setdefault(stream, {})
+            for reason, count in refused.items():
+                counts[reason] = counts.get(reason, 0) + count
+    return found

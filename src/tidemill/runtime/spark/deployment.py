@@ -7,9 +7,10 @@ hand everything on; queries that would need more are folded (``engine/folding.py
 
 from __future__ import annotations
 
+import io
 import pickle
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, fields, is_dataclass
+from typing import TYPE_CHECKING, Any
 
 from tidemill.engine.fragments import Fragment, Graph, Route
 
@@ -90,7 +91,9 @@ class Parcel:
 
     def __init__(self, deployment: Deployment) -> None:
         self.version = deployment.version
-        self._packed = pickle.dumps(deployment)
+        packed = io.BytesIO()
+        _Packer(packed).dump(deployment)
+        self._packed = packed.getvalue()
 
     def open(self) -> Deployment:
         """The deployment."""
@@ -100,6 +103,23 @@ class Parcel:
             assert isinstance(deployment, Deployment), "only deployments are sent"
             _UNPACKED[self.version] = deployment
         return _UNPACKED[self.version]
+
+
+class _Packer(pickle.Pickler):
+    """Packs what describes an operator, and not what it has made of it: that is made again."""
+
+    def reducer_override(self, obj: object) -> Any:  # noqa: ANN401 — as pickle has it
+        """How an object is packed."""
+        if isinstance(obj, type) or not is_dataclass(obj):
+            return NotImplemented
+        if all(part.init for part in fields(obj)):
+            return NotImplemented
+        given = {part.name: getattr(obj, part.name) for part in fields(obj) if part.init}
+        return _made, (type(obj), given)
+
+
+def _made(kind: type[object], given: dict[str, object]) -> object:
+    return kind(**given)
 
 
 _UNPACKED: dict[str, Deployment] = {}

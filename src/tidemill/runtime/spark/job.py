@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from tidemill.catalog.entries import QueryEntry, StreamEntry
 from tidemill.engine.folding import stages_needed
+from tidemill.engine.ingest import Refused
 from tidemill.errors import RunError
 from tidemill.lang.statements import ObjectKind
 from tidemill.runtime.file_sink import FileSink
@@ -41,6 +42,7 @@ from tidemill.runtime.spark.places import (
     source_name,
 )
 from tidemill.runtime.spark.planning import physical_plans, stages_of_new
+from tidemill.runtime.spark.quarantine import Quarantine
 from tidemill.runtime.spark.source_log import shorten
 from tidemill.runtime.spark.stage import CONTROL
 from tidemill.runtime.spark.tally import Tally
@@ -97,6 +99,7 @@ class SparkJob:
         self._query: StreamingQuery | None = None
         self._delivery: Delivery | None = None
         self._watch = Watch({})
+        self._quarantine: Quarantine | None = None
         self._control: Control | None = None
         self._ticker: Ticker | None = None
         self._compared: set[str] = set()
@@ -248,8 +251,32 @@ class SparkJob:
             self.stop()
         finally:
             if self._checkpoint is not None:
+                if self._checkpoint.is_temporary:
+                    self._take_refused()
                 self._checkpoint.close()
                 self._checkpoint = None
+
+    def quarantine(self, stream: str) -> pl.DataFrame:
+        """The rows of a stream that were refused and are kept.
+
+        Raises:
+            RunError: They cannot be read.
+        """
+        if self._quarantine is not None:
+            refused = Refused(self._tally.gates[stream].stream)
+            for rows in self._quarantine.rows(stream):
+                refused.keep(rows)
+            return refused.kept()
+        return self._tally.gates[stream].refused.kept()
+
+    def _take_refused(self) -> None:
+        """Take what is in the quarantine into memory, before it is removed."""
+        if self._quarantine is None:
+            return
+        for name, gate in self._tally.gates.items():
+            for rows in self._quarantine.rows(name):
+                gate.refused.keep(rows)
+        self._quarantine = None
 
     def answer(self, query: str) -> Answer | None:
         """What a query has given so far: from memory, or from the files it goes to.
@@ -383,12 +410,17 @@ class SparkJob:
         else:
             self._watch.look()
         self._know(start, ledger)
+        self._quarantine = Quarantine(checkpoint.quarantine)
+        for name in start.streams:
+            counts, removed = self._quarantine.counts(name), self._quarantine.removed(name)
+            self._tally.refuse(name, counts, removed)
         self._delivery = Delivery(
             start.graph.answers,
             start.sinks,
             self._tally,
             ledger,
             spark_files=SparkFiles(checkpoint.spark),
+            quarantine=self._quarantine,
             forget=self._forget,
         )
         self._ticker = self._new_ticker(deployment, ledger, self._delivery)

@@ -53,8 +53,7 @@ def check_sources(
         if place.kind == "memory":
             kept = checkpoint.kept_frame(word_of(name))
             if kept is None or place.path in memory:
-                frame = memory_frame(name, place.path, stream.schema, memory)
-                _require_same(name, place.path, frame, kept)
+                _require_same(name, place.path, _frame(name, stream, place.path, memory), kept)
         elif _is_fed(place):
             require_place(name, _path(place))
 
@@ -135,15 +134,22 @@ def _place(
         return place
 
     def frame() -> pl.DataFrame:
-        schema, refused = readable(stream), Refused(stream)
-        found = memory_frame(name, place.path, schema, memory, refused.add_malformed)
-        if not refused.counts:
-            return found
-        # Malformed rows that the stream does not fail on are counted where rows are read.
-        given = named_frame(name, place.path, memory)
-        return given.select(found_columns(given.columns, schema, Input(f'frame "{place.path}"')))
+        return _frame(name, stream, place.path, memory)
 
     return Place("parquet", str(checkpoint.frame(word_of(name), frame)), settle=0)
+
+
+def _frame(
+    name: str, stream: StreamEntry, key: str, memory: Mapping[str, pl.DataFrame]
+) -> pl.DataFrame:
+    """A frame in memory as it is written for Spark."""
+    schema, refused = readable(stream), Refused(stream)
+    found = memory_frame(name, key, schema, memory, refused.add_malformed)
+    if not refused.counts:
+        return found
+    # Malformed rows that the stream does not fail on are counted where rows are read.
+    given = named_frame(name, key, memory)
+    return given.select(found_columns(given.columns, schema, Input(f'frame "{key}"')))
 
 
 def _require_same(stream: str, key: str, frame: pl.DataFrame, kept: pl.DataFrame | None) -> None:

@@ -89,6 +89,17 @@ class Tally:
         for name, stream in streams.items():
             self.gates.setdefault(name, Gate(stream))
 
+    def refuse(self, stream: str, counts: Mapping[str, int], removed: int) -> None:
+        """Take how many rows of a stream have been refused so far, by reason.
+
+        Args:
+            stream: The stream.
+            counts: How many, by reason.
+            removed: How many of those that were kept have been removed to make room.
+        """
+        refused = self.gates[stream].refused
+        refused.counts, refused.removed = dict(counts), removed
+
     def known(self, query: str) -> Time:
         """Up to when the answer of a query is known."""
         return Time(self._known.get(query, 0))
@@ -125,8 +136,6 @@ class Tally:
         is_new = batch > self._batch
         for message in messages:
             match message.kind:
-                case Kind.KEPT if is_new:
-                    self.gates[message.channel].refused.rows.append(message.rows())
                 case Kind.REPORT:
                     self._note(message.channel, message.facts(), rows, is_new=is_new)
                 case _:
@@ -182,14 +191,12 @@ class Tally:
                 written[channel] = written.get(channel, 0) + rows
             case (
                 ("stream", _, name),
-                {"rows": int(rows), "files": int(files), "latest": latest, "refused": refused},
+                {"rows": int(rows), "files": int(files), "latest": latest},
             ):
-                if is_new and isinstance(refused, dict):
+                if is_new:
                     self.gates[name].advance(latest if isinstance(latest, int) else None)
                     self._files[name] = max(files, self._files.get(name, 0))
                     self.gates[name].rows += rows
-                    for reason, count in refused.items():
-                        self.gates[name].refused.count(reason, count)
             case ("state", _, place), {"rows": int(rows), "bytes": int(bytes_)}:
                 self._remembered[place] = rows, bytes_
             case ("@control", _, _), _:
