@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import traceback
+from time import perf_counter
 from typing import TYPE_CHECKING
 
 import pytest
@@ -261,3 +262,14 @@ def test_the_failure_of_a_pipeline_shows_no_secret() -> None:
     assert "moonlight" not in str(caught.value)
     assert caught.value.__cause__ is None
     assert "The above exception" not in told
+
+
+@pytest.mark.parametrize(
+    "part", ["http://a:b@c ", "password= ", "token: a ", "jdbc:oracle:thin:a/", "p.wd => 'c' \n"]
+)
+def test_masking_takes_time_in_proportion_to_the_text(part: str) -> None:
+    began = perf_counter()
+    for text in (f"'{part * 20_000}'", f"'{part * 20_000}", part * 20_000):
+        masked(text)
+        masked_prose(text)
+    assert perf_counter() - began < 20

@@ -83,7 +83,7 @@ _IN_BROKEN: Final = _Place(  # where strings begin and end is anybody's guess
     re.compile(r"\n"),
 )
 _SCHEME: Final = re.compile(r"([A-Za-z][\w+.\-]*)(?:://+|(?<=\w\w):/)")  # a path has one stroke
-_ORACLE: Final = re.compile(r"jdbc:oracle:\w+:[^/@\s]*/((?:[^'\s]|'')+)@")
+_ORACLE: Final = re.compile(r"jdbc:oracle:\w+:[^/@\s]{,200}/((?:[^'\s]|''){1,200})@")
 _CONTAINERS: Final = frozenset({"abfs", "abfss", "file", "wasb", "wasbs"})
 """Schemes with something before the @ that is no user."""
 
@@ -315,13 +315,17 @@ def _value(tokens: Sequence[re.Match[str]]) -> _Hidden:
 
 def _in_text(text: str, start: int, *, where: _Place) -> Iterator[_Hidden]:
     """The secrets in a string, a comment or a message, which begins at ``start`` of the whole."""
+    done = 0
     for found in _PARAMETER.finditer(text):
         name, quote, arrow = found.groups()
-        given = where.value.match(text, found.end())
-        if given is None or not given[0] or not is_secret(name):
+        if found.start() < done or not is_secret(name):
             continue
-        if arrow == ":" and not quote and given[0][0] not in "'\"":
+        if arrow == ":" and not quote and not text.startswith(("'", '"'), found.end()):
             continue  # "token: …" is prose
+        given = where.value.match(text, found.end())
+        if given is None or not given[0]:
+            continue
+        done = given.end()
         first, last = given.span()
         quotes = next((q for q in ("''", "'", '"') if given[0].startswith(q)), "")
         if quotes and given[0].endswith(quotes) and len(given[0]) > 2 * len(quotes):

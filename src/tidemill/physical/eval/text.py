@@ -115,8 +115,9 @@ def _replaced(text: pl.Expr, search: pl.Expr, replacement: pl.Expr) -> pl.Expr:
 
 def _replaced_size(given: list[pl.Series]) -> int:
     text, search, replacement = given
-    longest = int(replacement.str.len_bytes().max() or 0)
-    quick = bytes_of(text) * max(longest, 1)
+    longest = replacement.str.len_bytes().max()
+    assert longest is None or isinstance(longest, int), "a length"
+    quick = bytes_of(text) * max(longest or 0, 1)
     if is_small(quick):
         return quick
     found = text.to_frame("text").with_columns(search.alias("search"), replacement.alias("new"))
