@@ -58,22 +58,27 @@ def test_who_looks_on_takes_part_only_while_nobody_is_in_the_pool() -> None:
         assert is_free
         assert where() == get_ident()
     assert where() != get_ident()
-    seen: list[bool] = []
+    begun, done, seen = Event(), Event(), list[bool]()
 
     def look() -> None:
-        with looking_on(), taking_part(0.01) as is_free:
+        begun.wait()
+        with taking_part(0.01) as is_free:
             seen.append(is_free)
-
-    other = Thread(target=look)
+        done.set()
 
     @in_pool
-    def work() -> None:
-        other.start()
-        other.join()
+    def work() -> int:
+        begun.set()
+        done.wait()
+        return get_ident()
 
-    with looking_on(0):
-        work()
+    other = Thread(target=look)
+    with looking_on():
+        other.start()
+        assert work() != get_ident()
+        other.join()
     assert seen == [False]
+    assert where() != get_ident()
 
 
 CROWD = """
