@@ -395,3 +395,31 @@ def test_files_come_by_name_whenever_they_were_written_and_however_many_make_a_b
             assert stream.refused == 0
     assert found[0] == found[1] == found[2]
     assert {row[0] for row in found[0]} == {1, -1, 3, -3, 5, -5}
+
+
+def test_files_that_are_skipped_are_not_read_whatever_happens(source: Path, tmp_path: Path) -> None:
+    """A query begins later than others: it begins with what comes from now on."""
+    for name in ("a", "b"):
+        (source / name).write_text(name)
+    for _ in range(2):  # the start may be killed after it, and repeated
+        feed = Feed("s", source, tmp_path / "feed")
+        feed.skip()
+        assert (feed.files, feed.skipped, told(tmp_path)) == (2, 2, [])
+        assert feed.warnings() == ("2 files that came before the queries began will not be read",)
+    (source / "0").write_text("0")
+    feed.look()
+    assert told(tmp_path) == [(2, "0")]
+    again = Feed("s", source, tmp_path / "feed", taken=3, committed=3, delivered=3)
+    assert told(tmp_path) == [(2, "0")]
+    # Everybody who has read it has gone, and another query reads it again.
+    (source / "c").write_text("c")
+    again.skip()
+    (source / "d").write_text("d")
+    again.look()
+    assert told(tmp_path) == [(4, "d")]
+
+
+def told(place: Path) -> list[tuple[int, str]]:
+    """What Spark is told: the numbers and names of files."""
+    lines = (json.loads(path.read_text()) for path in (place / "feed").glob("look-*/*.json"))
+    return sorted((line["number"], line["path"].rpartition("/")[2]) for line in lines)

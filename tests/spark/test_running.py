@@ -205,3 +205,38 @@ def test_a_relation_may_be_larger_than_what_spark_sends_in_one_piece(tmp_path: P
             found.append(pairs.results())
     assert found[0].height == 9
     assert found[0].equals(found[1])
+
+
+def test_a_late_query_does_not_depend_on_its_neighbours(tmp_path: Path) -> None:
+    """Of two streams with the same files, one is read by a query that shares parts with it."""
+    late = "SELECT k, v FROM {0} [RANGE 4] WHERE k IN (SELECT DISTINCT k FROM {0} [RANGE 9])"
+    last = "SELECT k, COUNT(*) AS n FROM {0} [ROWS 5] GROUP BY k"
+    for name in "ab":
+        (tmp_path / name).mkdir()
+        write(tmp_path / name, 0, 20)
+    with on_spark(tmp_path / "state") as session:
+        for name in "ab":
+            session.sql(
+                f"CREATE STREAM {name} {STREAM} SOURCE parquet('{tmp_path / name}') ORDERED BY t"
+            )
+        query(session, "SELECT DISTINCT k FROM a [RANGE 9]")
+        query(session, last.format("a"))
+        session.start()
+        session.await_idle()
+        session.sql(
+            ";".join(
+                f"CREATE QUERY {kind}_{name} AS {text.format(name)}"
+                for kind, text in (("late", late), ("last", last))
+                for name in "ab"
+            )
+        )
+        for name in "ab":
+            write(tmp_path / name, 20, 40)
+        session.await_idle()
+        for kind in ("late", "last"):
+            with_others, alone = (session.answer(f"{kind}_{name}").changes() for name in "ab")
+            assert with_others.height > 20
+            assert with_others.equals(alone), kind
+        streams = {stream.name: stream for stream in session.progress().streams}
+        assert streams["a"].warnings == ()
+        assert streams["b"].warnings == ("a file that came before the queries began will not be read",)

@@ -100,6 +100,7 @@ class Feed:
 
     Attributes:
         pattern: The directories that Spark reads the order from.
+        skipped: How many files were there before anyone who still reads the stream has begun.
         waiting: The files that are there and may still be written, and those that wait for them.
         changed: The files that have changed after they were taken; the first of them.
         changes: How many they are.
@@ -128,7 +129,9 @@ class Feed:
         make_directory(directory)
         for rest in directory.glob(".*"):
             shutil.rmtree(rest, ignore_errors=True)
+        self.skipped = 0
         self._entries = list(self._read_index())
+        committed = max(committed, self.skipped)
         self._unwritten: list[_Entry] = []
         self._looks = deque(sorted(int(p.name.partition("-")[2]) for p in directory.glob("look-*")))
         written = {int(found.stem): found for found in directory.glob("look-*/*.json")}
@@ -178,28 +181,65 @@ class Feed:
                 self._write(self._unwritten)
                 self._unwritten = []
             except OSError as error:
-                raise RunError(
-                    f'the files of "{self._stream}" cannot be noted in the checkpoint: {error}',
-                    hint="make room; nothing is lost",
-                ) from error
+                raise self._no_room(error) from error
         self._find_changes()
+
+    def skip(self) -> None:
+        """Leave out all files that are there: queries that read the stream begin now.
+
+        Raises:
+            RunError: The place that they come from is not there, or there is no room for a note.
+        """
+        require_place(self._stream, self._path)
+        there = ((path, mark_of(path)) for path in map(str, list_files(self._path, self._names)))
+        first = len(self._entries)
+        found = [(path, mark) for path, mark in there if mark is not None]
+        entries = [
+            _Entry(first + place, path, mark.size, mark.changed)
+            for place, (path, mark) in enumerate(found)
+        ]
+        count = first + len(entries)
+        try:
+            if count != self.skipped:
+                self._note(entries, skipped=count)
+        except OSError as error:
+            raise self._no_room(error) from error
+        self._entries += entries
+        self._names |= {os.path.basename(entry.path) for entry in entries}  # noqa: PTH119
+        self.skipped = count
+        self._remove(len(self._looks))
 
     def forget(self, committed: int) -> None:
         """Remove what Spark does not read again: it has read so many files for good."""
         while len(self._looks) > 1 and self._looks[1] <= committed:
+            self._remove(1)
+
+    def _remove(self, looks: int) -> None:
+        """Remove what Spark is told by so many of the first looks."""
+        for _ in range(looks):
             look = self._directory / _look_name(self._looks.popleft())
             gone = look.with_name(f".{look.name}")
             look.rename(gone)  # all of it, or nothing
             shutil.rmtree(gone)
 
+    def _no_room(self, error: OSError) -> RunError:
+        return RunError(
+            f'the files of "{self._stream}" cannot be noted in the checkpoint: {error}',
+            hint="make room; nothing is lost",
+        )
+
     def warnings(self) -> tuple[str, ...]:
         """What people should know about the files."""
-        told = [
+        told = []
+        if self.skipped:
+            which = "a file" if self.skipped == 1 else f"{self.skipped:,} files"
+            told.append(f"{which} that came before the queries began will not be read")
+        told += [
             f'file "{path}" has changed after it was taken: what was added or changed is not read'
             for path in self.changed
         ]
-        if self.changes > len(told):
-            told.append(f"… and {self.changes - len(told)} more files have changed")
+        if self.changes > len(self.changed):
+            told.append(f"… and {self.changes - len(self.changed)} more files have changed")
         first, others = self.waiting[:1], len(self.waiting) - 1
         for path in first:
             if self._settling.waited(path) > _LONG * self.settle:
@@ -284,6 +324,8 @@ class Feed:
                 }:
                     # One that was taken anew has a second line.
                     entries[number] = _Entry(number, path, size, changed)
+                case {"skipped": int(count)}:
+                    self.skipped = count
                 case _:
                     raise damaged(f'"{self._index}"', f"{line} is no line of it")
         yield from entries.values()
@@ -295,11 +337,12 @@ class Feed:
         if whole != len(text):
             os.truncate(self._index, whole)
 
-    def _note(self, entries: Iterable[_Entry]) -> None:
-        """Write files down for good, all of them or none."""
+    def _note(self, entries: Iterable[_Entry], *, skipped: int | None = None) -> None:
+        """Write files down for good, all of them or none, and how many are skipped."""
         before = self._index.stat().st_size if self._index.exists() else 0
+        last = b"" if skipped is None else (json.dumps({"skipped": skipped}) + "\n").encode()
         try:
-            append_durably(self._index, b"".join(map(_text, entries)))
+            append_durably(self._index, b"".join(map(_text, entries)) + last)
         except OSError:
             os.truncate(self._index, before)
             raise

@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from tidemill.engine.ingest import Gate
     from tidemill.runtime.answers import Answer
     from tidemill.runtime.callback import Callback
+    from tidemill.runtime.connectors import Place
     from tidemill.runtime.progress import Progress
     from tidemill.runtime.sinks import Sink
     from tidemill.runtime.spark.checks import Checked
@@ -377,11 +378,25 @@ class SparkJob:
         checkpoint.create()
         start.claim_sinks()  # they know the checkpoint before it knows them
         relations = start.keep_relations(checkpoint)
+        places = places_of(start.streams, checkpoint, self._memory)
+        ledger = Ledger(checkpoint.ledger, self._settings.clock)
+        feeds = feeds_of(places, checkpoint, ledger)
+        for name in feeds.keys() & start.begun:
+            feeds[name].skip()
         before = checkpoint.facts
         checkpoint.record(start.asked, start.streams, relations)
         try:
             deployment = deployment_of(start.graph, start.streams, relations, checkpoint.facts)
-            self._query = self._launched(cluster, checkpoint, start, deployment, every)
+            self._watch = Watch(feeds)
+            self._query = self._launched(
+                cluster,
+                checkpoint,
+                start,
+                deployment=deployment,
+                places=places,
+                ledger=ledger,
+                every=every,
+            )
         except Exception:
             checkpoint.know(before)
             raise
@@ -392,18 +407,18 @@ class SparkJob:
         self._tally.begin(start.queries, start.sinks, ledger.known, start.resumed)
         self._tally.welcome(start.streams)
 
-    def _launched(
+    def _launched(  # noqa: PLR0913 — all that a pipeline is made of
         self,
         cluster: Cluster,
         checkpoint: Checkpoint,
         start: Checked,
+        *,
         deployment: Deployment,
+        places: Mapping[str, Place],
+        ledger: Ledger,
         every: float | None,
     ) -> StreamingQuery:
         """The pipeline, started, with all that works beside it in the driver."""
-        places = places_of(start.streams, checkpoint, self._memory)
-        ledger = Ledger(checkpoint.ledger, self._settings.clock)
-        self._watch = Watch(feeds_of(places, checkpoint, ledger))
         self._control = Control(checkpoint.control, committed=ledger.committed.get(CONTROL, 0))
         if every is None:
             self._watch.await_settled()  # what is not there at the start is not read
