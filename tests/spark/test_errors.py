@@ -180,5 +180,5 @@ def test_a_damaged_checkpoint_is_refused_and_what_power_cuts_short_is_not(
     # Here the power was lost after the batch was delivered.
     (state / "spark" / "commits" / "0").write_bytes(b"")
     session, query = session_on(source, state, output)
-    session.run()
+    session.run(end=True)
     assert query.results().height == 8
