@@ -101,7 +101,8 @@ def test_a_replayed_batch_gives_what_it_gave(tmp_path: Path) -> None:
     with connected(tmp_path) as session:
         session.start()
         session.await_idle()
-        assert session.quarantine("a").rows() == [(8, 29, "late")]
+        assert session.quarantine("a").rows() == [(7, 9, "late"), (8, 29, "late")], "each once"
+        assert session.refused().rows() == [("a", "late", 2)]
         session.stop()
         assert written(tmp_path) == before
         session.run(end=True)
