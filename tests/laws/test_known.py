@@ -72,6 +72,7 @@ def grouped(plan: Plan) -> Plan:
     technique=st.sampled_from([Technique.DIRECT, *Technique]),
     answer=st.sampled_from([None, Form.INTERVAL, Form.INTERVAL, Form.SIGNED]),
     multiway=st.booleans(),
+    lazy=st.sampled_from([0, 3]),
 )
 def test_before_it_is_known_an_answer_is_final(  # noqa: PLR0913 — it draws everything
     data: st.DataObject,
@@ -83,6 +84,7 @@ def test_before_it_is_known_an_answer_is_final(  # noqa: PLR0913 — it draws ev
     technique: Technique,
     answer: Form | None,
     multiway: bool,
+    lazy: int,
 ) -> None:
     logical = {
         f"q{i}": share(query.plan if isinstance(query, Query) else query)
@@ -90,7 +92,9 @@ def test_before_it_is_known_an_answer_is_final(  # noqa: PLR0913 — it draws ev
     }
     arrival = data.draw(arrivals(content.streams, max(HORIZON)))
     joins = Joins.MULTIWAY if multiway else Joins.BINARY
-    planning = Planning(optimized=False, max_delay=max_delay, technique=technique, joins=joins)
+    planning = Planning(
+        optimized=False, max_delay=max_delay, technique=technique, joins=joins, lazy=lazy
+    )
     physical = {name: planning.physical(plan, answer=answer) for name, plan in logical.items()}
     runner = LocalRunner(build_graph(physical), partitions=partitions)
     reference, relations = content.reference(), relation_inputs(content)

@@ -239,4 +239,6 @@ def test_a_late_query_does_not_depend_on_its_neighbours(tmp_path: Path) -> None:
             assert with_others.equals(alone), kind
         streams = {stream.name: stream for stream in session.progress().streams}
         assert streams["a"].warnings == ()
-        assert streams["b"].warnings == ("a file that came before the queries began will not be read",)
+        assert streams["b"].warnings == (
+            "a file that came before the queries began will not be read",
+        )
