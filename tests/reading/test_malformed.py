@@ -232,6 +232,12 @@ def test_what_is_not_declared_is_not_looked_at(tmp_path: Path) -> None:
     assert rows_of(tmp_path / "1.parquet", "parquet") == [(1, "x")]
 
 
+@pytest.mark.parametrize("content", ["a,b\r1,x\r", "a,b\r1,x\n", "a,b," + "c" * 200_000 + "\n"])
+def test_a_first_line_that_has_no_names_is_told(tmp_path: Path, content: str) -> None:
+    (tmp_path / "1.csv").write_bytes(content.encode())
+    assert "does not begin with the names of its columns" in failure(tmp_path / "1.csv", "csv")
+
+
 def test_a_line_that_is_no_json_is_one_malformed_row(tmp_path: Path) -> None:
     (tmp_path / "1").write_text('{"a": 1, "b": "x"}\n{"a": \n{"a": 2, "A": 3}\n7\n{"a": 4}')
     session, query = session_on(tmp_path, "json", clauses="MALFORMED QUARANTINE")
