@@ -238,6 +238,17 @@ def test_a_first_line_that_has_no_names_is_told(tmp_path: Path, content: str) ->
     assert "does not begin with the names of its columns" in failure(tmp_path / "1.csv", "csv")
 
 
+def test_a_declared_column_that_is_there_twice_is_not_chosen_from(tmp_path: Path) -> None:
+    (tmp_path / "1.csv").write_text("A,b,a\n1,x,2\n")
+    assert 'has 2 columns "a"' in failure(tmp_path / "1.csv", "csv")
+    for names in (["a", "b", "a"], ["A", "b", "a"]):
+        table = pa.Table.from_arrays([pa.array([1]), pa.array(["x"]), pa.array([2])], names=names)
+        parquet.write_table(table, tmp_path / "1.parquet")
+        assert 'has 2 columns "a"' in failure(tmp_path / "1.parquet", "parquet")
+    (tmp_path / "2.csv").write_text("a,b,c,C\n1,x,2,3\n")
+    assert rows_of(tmp_path / "2.csv", "csv") == [(1, "x")]
+
+
 def test_a_line_that_is_no_json_is_one_malformed_row(tmp_path: Path) -> None:
     (tmp_path / "1").write_text('{"a": 1, "b": "x"}\n{"a": \n{"a": 2, "A": 3}\n7\n{"a": 4}')
     session, query = session_on(tmp_path, "json", clauses="MALFORMED QUARANTINE")
