@@ -249,6 +249,14 @@ def test_a_declared_column_that_is_there_twice_is_not_chosen_from(tmp_path: Path
     assert rows_of(tmp_path / "2.csv", "csv") == [(1, "x")]
 
 
+def test_what_follows_compressed_rows_is_not_passed_over(tmp_path: Path) -> None:
+    first, second = b"a,b\n1,x\n", b"2,y\n"
+    (tmp_path / "1.csv").write_bytes(zlib.compress(first) + zlib.compress(second))
+    assert "something follows that does not belong to it" in failure(tmp_path / "1.csv", "csv")
+    (tmp_path / "1.csv").write_bytes(gzip.compress(first) + gzip.compress(second))
+    assert rows_of(tmp_path / "1.csv", "csv") == [(1, "x"), (2, "y")]
+
+
 def test_a_line_that_is_no_json_is_one_malformed_row(tmp_path: Path) -> None:
     (tmp_path / "1").write_text('{"a": 1, "b": "x"}\n{"a": \n{"a": 2, "A": 3}\n7\n{"a": 4}')
     session, query = session_on(tmp_path, "json", clauses="MALFORMED QUARANTINE")
