@@ -257,6 +257,16 @@ def test_what_follows_compressed_rows_is_not_passed_over(tmp_path: Path) -> None
     assert rows_of(tmp_path / "1.csv", "csv") == [(1, "x"), (2, "y")]
 
 
+def test_an_exponent_gives_a_decimal_no_more_digits_than_it_has(tmp_path: Path) -> None:
+    path = tmp_path / "1.json"
+    for number in ("1E32", "-1e32", "1.5e32"):
+        path.write_text(f'{{"a": {number}}}\n')
+        assert "which is not a DECIMAL(38,6)" in failure(path, "json", "a DECIMAL(38, 6)")
+    path.write_text('{"a": 1E31}\n{"a": null}\n{"a": -99999999999999999999999999999999.999999}\n')
+    found = {Decimal(10**31), None, Decimal("-99999999999999999999999999999999.999999")}
+    assert {a for (a,) in rows_of(path, "json", "a DECIMAL(38, 6)")} == found
+
+
 def test_a_line_that_is_no_json_is_one_malformed_row(tmp_path: Path) -> None:
     (tmp_path / "1").write_text('{"a": 1, "b": "x"}\n{"a": \n{"a": 2, "A": 3}\n7\n{"a": 4}')
     session, query = session_on(tmp_path, "json", clauses="MALFORMED QUARANTINE")
