@@ -267,6 +267,18 @@ def test_an_exponent_gives_a_decimal_no_more_digits_than_it_has(tmp_path: Path) 
     assert {a for (a,) in rows_of(path, "json", "a DECIMAL(38, 6)")} == found
 
 
+def test_a_text_of_parquet_that_is_no_utf_8_is_malformed(tmp_path: Path) -> None:
+    content = pa.array([b"\xff\xfe", b"ok"], pa.binary())
+    texts = pa.Array.from_buffers(pa.string(), len(content), content.buffers())
+    parquet.write_table(pa.table({"a": [1, 2], "b": texts}), tmp_path / "1.parquet")
+    text = failure(tmp_path / "1.parquet", "parquet")
+    assert "row 1 of file" in text
+    assert 'column "b" has' in text
+    session, query = session_on(tmp_path / "1.parquet", "parquet", clauses="MALFORMED DROP")
+    session.run()
+    assert query.results()["b"].to_list() == ["ok"]
+
+
 def test_a_line_that_is_no_json_is_one_malformed_row(tmp_path: Path) -> None:
     (tmp_path / "1").write_text('{"a": 1, "b": "x"}\n{"a": \n{"a": 2, "A": 3}\n7\n{"a": 4}')
     session, query = session_on(tmp_path, "json", clauses="MALFORMED QUARANTINE")
