@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 from collections import deque
 from dataclasses import asdict, dataclass, replace
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-__all__ = ["ENTRY_COLUMNS", "NUMBERED", "Feed", "require_place", "set_number"]
+__all__ = ["ENTRY_COLUMNS", "NUMBERED", "Feed", "literal", "require_place", "set_number"]
 
 ENTRY_COLUMNS = "number long, path string, size long, changed long"
 """What Spark reads of an entry."""
@@ -52,6 +53,8 @@ NUMBERED = {"maxFileAge": "100ms", "fileNameOnly": "true"}
 It takes them in the order of their numbers, and what is a hundred before the last is over: it need
 not remember it, and never takes it again.
 """
+
+_SPECIAL = re.compile(r"[\\*?\[\]{}]")
 
 _MILLISECOND = 1_000_000
 
@@ -99,6 +102,7 @@ class Feed:
         RunError: What is kept is damaged.
 
     Attributes:
+        directory: Where the order is kept.
         pattern: The directories that Spark reads the order from.
         waiting: The files that are there and may still be written, and those that wait for them.
         changed: The files that have changed after they were taken; the first of them.
@@ -116,11 +120,11 @@ class Feed:
         committed: int = 0,
         delivered: int = 0,
     ) -> None:
-        self.pattern = directory / "look-*"
+        self.pattern = f"{literal(directory)}/look-*"
         self.waiting: tuple[str, ...] = ()
         self.changed: tuple[str, ...] = ()
         self.changes = 0
-        self._directory = directory
+        self.directory = directory
         self._stream = stream
         self._path = path
         self._index = directory / "index.jsonl"
@@ -187,7 +191,7 @@ class Feed:
     def forget(self, committed: int) -> None:
         """Remove what Spark does not read again: it has read so many files for good."""
         while len(self._looks) > 1 and self._looks[1] <= committed:
-            look = self._directory / _look_name(self._looks.popleft())
+            look = self.directory / _look_name(self._looks.popleft())
             gone = look.with_name(f".{look.name}")
             look.rename(gone)  # all of it, or nothing
             shutil.rmtree(gone)
@@ -309,15 +313,25 @@ class Feed:
         if not entries:
             return
         name = _look_name(entries[0].number)
-        unfinished = self._directory / f".{name}"
+        unfinished = self.directory / f".{name}"
         shutil.rmtree(unfinished, ignore_errors=True)
         unfinished.mkdir()
         for entry in entries:
             _fill(unfinished / f"{entry.number:012d}.json", entry)
         # Not each of them: what they say is in the index, and they are written again from it.
         sync_directory(unfinished)
-        rename_durably(unfinished, self._directory / name)
+        rename_durably(unfinished, self.directory / name)
         self._looks.append(entries[0].number)
+
+
+def literal(path: Path) -> str:
+    r"""A path as Spark must be told it, to which some characters are those of patterns.
+
+    >>> from pathlib import Path
+    >>> literal(Path("/data/run[1]"))
+    '/data/run\\[1\\]'
+    """
+    return _SPECIAL.sub(r"\\\g<0>", str(path))
 
 
 def require_place(stream: str, path: Path) -> None:

@@ -74,7 +74,7 @@ def stream_messages(  # noqa: PLR0913 — what a stream needs
     if feed is not None:
         entries = reader.schema(ENTRY_COLUMNS).format("json")
         entries = entries.option("maxFilesPerTrigger", place.files_per_batch)
-        rows = entries.options(**NUMBERED).load(str(feed.pattern))
+        rows = entries.options(**NUMBERED).load(feed.pattern)
         pieces = _file_pieces(place.kind, stream)
     elif place.kind in READERS:
         files = reader.schema(_FILE).format("binaryFile")
