@@ -312,6 +312,21 @@ def test_a_file_of_which_nothing_was_delivered_is_taken_as_it_is(
         assert str(source / "a") in warning
 
 
+def test_a_file_that_is_still_written_is_not_taken_anew(
+    tmp_path: Path, source: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(source / "a", "x", ago=9)
+    Feed("s", source, tmp_path / "feed").look()
+    write(source / "a", "some")
+
+    def meanwhile(_: float) -> None:
+        write(source / "a", "some more")
+
+    monkeypatch.setattr("tidemill.runtime.settling.sleep", meanwhile)
+    with pytest.raises(tidemill.RunError, match="is still being written"):
+        Feed("s", source, tmp_path / "feed", settle=60)
+
+
 def test_what_spark_has_read_for_good_is_removed_and_does_not_come_back(
     tmp_path: Path, source: Path
 ) -> None:

@@ -23,7 +23,6 @@ import re
 import shutil
 from collections import deque
 from dataclasses import asdict, dataclass, replace
-from time import sleep
 from typing import TYPE_CHECKING
 
 from tidemill.errors import RunError
@@ -35,7 +34,7 @@ from tidemill.runtime.durable import (
     sync_file,
 )
 from tidemill.runtime.files import is_pattern, list_files
-from tidemill.runtime.settling import Mark, Settling, mark_of
+from tidemill.runtime.settling import Mark, Settling, await_settled, mark_of
 from tidemill.runtime.spark.damage import damaged, json_lines, require_feed
 
 if TYPE_CHECKING:
@@ -99,7 +98,7 @@ class Feed:
         delivered: How many files are in answers that have been delivered; no less.
 
     Raises:
-        RunError: What is kept is damaged.
+        RunError: What is kept is damaged, or a file that is taken anew is still being written.
 
     Attributes:
         directory: Where the order is kept.
@@ -249,25 +248,23 @@ class Feed:
         """Take files as they are now of which nothing has been delivered.
 
         Whoever was told that a file is broken may have replaced it.
+
+        Raises:
+            RunError: One of them is still being written.
         """
         changed = [e for e in self._entries[delivered:] if _has_changed(e)]
-        waiting = [e for e in changed if (m := mark_of(e.path)) and not self._is_old(e.path, m)]
-        if waiting:
-            sleep(self.settle)
-        renewed = []
-        for entry in changed:
-            mark = mark_of(entry.path)
-            if mark is not None:
-                renewed.append(replace(entry, size=mark.size, changed=mark.changed))
+        marks = await_settled(self._stream, (e.path for e in changed), self.settle)
+        renewed = [
+            replace(entry, size=marks[entry.path].size, changed=marks[entry.path].changed)
+            for entry in changed
+            if entry.path in marks
+        ]
         if renewed:
             self._note(renewed)
         for entry in renewed:
             self._entries[entry.number] = entry
             if entry.number in written:
                 _write_entry(written[entry.number], entry)
-
-    def _is_old(self, path: str, mark: Mark) -> bool:
-        return self._settling.has_settled(path, mark)
 
     def _read_index(self) -> Iterator[_Entry]:
         """The files that were found so far; a line that was not finished does not count.
