@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import subprocess
 import sys
 import zlib
@@ -277,6 +278,11 @@ def test_a_text_of_parquet_that_is_no_utf_8_is_malformed(tmp_path: Path) -> None
     session, query = session_on(tmp_path / "1.parquet", "parquet", clauses="MALFORMED DROP")
     session.run()
     assert query.results()["b"].to_list() == ["ok"]
+
+
+def test_a_file_whose_name_is_no_text_is_named(tmp_path: Path) -> None:
+    (tmp_path / os.fsdecode(b"\xff.csv")).write_text("a,b\n1,x\n")
+    assert rf'the name of file "{tmp_path}/\xff.csv" is not UTF-8' in failure(tmp_path, "csv")
 
 
 def test_a_line_that_is_no_json_is_one_malformed_row(tmp_path: Path) -> None:
