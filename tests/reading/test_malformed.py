@@ -285,6 +285,14 @@ def test_a_file_whose_name_is_no_text_is_named(tmp_path: Path) -> None:
     assert rf'the name of file "{tmp_path}/\xff.csv" is not UTF-8' in failure(tmp_path, "csv")
 
 
+def test_a_source_has_one_path(tmp_path: Path) -> None:
+    session = tidemill.connect()
+    session.sql(f"CREATE STREAM s (a BIGINT) SOURCE csv('{tmp_path}', path => 'other')")
+    session.sql("SELECT a FROM s")
+    with pytest.raises(tidemill.RunError, match="takes one path"):
+        session.run()
+
+
 def test_a_line_that_is_no_json_is_one_malformed_row(tmp_path: Path) -> None:
     (tmp_path / "1").write_text('{"a": 1, "b": "x"}\n{"a": \n{"a": 2, "A": 3}\n7\n{"a": 4}')
     session, query = session_on(tmp_path, "json", clauses="MALFORMED QUARANTINE")
