@@ -320,3 +320,16 @@ def test_what_is_no_finite_number_comes_back_from_files(kind: str, tmp_path: Pat
     again.run()
     assert isinstance(query, tidemill.Query)
     assert query.results()["x"].equals(pl.Series("x", values))
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        pd.DataFrame({"a": [2**70, 1]}),
+        pd.DataFrame({"a": [1j]}),
+        pa.table({"a": pa.array([1], pa.decimal256(50, 2))}),
+    ],
+)
+def test_a_frame_with_values_that_no_column_holds_is_told(frame: Frame) -> None:
+    with pytest.raises(RunError, match='the rows of "n" cannot be taken'):
+        tidemill.connect().put("n", frame)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import subprocess
 import sys
 import zlib
@@ -230,6 +231,66 @@ def test_what_is_not_declared_is_not_looked_at(tmp_path: Path) -> None:
     )
     parquet.write_table(odd, tmp_path / "1.parquet")
     assert rows_of(tmp_path / "1.parquet", "parquet") == [(1, "x")]
+
+
+@pytest.mark.parametrize("content", ["a,b\r1,x\r", "a,b\r1,x\n", "a,b," + "c" * 200_000 + "\n"])
+def test_a_first_line_that_has_no_names_is_told(tmp_path: Path, content: str) -> None:
+    (tmp_path / "1.csv").write_bytes(content.encode())
+    assert "does not begin with the names of its columns" in failure(tmp_path / "1.csv", "csv")
+
+
+def test_a_declared_column_that_is_there_twice_is_not_chosen_from(tmp_path: Path) -> None:
+    (tmp_path / "1.csv").write_text("A,b,a\n1,x,2\n")
+    assert 'has 2 columns "a"' in failure(tmp_path / "1.csv", "csv")
+    for names in (["a", "b", "a"], ["A", "b", "a"]):
+        table = pa.Table.from_arrays([pa.array([1]), pa.array(["x"]), pa.array([2])], names=names)
+        parquet.write_table(table, tmp_path / "1.parquet")
+        assert 'has 2 columns "a"' in failure(tmp_path / "1.parquet", "parquet")
+    (tmp_path / "2.csv").write_text("a,b,c,C\n1,x,2,3\n")
+    assert rows_of(tmp_path / "2.csv", "csv") == [(1, "x")]
+
+
+def test_what_follows_compressed_rows_is_not_passed_over(tmp_path: Path) -> None:
+    first, second = b"a,b\n1,x\n", b"2,y\n"
+    (tmp_path / "1.csv").write_bytes(zlib.compress(first) + zlib.compress(second))
+    assert "something follows that does not belong to it" in failure(tmp_path / "1.csv", "csv")
+    (tmp_path / "1.csv").write_bytes(gzip.compress(first) + gzip.compress(second))
+    assert rows_of(tmp_path / "1.csv", "csv") == [(1, "x"), (2, "y")]
+
+
+def test_an_exponent_gives_a_decimal_no_more_digits_than_it_has(tmp_path: Path) -> None:
+    path = tmp_path / "1.json"
+    for number in ("1E32", "-1e32", "1.5e32"):
+        path.write_text(f'{{"a": {number}}}\n')
+        assert "which is not a DECIMAL(38,6)" in failure(path, "json", "a DECIMAL(38, 6)")
+    path.write_text('{"a": 1E31}\n{"a": null}\n{"a": -99999999999999999999999999999999.999999}\n')
+    found = {Decimal(10**31), None, Decimal("-99999999999999999999999999999999.999999")}
+    assert {a for (a,) in rows_of(path, "json", "a DECIMAL(38, 6)")} == found
+
+
+def test_a_text_of_parquet_that_is_no_utf_8_is_malformed(tmp_path: Path) -> None:
+    content = pa.array([b"\xff\xfe", b"ok"], pa.binary())
+    texts = pa.Array.from_buffers(pa.string(), len(content), content.buffers())
+    parquet.write_table(pa.table({"a": [1, 2], "b": texts}), tmp_path / "1.parquet")
+    text = failure(tmp_path / "1.parquet", "parquet")
+    assert "row 1 of file" in text
+    assert 'column "b" has' in text
+    session, query = session_on(tmp_path / "1.parquet", "parquet", clauses="MALFORMED DROP")
+    session.run()
+    assert query.results()["b"].to_list() == ["ok"]
+
+
+def test_a_file_whose_name_is_no_text_is_named(tmp_path: Path) -> None:
+    (tmp_path / os.fsdecode(b"\xff.csv")).write_text("a,b\n1,x\n")
+    assert rf'the name of file "{tmp_path}/\xff.csv" is not UTF-8' in failure(tmp_path, "csv")
+
+
+def test_a_source_has_one_path(tmp_path: Path) -> None:
+    session = tidemill.connect()
+    session.sql(f"CREATE STREAM s (a BIGINT) SOURCE csv('{tmp_path}', path => 'other')")
+    session.sql("SELECT a FROM s")
+    with pytest.raises(tidemill.RunError, match="takes one path"):
+        session.run()
 
 
 def test_a_line_that_is_no_json_is_one_malformed_row(tmp_path: Path) -> None:

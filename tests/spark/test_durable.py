@@ -205,7 +205,7 @@ def test_the_files_of_a_checkpoint_are_kept_at_once(tmp_path: Path, disk: Disk) 
         os.fsync(os.open(path, os.O_RDONLY))
     feed = Feed("s", source, checkpoint.feed("s"))
     feed.look()
-    told = {path: path.read_bytes() for path in feed.pattern.parent.glob("look-*/*.json")}
+    told = {path: path.read_bytes() for path in feed.directory.glob("look-*/*.json")}
     assert [name for name in lost(disk) if not NOTE.search(name)] == []
     for path in told:
         path.write_bytes(b"")  # the power is lost

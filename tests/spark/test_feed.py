@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 def fed(feed: Feed) -> list[tuple[int, str]]:
     """The files as Spark reads them: the number and name of each."""
-    entries = sorted(feed.pattern.parent.glob("look-*/*.json"), key=lambda p: p.stat().st_mtime_ns)
+    entries = sorted(feed.directory.glob("look-*/*.json"), key=lambda p: p.stat().st_mtime_ns)
     found = [json.loads(path.read_text()) for path in entries]
     return [(entry["number"], entry["path"].rpartition("/")[2]) for entry in found]
 
@@ -312,6 +312,21 @@ def test_a_file_of_which_nothing_was_delivered_is_taken_as_it_is(
         assert str(source / "a") in warning
 
 
+def test_a_file_that_is_still_written_is_not_taken_anew(
+    tmp_path: Path, source: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(source / "a", "x", ago=9)
+    Feed("s", source, tmp_path / "feed").look()
+    write(source / "a", "some")
+
+    def meanwhile(_: float) -> None:
+        write(source / "a", "some more")
+
+    monkeypatch.setattr("tidemill.runtime.settling.sleep", meanwhile)
+    with pytest.raises(tidemill.RunError, match="is still being written"):
+        Feed("s", source, tmp_path / "feed", settle=60)
+
+
 def test_what_spark_has_read_for_good_is_removed_and_does_not_come_back(
     tmp_path: Path, source: Path
 ) -> None:
@@ -368,6 +383,23 @@ def test_thousands_of_files_are_each_read_once_and_leave_nothing_behind(
 
 def on_spark() -> tidemill.Session:
     return tidemill.connect(engine="spark", master=MASTER)
+
+
+@pytest.mark.spark
+def test_the_name_of_a_checkpoint_is_no_pattern(tmp_path: Path, source: Path) -> None:
+    state = tmp_path / "run*[1]{a,b}"
+    for last in (1, 2):
+        write(source / f"{last}.csv", f"a\n{last}\n", ago=9)
+        with tidemill.connect(engine="spark", master=MASTER, checkpoint=state) as session:
+            session.put("f", pl.DataFrame({"a": [7]}))
+            session.sql(f"CREATE STREAM s (a BIGINT) SOURCE csv('{source}') ORDERED BY a")
+            session.sql("CREATE STREAM m (a BIGINT) SOURCE memory('f') ORDERED BY a")
+            files, frame = session.sql("SELECT a FROM s"), session.sql("SELECT a FROM m")
+            assert isinstance(files, tidemill.Query)
+            assert isinstance(frame, tidemill.Query)
+            session.run(end=False)
+            assert files.results()["a"].to_list() == [last]
+            assert frame.results()["a"].to_list() == [7][last - 1 :]
 
 
 @pytest.mark.spark

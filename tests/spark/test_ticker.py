@@ -126,6 +126,31 @@ def test_what_was_left_by_an_earlier_session_may_change(tmp_path: Path, control:
     assert words(control) == [(0, "tick")]
 
 
+def test_a_stream_that_never_has_a_row_is_found_idle(tmp_path: Path, control: Path) -> None:
+    now, came = [0], dict[str, int]()
+    ledger = Ledger(tmp_path / "ledger.jsonl", lambda: now[0])
+    ticker = Ticker(
+        {"s": ORDERED, "q": QUIET},
+        frozenset({frozenset({"s", "q"})}),
+        Control(control),
+        ledger,
+        clock=lambda: now[0],
+        seen=lambda: (came, 1),
+    )
+    now[0] = first = 3 * SECOND
+    ledger.begin(0)
+    came["s"] = first
+    ticks: list[int] = []
+    while now[0] < 100 * SECOND:
+        now[0] += SECOND // 4
+        ticker.look()
+        if len(words(control)) > len(ticks):
+            ticks.append(now[0])
+            ledger.begin(len(ticks))
+    # A partition hears of the stream in the first batch, and counts its silence from there.
+    assert ticks == [first + 5 * SECOND]
+
+
 def test_words_are_numbered_and_go_when_they_have_been_read(control: Path) -> None:
     stream = Control(control)
     for word in (Word.TICK, Word.TICK, Word.END):

@@ -53,9 +53,9 @@ def source_place(name: str, source: ConnectorCall) -> Place:
         path, options = path_and_options(f'the source of "{name}"', source)
         return Place(source.name.text, path, options=options)
     first, known = ("name", ("name",)) if kind == "memory" else ("path", _FILE_ARGUMENTS)
-    if len(source.positional) > 1:
-        raise RunError(f'the source of "{name}" takes one {first}', hint=f"write {kind}('…')")
     given = dict(source.named)
+    if len(source.positional) + (first in given) > 1:
+        raise RunError(f'the source of "{name}" takes one {first}', hint=f"write {kind}('…')")
     unknown = [key for key in given if key not in known]
     if unknown:
         raise RunError(

@@ -226,7 +226,7 @@ class FileSink:
             )
         answer = Answer(self.schema)
         files = sorted(Path(self.directory).glob("batch=*/part-*.parquet"))
-        frames = (pl.read_parquet(file, hive_partitioning=False) for file in files)
+        frames = (pl.read_parquet(file, glob=False, hive_partitioning=False) for file in files)
         answer.read(frames, self.shape.form)
         return answer
 

@@ -51,6 +51,9 @@ def list_files(path: Path, known: AbstractSet[str] = frozenset()) -> list[Path]:
     Args:
         path: A file, a directory, or a pattern with ``*``, ``?`` or ``[…]`` in its last part.
         known: Names in the directory that are left out, at next to no cost.
+
+    Raises:
+        RunError: The name of one of them is no text.
     """
     if path.is_file():
         return [] if path.name in known else [path]
@@ -61,7 +64,21 @@ def list_files(path: Path, known: AbstractSet[str] = frozenset()) -> list[Path]:
         return []
     chosen = (name for name in names if not name.startswith(("_", ".")))
     paths = (place / name for name in sorted(chosen) if fnmatchcase(name, pattern))
-    return [path for path in paths if path.is_file()]
+    found = [one for one in paths if one.is_file()]
+    for one in found:
+        _require_text(one)
+    return found
+
+
+def _require_text(path: Path) -> None:
+    """Refuse a name whose bytes are no UTF-8: it could be neither noted nor shown."""
+    try:
+        path.name.encode()
+    except UnicodeEncodeError as error:
+        shown = os.fsencode(path).decode(errors="backslashreplace")
+        raise RunError(
+            f'the name of file "{shown}" is not UTF-8', hint="give it another name"
+        ) from error
 
 
 def read_file(

@@ -22,6 +22,16 @@ class _ArrowStream(Protocol):
         ...
 
 
+_FAILURES = (
+    pl.exceptions.PolarsError,
+    pl.exceptions.PanicException,
+    NotImplementedError,
+    OverflowError,
+    TypeError,
+    ValueError,
+)
+"""What libraries raise about values and types that they do not know."""
+
 Frame: TypeAlias = "pl.DataFrame | pl.LazyFrame | pd.DataFrame | _ArrowStream"
 """Rows in memory."""
 
@@ -47,8 +57,8 @@ def to_polars(name: str, frame: object) -> pl.DataFrame:
             made = pl.from_arrow(frame)
             if isinstance(made, pl.DataFrame):
                 return made
-    except (pl.exceptions.PolarsError, TypeError, ValueError) as error:
-        reason = str(error).strip().splitlines()[0]
+    except _FAILURES as error:
+        reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
         raise RunError(
             f'the rows of "{name}" cannot be taken: {reason}',
             hint="give every column values of one type",

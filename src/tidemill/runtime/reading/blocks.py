@@ -77,6 +77,8 @@ def _inflated(file: BinaryIO) -> Iterator[bytes]:
                 raise OSError("it is compressed, and ends too early")
             if chunk := inflater.decompress(packed, BLOCK):
                 yield chunk
+        if inflater.unused_data or file.read(1):
+            raise OSError("it is compressed, and something follows that does not belong to it")
     except zlib.error as error:
         raise OSError(f"it is compressed, and damaged: {error}") from error
 

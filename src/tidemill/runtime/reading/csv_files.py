@@ -89,14 +89,16 @@ def _header(block: Block, input_: Input) -> tuple[list[str], int]:
     found = _ROW.match(block.content, begin) if block.is_whole else None
     try:
         line = "" if found is None else found[0].decode().rstrip("\r\n")
-    except UnicodeDecodeError:
-        line = ""
-    if found is None or not line:
+        names = next(csv.reader([line]), [])
+    except (UnicodeDecodeError, csv.Error):
+        names = []
+    if found is None or not names:
         raise RunError(
             f"{input_.where} does not begin with the names of its columns",
-            hint="the first line of a CSV file has the names of the columns, separated by commas",
+            hint="the first line of a CSV file has the names of the columns, separated by commas, "
+            r"and ends with \n or \r\n",
         )
-    return next(csv.reader([line])), found.end()
+    return names, found.end()
 
 
 def _read_block(block: Block, layout: _Layout, input_: Input, refuse: Refuse) -> pl.DataFrame:

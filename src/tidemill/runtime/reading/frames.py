@@ -5,16 +5,44 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+import polars as pl
+import pyarrow as pa
+
 from tidemill.runtime.reading.shaping import found_columns, shaped
 from tidemill.runtime.reading.values import values_of
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from tidemill.model.schema import Schema
     from tidemill.runtime.reading.shaping import Input, Refuse
 
-__all__ = ["shaped_frame"]
+__all__ = ["from_arrow", "shaped_frame"]
+
+_TEXTS = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
+
+
+def from_arrow(table: pa.Table | pa.RecordBatch) -> pl.DataFrame:
+    """A table of Arrow as a frame; texts that are no UTF-8 are bytes.
+
+    Arrow does not look whether a file that calls bytes a text is right, and Polars trusts it.
+    """
+    for place, column in enumerate(table.columns):
+        if not _is_sound(column):
+            name = table.schema.names[place]
+            table = table.set_column(place, name, column.cast(pa.large_binary()))
+    frame = pl.from_arrow(table)
+    assert isinstance(frame, pl.DataFrame), "a table is a frame"
+    return frame
+
+
+def _is_sound(column: pa.Array | pa.ChunkedArray) -> bool:
+    """Whether a column has no text that is no UTF-8."""
+    if not any(is_text(column.type) for is_text in _TEXTS):
+        return True
+    try:
+        column.validate(full=True)
+    except pa.ArrowInvalid:
+        return False
+    return True
 
 
 def shaped_frame(

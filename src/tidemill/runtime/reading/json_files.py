@@ -20,7 +20,7 @@ import pyarrow as pa
 from pyarrow import json as arrow_json
 
 from tidemill.model.batch import polars_schema
-from tidemill.model.types import Kind
+from tidemill.model.types import MAX_PRECISION, Kind
 from tidemill.runtime.reading.blocks import LONGEST, Block, blocks, chunks
 from tidemill.runtime.reading.shaping import Broken, shaped
 
@@ -133,7 +133,17 @@ def _read_at_once(content: bytes, schema: Schema) -> pl.DataFrame | None:
     frame = pl.from_arrow(table.select(schema.names))
     assert isinstance(frame, pl.DataFrame), "a table is a frame"
     doubles = (frame[field.name] for field in schema if field.type.kind is Kind.DOUBLE)
-    return frame if all(double.is_finite().all() for double in doubles) else None
+    decimals = (frame[field.name] for field in schema if field.type.kind is Kind.DECIMAL)
+    if not all(double.is_finite().all() for double in doubles):
+        return None
+    return frame if all(map(_has_few_digits, decimals)) else None
+
+
+def _has_few_digits(column: pl.Series) -> bool:
+    """Whether no number has more digits than a DECIMAL; an exponent may give it more (1e32)."""
+    limit = 10**MAX_PRECISION
+    digits = column.to_physical()
+    return bool(((digits < limit) & (digits > -limit)).all())
 
 
 def _is_utf8(content: bytes) -> bool:

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import polars as pl
 import pyarrow as pa
 from pyarrow import parquet
 
 from tidemill.errors import RunError
 from tidemill.runtime.reading.blocks import BLOCK
-from tidemill.runtime.reading.frames import shaped_frame
+from tidemill.runtime.reading.frames import from_arrow, shaped_frame
 from tidemill.runtime.reading.shaping import found_columns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import BinaryIO
+
+    import polars as pl
 
     from tidemill.model.schema import Schema
     from tidemill.runtime.reading.shaping import Input, Refuse
@@ -66,8 +67,7 @@ def read_parquet(
             )
     first = 1
     for batch in _batches(content, columns):
-        frame = pl.from_arrow(batch.select(columns))
-        assert isinstance(frame, pl.DataFrame), "a table is a frame"
+        frame = from_arrow(batch.select(columns))
         yield shaped_frame(frame, schema, input_, refuse, first=first)
         first += frame.height
 

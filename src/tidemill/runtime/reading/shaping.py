@@ -80,16 +80,24 @@ def found_columns(names: Sequence[str], schema: Schema, input_: Input) -> list[s
     """The names under which the columns of a schema are found.
 
     Raises:
-        RunError: One of them is not there.
+        RunError: One of them is not there, or more than once.
     """
-    by_lower = {name.lower(): name for name in reversed(names)}
+    by_lower: dict[str, list[str]] = {}
+    for name in names:
+        by_lower.setdefault(name.lower(), []).append(name)
     for column in schema:
-        if column.name.lower() not in by_lower:
+        found = by_lower.get(column.name.lower(), [])
+        if not found:
             raise RunError(
                 f'{input_.where} has no column "{column.name}"',
                 hint=suggestion(column.name, names) if input_.is_shown else _HIDDEN,
             )
-    return [by_lower[column.name.lower()] for column in schema]
+        if len(found) > 1:
+            raise RunError(
+                f'{input_.where} has {len(found)} columns "{column.name}"',
+                hint="give one of them another name; case does not matter",
+            )
+    return [by_lower[column.name.lower()][0] for column in schema]
 
 
 @dataclass(slots=True)

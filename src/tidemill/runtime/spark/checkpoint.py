@@ -208,7 +208,7 @@ class Checkpoint:
     def kept_frame(self, key: str) -> pl.DataFrame | None:
         """A frame in memory that was asked for before."""
         path = self._frame_file(key)
-        return pl.read_parquet(path, hive_partitioning=False) if path.exists() else None
+        return pl.read_parquet(path, glob=False, hive_partitioning=False) if path.exists() else None
 
     # What is refused. These write nothing.
 

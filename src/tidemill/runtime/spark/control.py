@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from tidemill.runtime.durable import make_directory, rename_durably, sync_file
 from tidemill.runtime.spark.damage import damaged, telling_where
-from tidemill.runtime.spark.feed import NUMBERED, set_number
+from tidemill.runtime.spark.feed import NUMBERED, literal, set_number
 from tidemill.runtime.spark.ledger import batch_beginning
 from tidemill.runtime.spark.stage import CONTROL
 from tidemill.runtime.spark.wire import COLUMNS, Kind, Message, to_arrow
@@ -86,7 +86,7 @@ def control_messages(spark: SparkSession, deployment: Deployment, directory: Pat
     """The messages of the control stream."""
     make_directory(directory)
     reader = spark.readStream.name("control").schema("number long, word string").format("json")
-    rows = reader.options(**NUMBERED).load(str(directory))
+    rows = reader.options(**NUMBERED).load(literal(directory))
     pids = deployment.pids
 
     def heed(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -19,10 +19,10 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 from collections import deque
 from dataclasses import asdict, dataclass, replace
-from time import sleep
 from typing import TYPE_CHECKING
 
 from tidemill.errors import RunError
@@ -34,14 +34,14 @@ from tidemill.runtime.durable import (
     sync_file,
 )
 from tidemill.runtime.files import is_pattern, list_files
-from tidemill.runtime.settling import Mark, Settling, mark_of
+from tidemill.runtime.settling import Mark, Settling, await_settled, mark_of
 from tidemill.runtime.spark.damage import damaged, json_lines, require_feed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-__all__ = ["ENTRY_COLUMNS", "NUMBERED", "Feed", "require_place", "set_number"]
+__all__ = ["ENTRY_COLUMNS", "NUMBERED", "Feed", "literal", "require_place", "set_number"]
 
 ENTRY_COLUMNS = "number long, path string, size long, changed long"
 """What Spark reads of an entry."""
@@ -52,6 +52,8 @@ NUMBERED = {"maxFileAge": "100ms", "fileNameOnly": "true"}
 It takes them in the order of their numbers, and what is a hundred before the last is over: it need
 not remember it, and never takes it again.
 """
+
+_SPECIAL = re.compile(r"[\\*?\[\]{}]")
 
 _MILLISECOND = 1_000_000
 
@@ -96,9 +98,10 @@ class Feed:
         delivered: How many files are in answers that have been delivered; no less.
 
     Raises:
-        RunError: What is kept is damaged.
+        RunError: What is kept is damaged, or a file that is taken anew is still being written.
 
     Attributes:
+        directory: Where the order is kept.
         pattern: The directories that Spark reads the order from.
         skipped: How many files were there before anyone who still reads the stream has begun.
         waiting: The files that are there and may still be written, and those that wait for them.
@@ -117,11 +120,11 @@ class Feed:
         committed: int = 0,
         delivered: int = 0,
     ) -> None:
-        self.pattern = directory / "look-*"
+        self.pattern = f"{literal(directory)}/look-*"
         self.waiting: tuple[str, ...] = ()
         self.changed: tuple[str, ...] = ()
         self.changes = 0
-        self._directory = directory
+        self.directory = directory
         self._stream = stream
         self._path = path
         self._index = directory / "index.jsonl"
@@ -212,12 +215,16 @@ class Feed:
     def forget(self, committed: int) -> None:
         """Remove what Spark does not read again: it has read so many files for good."""
         while len(self._looks) > 1 and self._looks[1] <= committed:
+<<<<<<< HEAD
             self._remove(1)
 
     def _remove(self, looks: int) -> None:
         """Remove what Spark is told by so many of the first looks."""
         for _ in range(looks):
             look = self._directory / _look_name(self._looks.popleft())
+=======
+            look = self.directory / _look_name(self._looks.popleft())
+>>>>>>> review-ingest
             gone = look.with_name(f".{look.name}")
             look.rename(gone)  # all of it, or nothing
             shutil.rmtree(gone)
@@ -285,25 +292,23 @@ class Feed:
         """Take files as they are now of which nothing has been delivered.
 
         Whoever was told that a file is broken may have replaced it.
+
+        Raises:
+            RunError: One of them is still being written.
         """
         changed = [e for e in self._entries[delivered:] if _has_changed(e)]
-        waiting = [e for e in changed if (m := mark_of(e.path)) and not self._is_old(e.path, m)]
-        if waiting:
-            sleep(self.settle)
-        renewed = []
-        for entry in changed:
-            mark = mark_of(entry.path)
-            if mark is not None:
-                renewed.append(replace(entry, size=mark.size, changed=mark.changed))
+        marks = await_settled(self._stream, (e.path for e in changed), self.settle)
+        renewed = [
+            replace(entry, size=marks[entry.path].size, changed=marks[entry.path].changed)
+            for entry in changed
+            if entry.path in marks
+        ]
         if renewed:
             self._note(renewed)
         for entry in renewed:
             self._entries[entry.number] = entry
             if entry.number in written:
                 _write_entry(written[entry.number], entry)
-
-    def _is_old(self, path: str, mark: Mark) -> bool:
-        return self._settling.has_settled(path, mark)
 
     def _read_index(self) -> Iterator[_Entry]:
         """The files that were found so far; a line that was not finished does not count.
@@ -352,15 +357,25 @@ class Feed:
         if not entries:
             return
         name = _look_name(entries[0].number)
-        unfinished = self._directory / f".{name}"
+        unfinished = self.directory / f".{name}"
         shutil.rmtree(unfinished, ignore_errors=True)
         unfinished.mkdir()
         for entry in entries:
             _fill(unfinished / f"{entry.number:012d}.json", entry)
         # Not each of them: what they say is in the index, and they are written again from it.
         sync_directory(unfinished)
-        rename_durably(unfinished, self._directory / name)
+        rename_durably(unfinished, self.directory / name)
         self._looks.append(entries[0].number)
+
+
+def literal(path: Path) -> str:
+    r"""A path as Spark must be told it, to which some characters are those of patterns.
+
+    >>> from pathlib import Path
+    >>> literal(Path("/data/run[1]"))
+    '/data/run\\[1\\]'
+    """
+    return _SPECIAL.sub(r"\\\g<0>", str(path))
 
 
 def require_place(stream: str, path: Path) -> None:

@@ -164,7 +164,7 @@ class Quarantine:
         for path in reversed(files):
             size += max(path.stat().st_size, _LEAST_BYTES)
             if size > self._limit and path != files[-1]:
-                removed += pl.scan_parquet(path).select(pl.len()).collect().item()
+                removed += pl.scan_parquet(path, glob=False).select(pl.len()).collect().item()
                 path.unlink()
         return removed
 

@@ -17,7 +17,7 @@ from tidemill.engine.ingest import Refused, readable
 from tidemill.model.batch import polars_schema
 from tidemill.model.time import Time
 from tidemill.runtime.files import READERS, read_file
-from tidemill.runtime.reading.frames import shaped_frame
+from tidemill.runtime.reading.frames import from_arrow, shaped_frame
 from tidemill.runtime.reading.shaping import Input
 from tidemill.runtime.settling import Mark, require_unchanged
 from tidemill.runtime.spark.damage import damaged
@@ -74,7 +74,7 @@ def stream_messages(  # noqa: PLR0913 — what a stream needs
     if feed is not None:
         entries = reader.schema(ENTRY_COLUMNS).format("json")
         entries = entries.option("maxFilesPerTrigger", place.files_per_batch)
-        rows = entries.options(**NUMBERED).load(str(feed.pattern))
+        rows = entries.options(**NUMBERED).load(feed.pattern)
         pieces = _file_pieces(place.kind, stream)
     elif place.kind in READERS:
         files = reader.schema(_FILE).format("binaryFile")
@@ -151,9 +151,7 @@ def _row_pieces(stream: StreamEntry) -> _Reading:
     schema, input_ = readable(stream), Input(f'the source of "{stream.name}"', unit="row")
 
     def frames(batch: pa.RecordBatch, refuse: Refuse) -> Iterator[pl.DataFrame]:
-        frame = pl.from_arrow(batch)
-        assert isinstance(frame, pl.DataFrame), "a record batch is a frame"
-        yield shaped_frame(frame, schema, input_, refuse, first=None)
+        yield shaped_frame(from_arrow(batch), schema, input_, refuse, first=None)
 
     return _numbered(frames)
 

@@ -41,7 +41,7 @@ class Moment:
     Attributes:
         now: What time it is.
         batch: When the last batch began.
-        came: When something last came on each stream, or the pipeline was started.
+        came: When something last came on each stream, or the first batch began.
         remembers: Whether something is remembered.
     """
 
@@ -107,7 +107,8 @@ class Ticker:
         self._ledger = ledger
         self._clock = clock
         self._seen = seen
-        self._started = clock()
+        self._batch: int | None = ledger.latest[0]
+        self._silent_from = clock()
         self._ticked: int | None = None
         self._ended = Event()
 
@@ -136,10 +137,13 @@ class Ticker:
     def look(self) -> None:
         """Tick if time matters and the last tick has been heard."""
         number, began = self._ledger.latest
+        if self._batch is not None and number > self._batch:
+            # Partitions hear in their first batch of a stream on which nothing ever came.
+            self._batch, self._silent_from = None, max(self._silent_from, began)
         if self._ticked == number:
             return
         seen, remembered = self._seen()
-        came = {name: seen.get(name, self._started) for name in self._streams}
+        came = {name: seen.get(name, self._silent_from) for name in self._streams}
         # Of what was left when the pipeline was stopped nothing is known yet.
         remembers = number >= 0 if remembered is None else remembered > 0
         moment = Moment(self._clock(), max(began, min(came.values())), came, remembers)
