@@ -155,3 +155,30 @@ def test_a_second_run_has_the_relation_as_it_is_then(tmp_path: Path) -> None:
             session.put("r", pl.DataFrame({"id": [1], "name": [name]}))
             session.run()
             assert {row[0] for row in found.results().rows()} == {name}
+
+
+def test_another_query_of_a_name_does_not_inherit_how_far_it_is_known(tmp_path: Path) -> None:
+    sources = {name: tmp_path / name for name in ("s", "other")}
+    for source in sources.values():
+        source.mkdir()
+    give(sources["s"], 5)
+
+    def running(text: str) -> tuple[tidemill.Session, tidemill.Query]:
+        session = connected(tmp_path, sources["s"])
+        session.sql(
+            f"CREATE STREAM other (k BIGINT, at BIGINT) SOURCE parquet('{sources['other']}')"
+            " ORDERED BY at"
+        )
+        return session, query(session, text)
+
+    with running(f"CREATE QUERY q INTO parquet('{tmp_path / 'q'}') AS SELECT k FROM s")[0] as first:
+        first.run()
+    text = f"CREATE QUERY q INTO parquet('{tmp_path / 'p'}') AS SELECT k FROM other [RANGE 90]"
+    with connected(tmp_path, sources["s"]) as session:
+        session.sql("DROP QUERY q")
+    for _ in range(2):  # it begins, and goes on before anything has come
+        session, later = running(text)
+        with session:
+            session.run()
+            with pytest.raises(tidemill.RunError, match="can still change"):
+                later.snapshot(30)

@@ -389,7 +389,9 @@ class SparkJob:
     def _know(self, start: Checked, ledger: Ledger) -> None:
         """Know the queries from now on."""
         self._sinks = start.sinks
-        self._tally.begin(start.queries, start.sinks, ledger.known, start.resumed)
+        channels = start.graph.answers.items()
+        known = {query: ledger.known[c] for query, c in channels if c in ledger.known}
+        self._tally.begin(start.queries, start.sinks, known, start.resumed)
         self._tally.welcome(start.streams)
 
     def _launched(
