@@ -118,6 +118,7 @@ class Facts:
         streams: A digest of where each stream comes from and what it is made of.
         relations: The relations that queries read, by their names in lower case.
         begun: Whether the pipeline has been started; from then on Spark's part must be there.
+        ending: Whether the streams have been told to end; rows that come after that are late.
     """
 
     pids: tuple[int, ...]
@@ -131,6 +132,7 @@ class Facts:
     streams: Mapping[str, str] = field(default_factory=dict)
     relations: Mapping[str, KeptRelation] = field(default_factory=dict)
     begun: bool = False
+    ending: bool = False
 
 
 def asked_of(query: QueryEntry, plan: PhysicalPlan, sink: Sink | None) -> Asked:
@@ -348,6 +350,10 @@ class Checkpoint:
             make_directory(self.spark)
             self.facts = replace(self.facts, begun=True)
             _write(self.directory, self.facts)
+
+    def begin_to_end(self) -> None:
+        """Note that the streams are told to end, before they are; there is no way back."""
+        self.know(replace(self.facts, ending=True))
 
     def end(self) -> None:
         """Note that the streams have been run to their end."""

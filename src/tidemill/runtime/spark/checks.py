@@ -91,6 +91,7 @@ def check_start(  # noqa: PLR0913 — all that is checked
     memory: Mapping[str, pl.DataFrame],
     dropped: Collection[str],
     compared: Container[str],
+    ends: bool = False,
 ) -> Checked:
     """Find out whether a pipeline can be started; nothing is written.
 
@@ -105,11 +106,18 @@ def check_start(  # noqa: PLR0913 — all that is checked
         memory: The frames that ``memory`` sources name.
         dropped: The names of queries that the session has given up.
         compared: The relations that were compared with what is kept since the job began.
+        ends: Whether the streams are to end when all is read.
 
     Raises:
         RunError: Something is refused.
     """
     facts = checkpoint.facts
+    if facts.ending and not (facts.ended or ends):
+        raise RunError(
+            f'the checkpoint "{checkpoint.directory}" was being run to the end of its streams when'
+            " it was stopped, and rows that come now would be late",
+            hint="call run(end=True), or write --end, to finish it, or choose a new checkpoint",
+        )
     set_aside_torn(checkpoint.directory)  # a loss of power leaves these, and Spark stumbles
     require_agreement(checkpoint.directory, has_begun=facts.begun)
     require_words(checkpoint.control, list(Word))

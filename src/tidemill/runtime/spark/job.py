@@ -106,6 +106,7 @@ class SparkJob:
         self._was_stopped = Event()
         self._delivered = 0
         self._lost: str | None = None
+        self._ends = False
 
     @property
     def gates(self) -> Mapping[str, Gate]:
@@ -121,8 +122,9 @@ class SparkJob:
         Raises:
             RunError: A source or a sink cannot be read or written.
         """
+        self._ends = self._settings.checkpoint is None if end is None else end
         try:
-            self._run_bounded(end=self._settings.checkpoint is None if end is None else end)
+            self._run_bounded(end=self._ends)
         finally:
             self.close()
 
@@ -144,6 +146,7 @@ class SparkJob:
         if written is not None:
             raise still_written(*written)
         assert self._control is not None, "a started job has a control stream"
+        self._checkpoint.begin_to_end()
         self._control.say(Word.END)
         if listens:
             self.await_idle()
@@ -368,6 +371,7 @@ class SparkJob:
             memory=self._memory,
             dropped=dropped,
             compared=self._compared,
+            ends=self._ends,
         )
         self._compared = set(start.declared)
         if checkpoint.facts.ended:  # what there is to read is in files, and nothing runs any more
