@@ -36,6 +36,7 @@ from tidemill.runtime.spark.checkpoint import (
     forget_query,
     open_checkpoint,
 )
+from tidemill.runtime.spark.checks import check_start
 from tidemill.runtime.spark.places import check_sources, word_of
 from tidemill.runtime.spark.settings import SparkSettings
 
@@ -418,6 +419,30 @@ def test_a_start_that_is_killed_after_any_step_can_be_repeated(tmp_path: Path, s
     with opened(state) as checkpoint:
         assert pl.read_ipc_stream(checkpoint.check_relation(RELATION, ROWS)).equals(ROWS)
     assert pl.read_csv(out / "*/*.csv")["x"].to_list() == [7]
+
+
+@pytest.mark.parametrize("place", ["", "control", "spark/state"])
+def test_a_sink_inside_the_checkpoint_is_refused(tmp_path: Path, place: str) -> None:
+    state, link = tmp_path / "state", tmp_path / "link"
+    link.symlink_to(state)
+    session = tidemill.connect()
+    session.sql("CREATE STREAM s (x BIGINT) SOURCE memory('s')")
+    session.sql(f"CREATE QUERY q INTO json('{link / place}') AS SELECT x FROM s")
+    queries = [e for e in session.catalog.entries(ObjectKind.QUERY) if isinstance(e, QueryEntry)]
+    with opened(state) as checkpoint:
+        before = tree(tmp_path)
+        with pytest.raises(RunError, match='the sink of "q", is inside the checkpoint'):
+            check_start(
+                checkpoint,
+                session.catalog,
+                queries,
+                sinks_of(queries, {}),
+                SparkSettings(checkpoint=str(state)),
+                memory={},
+                dropped=(),
+                compared=(),
+            )
+        assert tree(tmp_path) == before
 
 
 # DROP QUERY on a session that does not run

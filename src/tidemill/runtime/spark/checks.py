@@ -6,6 +6,7 @@ Law: a start that is refused leaves the checkpoint and all sinks as they were.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tidemill.engine.fragments import build_graph
@@ -128,6 +129,7 @@ def check_start(  # noqa: PLR0913 — all that is checked
     if facts.ended and (new or not _all_in_files(queries, sinks)):
         raise has_ended_error(str(checkpoint.directory))
     owned = _owned(sinks, checkpoint, epochs)
+    _refuse_inside(owned, checkpoint.directory)
     _check_sinks(owned, new)
     names = {e.name for e in catalog.entries(ObjectKind.RELATION)}
     graph = build_graph({n: begun_in(plan, epochs[n], names) for n, plan in plans.items()})
@@ -184,6 +186,16 @@ def _owned(
         name: sink.owned_by(pipeline, epochs[name], place) if isinstance(sink, FileSink) else sink
         for name, sink in sinks.items()
     }
+
+
+def _refuse_inside(sinks: Mapping[str, Sink], directory: Path) -> None:
+    """Refuse files of answers among those of the checkpoint."""
+    for name, sink in sinks.items():
+        if isinstance(sink, FileSink) and Path(sink.directory).resolve().is_relative_to(directory):
+            raise RunError(
+                f'"{sink.directory}", the sink of "{name}", is inside the checkpoint',
+                hint="choose a directory outside of it",
+            )
 
 
 def _check_sinks(sinks: Mapping[str, Sink], new: Container[str]) -> None:
