@@ -208,10 +208,14 @@ class Session:
         return self._active.progress()
 
     def stop(self) -> None:
-        """Stop at the end of a batch; answers can still be read."""
-        self._is_running = False
+        """Stop at the end of a batch; answers can still be read.
+
+        Raises:
+            RunError: This is called by a function that gets rows, so that it goes on.
+        """
         if self._active is not None:
             self._active.close()
+        self._is_running = False
 
     def _refuse_while_running(self) -> None:
         if self._is_running:
