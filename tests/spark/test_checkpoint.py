@@ -286,6 +286,23 @@ def test_a_stream_is_what_it_was(tmp_path: Path) -> None:
             checkpoint.check_streams({"r": replace(STREAM, name="r")})
 
 
+def test_a_path_means_the_same_files_wherever_the_session_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path)
+    start(tmp_path / "state", {"hot": HOT})
+    whole = ConnectorCall(Name("csv"), (str(tmp_path / "in"),))
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    with (
+        opened(tmp_path / "state") as checkpoint,
+        pytest.raises(RunError, match='stream "s" is not the one'),
+    ):
+        checkpoint.check_streams({"s": STREAM})
+    with opened(tmp_path / "other") as checkpoint:
+        checkpoint.check_streams({"s": replace(STREAM, source=whole)})
+
+
 @pytest.mark.parametrize(
     "declared",
     [

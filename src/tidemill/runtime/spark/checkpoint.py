@@ -34,12 +34,13 @@ from tidemill.lang.parse import parse_one
 from tidemill.lang.statements import CreateQuery
 from tidemill.lang.unparse import unparse
 from tidemill.lang.words import quote_name
+from tidemill.runtime.connectors import source_place
 from tidemill.runtime.durable import make_directory, write_durably
 from tidemill.runtime.sinks import Destination, destination_of
 from tidemill.runtime.spark.cache import cache_directory, forget_cache
 from tidemill.runtime.spark.damage import damaged, require_types
 from tidemill.runtime.spark.lock import LOCK_FILE, Lock, take_lock
-from tidemill.runtime.spark.places import word_of
+from tidemill.runtime.spark.places import file_path, word_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
@@ -481,7 +482,9 @@ def _stream_digest(stream: StreamEntry) -> str:
     """What makes a stream this stream; how late rows may be, or how files settle, can change."""
     named = tuple(pair for pair in stream.source.named if pair[0] != "settle")
     source = replace(stream.source, named=named)
-    return _digest(repr((source, stream.schema, stream.time_column)).encode())
+    # The same text means other files where another directory is the current one.
+    path = file_path(source_place(stream.name, stream.source))
+    return _digest(repr((source, path, stream.schema, stream.time_column)).encode())
 
 
 def _relation_digest(relation: RelationEntry) -> str:
