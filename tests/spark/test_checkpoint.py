@@ -483,6 +483,19 @@ def test_drop_reaches_queries_that_only_the_checkpoint_knows(tmp_path: Path) -> 
         assert checkpoint.facts.latest == 0
 
 
+def test_a_session_keeps_its_checkpoint_when_it_changes_its_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start(tmp_path / "state", {"hot": HOT})
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path)
+    session = tidemill.connect(engine="spark", checkpoint="state")
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    session.sql("DROP QUERY hot")
+    with opened(tmp_path / "state") as checkpoint:
+        assert not checkpoint.facts.queries
+
+
 def test_drop_without_a_checkpoint_is_what_it_was(tmp_path: Path) -> None:
     for session in (
         tidemill.connect(engine="spark"),
