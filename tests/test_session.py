@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
+from typing import TYPE_CHECKING, cast
+
 import polars as pl
 import pytest
 
 import tidemill
+from tidemill.lang.statements import ObjectKind
+from tidemill.session import Session
+
+if TYPE_CHECKING:
+    from tidemill.catalog.catalog import Catalog
+    from tidemill.runtime.runs import Runs
 
 STREAM = "CREATE STREAM s (x BIGINT, at BIGINT) SOURCE memory('s') ORDERED BY at WITHIN 2 SECONDS"
 
@@ -162,3 +172,66 @@ def test_a_session_can_be_used_with_with() -> None:
     with tidemill.connect() as session:
         session.sql(STREAM)
     assert session.catalog.find("s") is not None
+
+
+def test_a_session_that_refuses_to_stop_still_runs() -> None:
+    class Busy:
+        """A job that is stopped by a function that it calls."""
+
+        is_busy = True
+
+        def start(self) -> None:
+            pass
+
+        def await_idle(self) -> None:
+            pass
+
+        def close(self) -> None:
+            if self.is_busy:
+                raise tidemill.RunError("a callback cannot stop the session", hint="do it later")
+
+    busy = Busy()
+    session = Session(lambda *_: cast("Runs", busy))
+    session.start()
+    with pytest.raises(tidemill.RunError, match="cannot stop"):
+        session.stop()
+    session.await_idle()
+    with pytest.raises(tidemill.RunError, match="the session is running"):
+        session.start()
+    busy.is_busy = False
+    session.stop()
+    with pytest.raises(tidemill.RunError, match="the session is not running"):
+        session.await_idle()
+
+
+def test_two_threads_do_not_undo_what_the_other_does() -> None:
+    asked, other = Event(), Event()
+
+    class Slow:
+        """A job that takes a while to take another catalog."""
+
+        def start(self) -> None:
+            pass
+
+        def change(self, _catalog: Catalog) -> None:
+            asked.set()
+            assert other.wait(10)
+
+    session = Session(lambda *_: cast("Runs", Slow()))
+    session.sql(STREAM)
+    session.start()
+    with ThreadPoolExecutor(1) as pool:
+        first = pool.submit(session.sql, "CREATE QUERY first AS SELECT x FROM s")
+        assert asked.wait(10)
+        try:
+            with pytest.raises(tidemill.RunError, match="another thread is changing"):
+                session.sql("CREATE QUERY second AS SELECT x FROM s")
+            session.sql("SHOW QUERIES")
+        finally:
+            other.set()
+        first.result()
+    session.sql("CREATE QUERY second AS SELECT x FROM s")
+    assert {entry.name for entry in session.catalog.entries(ObjectKind.QUERY)} == {
+        "first",
+        "second",
+    }

@@ -193,6 +193,19 @@ def test_two_queries_do_not_write_to_one_place(session: tidemill.Session, tmp_pa
     assert 'queries "p" and "q" write to the same place' in text
 
 
+@pytest.mark.parametrize("places", [("out", "out/batch=00000001"), ("out/more/inner", "out")])
+def test_no_query_writes_into_the_place_of_another(
+    session: tidemill.Session, tmp_path: Path, places: tuple[str, str]
+) -> None:
+    one, other = (tmp_path / place for place in places)
+    session.sql(f"CREATE QUERY p INTO csv('{one}') AS {TOP}")
+    text = failure(session, f"parquet('{other}')")
+    assert 'queries "p" and "q" write to places of which one is inside the other' in text
+    assert not (tmp_path / "out").exists(), "nothing was taken"
+    session.sql(f"DROP QUERY q; CREATE QUERY q INTO csv('{tmp_path / 'outer'}') AS {TOP}")
+    session.run()
+
+
 def test_a_directory_that_cannot_be_written_is_named(
     session: tidemill.Session, tmp_path: Path
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from tidemill.errors import PlanError, suggestion
@@ -15,7 +16,6 @@ from tidemill.session import Session
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from pathlib import Path
 
     from tidemill.optimizer.rules import Negation
 
@@ -141,11 +141,13 @@ def connect(  # noqa: PLR0913 — every setting has a name and a default
     from tidemill.runtime.spark.job import SparkJob  # noqa: PLC0415
     from tidemill.runtime.spark.settings import SparkSettings  # noqa: PLC0415
 
+    # A session that changes its directory must not go on with another checkpoint.
+    state = None if checkpoint is None else str(Path(checkpoint).absolute())
     on_spark = SparkSettings(
         master=master,
         partitions=partitions,
         planning=planning,
-        checkpoint=None if checkpoint is None else str(checkpoint),
+        checkpoint=state,
         stages=stages,
         trigger=trigger,
         memory=memory,
@@ -155,7 +157,7 @@ def connect(  # noqa: PLR0913 — every setting has a name and a default
         lambda catalog, frames, callbacks: SparkJob(catalog, frames, on_spark, callbacks),
         planning=planning,
         unbounded_state=unbounded_state,
-        forget=lambda query: checkpoint is not None and forget_query(str(checkpoint), query),
+        forget=lambda query: state is not None and forget_query(state, query),
     )
 
 

@@ -22,6 +22,8 @@ It wires the stages (parse, bind, optimize, run) and owns no logic of its own.
 from __future__ import annotations
 
 import warnings
+from contextlib import contextmanager
+from threading import Lock
 from typing import TYPE_CHECKING, TypeAlias, assert_never
 
 import polars as pl
@@ -52,7 +54,7 @@ from tidemill.runtime.frames import to_polars
 from tidemill.runtime.query import Query
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from types import TracebackType
     from typing import Self
 
@@ -102,6 +104,7 @@ class Session:
         self._job: Runs | None = None
         self._active: Runs | None = None
         self._is_running = False
+        self._turn = Lock()
         self._warnings: list[str] = []
 
     def __enter__(self) -> Self:
@@ -208,10 +211,14 @@ class Session:
         return self._active.progress()
 
     def stop(self) -> None:
-        """Stop at the end of a batch; answers can still be read."""
-        self._is_running = False
+        """Stop at the end of a batch; answers can still be read.
+
+        Raises:
+            RunError: This is called by a function that gets rows, so that it goes on.
+        """
         if self._active is not None:
             self._active.close()
+        self._is_running = False
 
     def _refuse_while_running(self) -> None:
         if self._is_running:
@@ -302,6 +309,25 @@ class Session:
                 raise deep.located(text, statement=_which(number, len(script))) from None
         return result
 
+    @contextmanager
+    def _changing(self) -> Iterator[None]:
+        """Let one thread at a time change what is registered, or it would undo what others do.
+
+        Nobody waits: a callback would wait for a change that waits for the callback.
+
+        Raises:
+            RunError: Another thread is at it.
+        """
+        if not self._turn.acquire(blocking=False):
+            raise RunError(
+                "another thread is changing this session",
+                hint="carry out statements one after another",
+            )
+        try:
+            yield
+        finally:
+            self._turn.release()
+
     def _go_on_with(self, catalog: Catalog) -> None:
         """Take another set of queries, now if the session is running."""
         if self._job is not None and self._is_running:
@@ -338,19 +364,22 @@ class Session:
     def _execute(self, statement: Statement, source: str) -> Result:
         match statement:
             case CreateStream() | CreateRelation() | CreateDerivedStream() | CreateFunction():
-                entry = self._define(statement, source)
-                self._catalog = self._catalog.added(entry, span=statement.name.span)
+                with self._changing():
+                    entry = self._define(statement, source)
+                    self._catalog = self._catalog.added(entry, span=statement.name.span)
                 return None
             case CreateQuery() | Select():
-                entry = self._define(statement, source)
-                assert isinstance(entry, QueryEntry), "these define queries"
-                named = statement.name.span if isinstance(statement, CreateQuery) else None
-                self._go_on_with(self._catalog.added(entry, span=named))
+                with self._changing():
+                    entry = self._define(statement, source)
+                    assert isinstance(entry, QueryEntry), "these define queries"
+                    named = statement.name.span if isinstance(statement, CreateQuery) else None
+                    self._go_on_with(self._catalog.added(entry, span=named))
                 return Query(entry.name, entry.plan, self)
             case Drop(kind, name, if_exists):
-                is_gone = self._is_forgotten(kind, name) or if_exists
-                if not (is_gone and self._catalog.is_free(name.text, kind)):
-                    self._go_on_with(self._catalog.dropped(name, kind))
+                with self._changing():
+                    is_gone = self._is_forgotten(kind, name) or if_exists
+                    if not (is_gone and self._catalog.is_free(name.text, kind)):
+                        self._go_on_with(self._catalog.dropped(name, kind))
                 return None
             case Show(kind):
                 return _frame(show(self._catalog, kind))

@@ -16,10 +16,12 @@ from tidemill.catalog.entries import StreamEntry
 from tidemill.engine.engine import Flow
 from tidemill.engine.fragments import build_graph
 from tidemill.model.batch import Batch
+from tidemill.model.schema import Field, Schema
 from tidemill.model.time import END_OF_TIME, Time
+from tidemill.model.types import BIGINT
 from tidemill.optimizer.planning import Joins, Planning
 from tidemill.optimizer.techniques import Technique
-from tidemill.physical.plan import begun_in
+from tidemill.physical.plan import Input, begun_in
 from tidemill.runtime.local.runner import LocalRunner
 
 if TYPE_CHECKING:
@@ -79,3 +81,16 @@ def query(session: tidemill.Session, text: str) -> tidemill.Query:
     registered = session.sql(text)
     assert isinstance(registered, tidemill.Query)
     return registered
+
+
+def test_no_name_of_a_relation_is_that_of_another_in_an_epoch() -> None:
+    schema = Schema((Field("k", BIGINT),))
+    names = {"r", "r#1"}
+    graph = build_graph(
+        {
+            "early": begun_in(Input("r#1", schema), 0, names),
+            "late": begun_in(Input("r", schema), 1, names),
+        }
+    )
+    assert len({input_.rows for input_ in graph.inputs}) == 2
+    assert graph.answers["early"] != graph.answers["late"]

@@ -36,6 +36,7 @@ from tidemill.runtime.spark.checkpoint import (
     forget_query,
     open_checkpoint,
 )
+from tidemill.runtime.spark.checks import check_start
 from tidemill.runtime.spark.places import check_sources, word_of
 from tidemill.runtime.spark.settings import SparkSettings
 
@@ -285,6 +286,23 @@ def test_a_stream_is_what_it_was(tmp_path: Path) -> None:
             checkpoint.check_streams({"r": replace(STREAM, name="r")})
 
 
+def test_a_path_means_the_same_files_wherever_the_session_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path)
+    start(tmp_path / "state", {"hot": HOT})
+    whole = ConnectorCall(Name("csv"), (str(tmp_path / "in"),))
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    with (
+        opened(tmp_path / "state") as checkpoint,
+        pytest.raises(RunError, match='stream "s" is not the one'),
+    ):
+        checkpoint.check_streams({"s": STREAM})
+    with opened(tmp_path / "other") as checkpoint:
+        checkpoint.check_streams({"s": replace(STREAM, source=whole)})
+
+
 @pytest.mark.parametrize(
     "declared",
     [
@@ -420,6 +438,30 @@ def test_a_start_that_is_killed_after_any_step_can_be_repeated(tmp_path: Path, s
     assert pl.read_csv(out / "*/*.csv")["x"].to_list() == [7]
 
 
+@pytest.mark.parametrize("place", ["", "control", "spark/state"])
+def test_a_sink_inside_the_checkpoint_is_refused(tmp_path: Path, place: str) -> None:
+    state, link = tmp_path / "state", tmp_path / "link"
+    link.symlink_to(state)
+    session = tidemill.connect()
+    session.sql("CREATE STREAM s (x BIGINT) SOURCE memory('s')")
+    session.sql(f"CREATE QUERY q INTO json('{link / place}') AS SELECT x FROM s")
+    queries = [e for e in session.catalog.entries(ObjectKind.QUERY) if isinstance(e, QueryEntry)]
+    with opened(state) as checkpoint:
+        before = tree(tmp_path)
+        with pytest.raises(RunError, match='the sink of "q", is inside the checkpoint'):
+            check_start(
+                checkpoint,
+                session.catalog,
+                queries,
+                sinks_of(queries, {}),
+                SparkSettings(checkpoint=str(state)),
+                memory={},
+                dropped=(),
+                compared=(),
+            )
+        assert tree(tmp_path) == before
+
+
 # DROP QUERY on a session that does not run
 
 
@@ -439,6 +481,19 @@ def test_drop_reaches_queries_that_only_the_checkpoint_knows(tmp_path: Path) -> 
     with opened(state) as checkpoint:
         assert checkpoint.facts.queries == {}
         assert checkpoint.facts.latest == 0
+
+
+def test_a_session_keeps_its_checkpoint_when_it_changes_its_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start(tmp_path / "state", {"hot": HOT})
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path)
+    session = tidemill.connect(engine="spark", checkpoint="state")
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    session.sql("DROP QUERY hot")
+    with opened(tmp_path / "state") as checkpoint:
+        assert not checkpoint.facts.queries
 
 
 def test_drop_without_a_checkpoint_is_what_it_was(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 import tidemill
 from spark.on_spark import MASTER
+from tidemill.runtime.spark.checkpoint import Checkpoint
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -155,3 +156,52 @@ def test_a_second_run_has_the_relation_as_it_is_then(tmp_path: Path) -> None:
             session.put("r", pl.DataFrame({"id": [1], "name": [name]}))
             session.run()
             assert {row[0] for row in found.results().rows()} == {name}
+
+
+def test_another_query_of_a_name_does_not_inherit_how_far_it_is_known(tmp_path: Path) -> None:
+    sources = {name: tmp_path / name for name in ("s", "other")}
+    for source in sources.values():
+        source.mkdir()
+    give(sources["s"], 5)
+
+    def running(text: str) -> tuple[tidemill.Session, tidemill.Query]:
+        session = connected(tmp_path, sources["s"])
+        session.sql(
+            f"CREATE STREAM other (k BIGINT, at BIGINT) SOURCE parquet('{sources['other']}')"
+            " ORDERED BY at"
+        )
+        return session, query(session, text)
+
+    with running(f"CREATE QUERY q INTO parquet('{tmp_path / 'q'}') AS SELECT k FROM s")[0] as first:
+        first.run()
+    text = f"CREATE QUERY q INTO parquet('{tmp_path / 'p'}') AS SELECT k FROM other [RANGE 90]"
+    with connected(tmp_path, sources["s"]) as session:
+        session.sql("DROP QUERY q")
+    for _ in range(2):  # it begins, and goes on before anything has come
+        session, later = running(text)
+        with session:
+            session.run()
+            with pytest.raises(tidemill.RunError, match="can still change"):
+                later.snapshot(30)
+
+
+def test_a_checkpoint_that_was_being_ended_takes_no_rows_as_late(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, out = tmp_path / "in", tmp_path / "out"
+    source.mkdir()
+    give(source, 0)
+    text = f"CREATE QUERY q INTO parquet('{out}') AS SELECT k, at FROM s"
+    with monkeypatch.context() as patch, connected(tmp_path, source) as session:
+        patch.setattr(Checkpoint, "end", lambda _: pytest.fail("killed"))
+        session.sql(text)
+        with pytest.raises(pytest.fail.Exception, match="killed"):
+            session.run(end=True)
+    give(source, 1)
+    with connected(tmp_path, source) as session:
+        found = query(session, text)
+        for going_on in (session.run, session.start):
+            with pytest.raises(tidemill.RunError, match="was being run to the end"):
+                going_on()
+        session.run(end=True)
+        assert found.results().height == 10

@@ -49,8 +49,8 @@ class Input:
 
     @property
     def rows(self) -> str:
-        """What a reader calls its rows."""
-        return f"{self.name}#{self.epoch}" if self.epoch else self.name
+        """What a reader calls its rows; nothing else has a name that ends like this."""
+        return f"{self.name}#{self.epoch}:{self.fingerprint}" if self.epoch else self.name
 
 
 @dataclass(frozen=True, slots=True)

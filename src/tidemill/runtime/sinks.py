@@ -121,7 +121,7 @@ def sinks_of(queries: Iterable[QueryEntry], callbacks: Mapping[str, Callback]) -
 
     Raises:
         RunError: An argument is missing, wrong or not known, there is no such callback, or two
-            queries write files to one place.
+            queries write files to one place, or one inside the place of the other.
     """
     sinks: dict[str, Sink] = {}
     written: dict[Path, str] = {}
@@ -133,9 +133,15 @@ def sinks_of(queries: Iterable[QueryEntry], callbacks: Mapping[str, Callback]) -
         if not isinstance(sink, FileSink):
             continue
         place = Path(sink.directory).resolve()
-        if place in written:
+        for other, whose in written.items():
+            if place == other:
+                where = "the same place"
+            elif place.is_relative_to(other) or other.is_relative_to(place):
+                where = "places of which one is inside the other"
+            else:
+                continue
             raise RunError(
-                f'queries "{written[place]}" and "{query.name}" write to the same place',
+                f'queries "{whose}" and "{query.name}" write to {where}',
                 hint="give each its own path",
             )
         written[place] = query.name

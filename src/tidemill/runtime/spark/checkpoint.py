@@ -34,12 +34,13 @@ from tidemill.lang.parse import parse_one
 from tidemill.lang.statements import CreateQuery
 from tidemill.lang.unparse import unparse
 from tidemill.lang.words import quote_name
+from tidemill.runtime.connectors import source_place
 from tidemill.runtime.durable import make_directory, write_durably
 from tidemill.runtime.sinks import Destination, destination_of
 from tidemill.runtime.spark.cache import cache_directory, forget_cache
 from tidemill.runtime.spark.damage import damaged, require_types
 from tidemill.runtime.spark.lock import LOCK_FILE, Lock, take_lock
-from tidemill.runtime.spark.places import word_of
+from tidemill.runtime.spark.places import file_path, word_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
@@ -118,6 +119,7 @@ class Facts:
         streams: A digest of where each stream comes from and what it is made of.
         relations: The relations that queries read, by their names in lower case.
         begun: Whether the pipeline has been started; from then on Spark's part must be there.
+        ending: Whether the streams have been told to end; rows that come after that are late.
     """
 
     pids: tuple[int, ...]
@@ -131,6 +133,7 @@ class Facts:
     streams: Mapping[str, str] = field(default_factory=dict)
     relations: Mapping[str, KeptRelation] = field(default_factory=dict)
     begun: bool = False
+    ending: bool = False
 
 
 def asked_of(query: QueryEntry, plan: PhysicalPlan, sink: Sink | None) -> Asked:
@@ -349,6 +352,10 @@ class Checkpoint:
             self.facts = replace(self.facts, begun=True)
             _write(self.directory, self.facts)
 
+    def begin_to_end(self) -> None:
+        """Note that the streams are told to end, before they are; there is no way back."""
+        self.know(replace(self.facts, ending=True))
+
     def end(self) -> None:
         """Note that the streams have been run to their end."""
         self.know(replace(self.facts, ended=True))
@@ -475,7 +482,9 @@ def _stream_digest(stream: StreamEntry) -> str:
     """What makes a stream this stream; how late rows may be, or how files settle, can change."""
     named = tuple(pair for pair in stream.source.named if pair[0] != "settle")
     source = replace(stream.source, named=named)
-    return _digest(repr((source, stream.schema, stream.time_column)).encode())
+    # The same text means other files where another directory is the current one.
+    path = file_path(source_place(stream.name, stream.source))
+    return _digest(repr((source, path, stream.schema, stream.time_column)).encode())
 
 
 def _relation_digest(relation: RelationEntry) -> str:

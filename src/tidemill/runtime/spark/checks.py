@@ -6,6 +6,7 @@ Law: a start that is refused leaves the checkpoint and all sinks as they were.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tidemill.engine.fragments import build_graph
@@ -94,6 +95,7 @@ def check_start(  # noqa: PLR0913 — all that is checked
     memory: Mapping[str, pl.DataFrame],
     dropped: Collection[str],
     compared: Container[str],
+    ends: bool = False,
 ) -> Checked:
     """Find out whether a pipeline can be started; nothing is written.
 
@@ -108,11 +110,18 @@ def check_start(  # noqa: PLR0913 — all that is checked
         memory: The frames that ``memory`` sources name.
         dropped: The names of queries that the session has given up.
         compared: The relations that were compared with what is kept since the job began.
+        ends: Whether the streams are to end when all is read.
 
     Raises:
         RunError: Something is refused.
     """
     facts = checkpoint.facts
+    if facts.ending and not (facts.ended or ends):
+        raise RunError(
+            f'the checkpoint "{checkpoint.directory}" was being run to the end of its streams when'
+            " it was stopped, and rows that come now would be late",
+            hint="call run(end=True), or write --end, to finish it, or choose a new checkpoint",
+        )
     set_aside_torn(checkpoint.directory)  # a loss of power leaves these, and Spark stumbles
     require_agreement(checkpoint.directory, has_begun=facts.begun)
     require_words(checkpoint.control, list(Word))
@@ -123,6 +132,7 @@ def check_start(  # noqa: PLR0913 — all that is checked
     if facts.ended and (new or not _all_in_files(queries, sinks)):
         raise has_ended_error(str(checkpoint.directory))
     owned = _owned(sinks, checkpoint, epochs)
+    _refuse_inside(owned, checkpoint.directory)
     _check_sinks(owned, new)
     names = {e.name for e in catalog.entries(ObjectKind.RELATION)}
     graph = build_graph({n: begun_in(plan, epochs[n], names) for n, plan in plans.items()})
@@ -181,6 +191,16 @@ def _owned(
         name: sink.owned_by(pipeline, epochs[name], place) if isinstance(sink, FileSink) else sink
         for name, sink in sinks.items()
     }
+
+
+def _refuse_inside(sinks: Mapping[str, Sink], directory: Path) -> None:
+    """Refuse files of answers among those of the checkpoint."""
+    for name, sink in sinks.items():
+        if isinstance(sink, FileSink) and Path(sink.directory).resolve().is_relative_to(directory):
+            raise RunError(
+                f'"{sink.directory}", the sink of "{name}", is inside the checkpoint',
+                hint="choose a directory outside of it",
+            )
 
 
 def _check_sinks(sinks: Mapping[str, Sink], new: Container[str]) -> None:

@@ -173,10 +173,8 @@ class Delivery:
             if routes.formats:
                 results.unpersist()
         self._tally.take(batch, messages, answers, self._channels)
-        known = known_channels(messages)
-        reached = {query: known[c] for query, c in self._channels.items() if c in known}
         begun, files = self._ledger.begin(batch), files_read(messages)
-        self._ledger.end(batch, watermarks(messages), files, reached)
+        self._ledger.end(batch, watermarks(messages), files, known_channels(messages))
         self.came |= dict.fromkeys(files, begun.now)
         # Spark begins a batch when it has noted that the one before is done.
         self._forget(begun.files)

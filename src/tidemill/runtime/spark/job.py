@@ -107,6 +107,7 @@ class SparkJob:
         self._was_stopped = Event()
         self._delivered = 0
         self._lost: str | None = None
+        self._ends = False
 
     @property
     def gates(self) -> Mapping[str, Gate]:
@@ -122,8 +123,9 @@ class SparkJob:
         Raises:
             RunError: A source or a sink cannot be read or written.
         """
+        self._ends = self._settings.checkpoint is None if end is None else end
         try:
-            self._run_bounded(end=self._settings.checkpoint is None if end is None else end)
+            self._run_bounded(end=self._ends)
         finally:
             self.close()
 
@@ -145,6 +147,7 @@ class SparkJob:
         if written is not None:
             raise still_written(*written)
         assert self._control is not None, "a started job has a control stream"
+        self._checkpoint.begin_to_end()
         self._control.say(Word.END)
         if listens:
             self.await_idle()
@@ -369,6 +372,7 @@ class SparkJob:
             memory=self._memory,
             dropped=dropped,
             compared=self._compared,
+            ends=self._ends,
         )
         self._compared = set(start.declared)
         if checkpoint.facts.ended:  # what there is to read is in files, and nothing runs any more
@@ -404,7 +408,9 @@ class SparkJob:
     def _know(self, start: Checked, ledger: Ledger) -> None:
         """Know the queries from now on."""
         self._sinks = start.sinks
-        self._tally.begin(start.queries, start.sinks, ledger.known, start.resumed)
+        channels = start.graph.answers.items()
+        known = {query: ledger.known[c] for query, c in channels if c in ledger.known}
+        self._tally.begin(start.queries, start.sinks, known, start.resumed)
         self._tally.welcome(start.streams)
 
     def _launched(  # noqa: PLR0913 — all that a pipeline is made of

@@ -64,7 +64,7 @@ class Ledger:
 
     Attributes:
         latest: The batch that has begun last, and when; -1 and 0 if there was none.
-        known: Up to when the answer of each query is known.
+        known: Up to when each channel of answers is known; a name may come to mean another query.
     """
 
     def __init__(self, path: Path, clock: Callable[[], int] = now_here) -> None:
@@ -117,7 +117,7 @@ class Ledger:
             batch: The batch.
             watermarks: Up to when streams are complete.
             files: How many of their files have been read.
-            known: Up to when the answers of queries are known.
+            known: Up to when channels of answers are known.
         """
         begun = self.begin(batch)
         self._watermarks = {**begun.watermarks, **watermarks}

@@ -26,7 +26,15 @@ if TYPE_CHECKING:
     from tidemill.runtime.spark.checkpoint import Checkpoint
     from tidemill.runtime.spark.ledger import Ledger
 
-__all__ = ["check_sources", "feeds_of", "places_of", "read_only_files", "source_name", "word_of"]
+__all__ = [
+    "check_sources",
+    "feeds_of",
+    "file_path",
+    "places_of",
+    "read_only_files",
+    "source_name",
+    "word_of",
+]
 
 _SCHEME = "://"
 
@@ -54,8 +62,8 @@ def check_sources(
             kept = checkpoint.kept_frame(word_of(name))
             if kept is None or place.path in memory:
                 _require_same(name, place.path, _frame(name, stream, place.path, memory), kept)
-        elif _is_fed(place):
-            require_place(name, _path(place))
+        elif (path := file_path(place)) is not None:
+            require_place(name, path)
 
 
 def places_of(
@@ -91,7 +99,7 @@ def feeds_of(
     return {
         name: Feed(
             name,
-            _path(place),
+            path,
             checkpoint.feed(word_of(name)),
             settle=settling.SETTLE if place.settle is None else place.settle,
             taken=entries_taken(logs / source_name(name)),
@@ -99,7 +107,7 @@ def feeds_of(
             delivered=ledger.delivered.get(name, 0),
         )
         for name, place in places.items()
-        if _is_fed(place)
+        if (path := file_path(place)) is not None
     }
 
 
@@ -160,12 +168,11 @@ def _require_same(stream: str, key: str, frame: pl.DataFrame, kept: pl.DataFrame
         )
 
 
-def _is_fed(place: Place) -> bool:
-    """Whether the place has files that this host, and every worker, opens."""
-    is_here = _SCHEME not in place.path or place.path.startswith("file:")
-    return place.kind in READERS and is_here
-
-
-def _path(place: Place) -> Path:
-    path = unquote(urlparse(place.path).path) if _SCHEME in place.path else place.path
-    return Path(path).absolute()
+def file_path(place: Place) -> Path | None:
+    """Where the files are that this host, and every worker, opens; ``None`` if there are none."""
+    if place.kind not in READERS:
+        return None
+    if _SCHEME not in place.path:
+        return Path(place.path).absolute()
+    is_here = place.path.startswith("file:")
+    return Path(unquote(urlparse(place.path).path)).absolute() if is_here else None
