@@ -215,16 +215,12 @@ class Feed:
     def forget(self, committed: int) -> None:
         """Remove what Spark does not read again: it has read so many files for good."""
         while len(self._looks) > 1 and self._looks[1] <= committed:
-<<<<<<< HEAD
             self._remove(1)
 
     def _remove(self, looks: int) -> None:
         """Remove what Spark is told by so many of the first looks."""
         for _ in range(looks):
-            look = self._directory / _look_name(self._looks.popleft())
-=======
             look = self.directory / _look_name(self._looks.popleft())
->>>>>>> review-ingest
             gone = look.with_name(f".{look.name}")
             look.rename(gone)  # all of it, or nothing
             shutil.rmtree(gone)
