@@ -449,6 +449,12 @@ def test_files_that_are_skipped_are_not_read_whatever_happens(source: Path, tmp_
     (source / "d").write_text("d")
     again.look()
     assert told(tmp_path) == [(4, "d")]
+    # It is known how far it was read before.
+    (source / "e").write_text("e")
+    again.look()
+    last = Feed("s", source, tmp_path / "feed", taken=5, committed=4, delivered=5)
+    last.skip(5)
+    assert told(tmp_path) == [(5, "e")]
 
 
 def told(place: Path) -> list[tuple[int, str]]:

@@ -242,3 +242,30 @@ def test_a_late_query_does_not_depend_on_its_neighbours(tmp_path: Path) -> None:
         assert streams["b"].warnings == (
             "a file that came before the queries began will not be read",
         )
+
+
+def test_a_query_that_is_created_anew_reads_what_was_not_delivered(tmp_path: Path) -> None:
+    source = tmp_path / "s"
+    source.mkdir()
+    write(source, 0, 5)
+    (source / "000005.parquet").write_bytes(b"not yet")
+    with on_spark(tmp_path / "state") as session:
+        define(session, source)
+        query(session, "CREATE QUERY q AS SELECT k FROM s")
+        with pytest.raises(tidemill.RunError, match="cannot be read as parquet"):
+            session.run()
+    write(source, 5, 9)
+    with on_spark(tmp_path / "state") as session:
+        define(session, source)
+        session.sql("DROP QUERY q")
+        again = query(session, "CREATE QUERY q AS SELECT t FROM s")
+        session.run()
+        assert again.results()["t"].to_list() == [5, 6, 7, 8], "one file had been delivered"
+        session.start()
+        session.await_idle()
+        session.sql("DROP QUERY q")
+        write(source, 9, 12)
+        last = query(session, "CREATE QUERY q AS SELECT v, t FROM s")
+        write(source, 12, 14)
+        session.await_idle()
+        assert last.results()["t"].to_list() == [12, 13], "what was there when it was created"

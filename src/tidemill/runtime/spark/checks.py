@@ -50,8 +50,7 @@ class Checked:
         graph: The operators of all queries.
         streams: The streams they read.
         declared: The relations they read.
-        begun: The streams that only queries read which begin later than others did: they begin with
-            what comes from now on, as they would if others had read the stream before.
+        unshared: The streams that no query reads which has run before.
         known: The rows of relations that the checkpoint keeps.
         unread: The rows of relations that it is to keep from now on.
     """
@@ -63,7 +62,7 @@ class Checked:
     graph: Graph
     streams: dict[str, StreamEntry]
     declared: dict[str, RelationEntry]
-    begun: frozenset[str]
+    unshared: frozenset[str]
     known: dict[str, bytes]
     unread: list[tuple[str, pl.DataFrame]]
 
@@ -140,8 +139,6 @@ def check_start(  # noqa: PLR0913 — all that is checked
     checkpoint.check_streams(streams)
     shared = _names_read(plan for name, plan in plans.items() if name not in new)
     fresh = _names_read(plan for name, plan in plans.items() if name in new)
-    is_later = facts.latest >= 0
-    begun = frozenset(streams) - shared if is_later else frozenset()
     known: dict[str, bytes] = {}
     unread: list[tuple[str, pl.DataFrame]] = []
     if not facts.ended:
@@ -154,7 +151,18 @@ def check_start(  # noqa: PLR0913 — all that is checked
             else:
                 unread.append((name, read_relation(relation, memory)))
     recorded = {name: (found, epochs[name]) for name, found in asked.items()}
-    return Checked(queries, owned, recorded, new, graph, streams, declared, begun, known, unread)
+    return Checked(
+        queries,
+        owned,
+        recorded,
+        new,
+        graph,
+        streams,
+        declared,
+        frozenset(streams) - shared,
+        known,
+        unread,
+    )
 
 
 def has_ended_error(checkpoint: str | None) -> RunError:

@@ -187,39 +187,51 @@ class Feed:
                 raise self._no_room(error) from error
         self._find_changes()
 
-    def skip(self) -> None:
-        """Leave out all files that are there: queries that read the stream begin now.
+    def skip(self, files: int | None = None) -> None:
+        """Leave out files that came before the queries that read the stream.
+
+        Args:
+            files: How many; ``None`` for all that are there.
 
         Raises:
             RunError: The place that they come from is not there, or there is no room for a note.
         """
         require_place(self._stream, self._path)
-        there = ((path, mark_of(path)) for path in map(str, list_files(self._path, self._names)))
-        first = len(self._entries)
-        found = [(path, mark) for path, mark in there if mark is not None]
-        entries = [
-            _Entry(first + place, path, mark.size, mark.changed)
-            for place, (path, mark) in enumerate(found)
-        ]
-        count = first + len(entries)
+        entries = self._entries_there() if files is None else []
+        count = len(self._entries) + len(entries) if files is None else files
         try:
             if count != self.skipped:
                 self._note(entries, skipped=count)
+            self._entries += entries
+            self._names |= {os.path.basename(entry.path) for entry in entries}  # noqa: PTH119
+            self.skipped = count
+            self._leave_out(count)
         except OSError as error:
             raise self._no_room(error) from error
-        self._entries += entries
-        self._names |= {os.path.basename(entry.path) for entry in entries}  # noqa: PTH119
-        self.skipped = count
-        self._remove(len(self._looks))
+
+    def _leave_out(self, files: int) -> None:
+        """Remove the notes of so many files; the others stay where Spark may have seen them."""
+        for look in list(self._looks):
+            place = self.directory / _look_name(look)
+            for path in place.glob("*.json"):
+                if int(path.stem) < files:
+                    path.unlink()
+            if not any(place.iterdir()):
+                place.rmdir()
+                self._looks.remove(look)
+
+    def _entries_there(self) -> list[_Entry]:
+        """The files that are new, complete or not."""
+        there = ((path, mark_of(path)) for path in map(str, list_files(self._path, self._names)))
+        found = [(path, mark) for path, mark in there if mark is not None]
+        return [
+            _Entry(number, path, mark.size, mark.changed)
+            for number, (path, mark) in enumerate(found, start=len(self._entries))
+        ]
 
     def forget(self, committed: int) -> None:
         """Remove what Spark does not read again: it has read so many files for good."""
         while len(self._looks) > 1 and self._looks[1] <= committed:
-            self._remove(1)
-
-    def _remove(self, looks: int) -> None:
-        """Remove what Spark is told by so many of the first looks."""
-        for _ in range(looks):
             look = self.directory / _look_name(self._looks.popleft())
             gone = look.with_name(f".{look.name}")
             look.rename(gone)  # all of it, or nothing

@@ -64,6 +64,7 @@ if TYPE_CHECKING:
     from tidemill.runtime.sinks import Sink
     from tidemill.runtime.spark.checks import Checked
     from tidemill.runtime.spark.deployment import Deployment
+    from tidemill.runtime.spark.feed import Feed
     from tidemill.runtime.spark.settings import SparkSettings
 
 __all__ = ["SparkJob"]
@@ -167,10 +168,10 @@ class SparkJob:
                 self.close()  # the next one who tries must be able to open it
             raise
 
-    def _go_on(self, dropped: Collection[str] = ()) -> None:
+    def _go_on(self, dropped: Collection[str] = (), *, is_change: bool = False) -> None:
         self._was_stopped.clear()
         every = self._settings.trigger
-        self._start(every=every, dropped=dropped)
+        self._start(every=every, dropped=dropped, is_change=is_change)
         query = self._query
         if query is None:
             raise has_ended_error(self._settings.checkpoint)
@@ -237,7 +238,7 @@ class SparkJob:
         names = {entry.name for entry in catalog.entries(ObjectKind.QUERY)}
         gone = {entry.name for entry in before.entries(ObjectKind.QUERY)} - names
         try:
-            self._go_on(gone)
+            self._go_on(gone, is_change=True)
         except Exception:
             self._catalog = before
             self.start()
@@ -326,12 +327,15 @@ class SparkJob:
 
     # Starting
 
-    def _start(self, *, every: float | None, dropped: Collection[str] = ()) -> None:
+    def _start(
+        self, *, every: float | None, dropped: Collection[str] = (), is_change: bool = False
+    ) -> None:
         """Check everything, and only then write anything.
 
         Args:
             every: How often a batch begins, in seconds; ``None`` to stop when all is read.
             dropped: The names of queries that the session has given up.
+            is_change: Whether a pipeline that was running goes on with other queries.
 
         Raises:
             RunError: Something is refused, and everything is as it was; or Spark cannot start.
@@ -344,7 +348,7 @@ class SparkJob:
             telling_failures(None, cluster, self._secrets()),
             telling_where(self._settings.checkpoint),
         ):
-            self._start_on(cluster, queries, sinks, every, dropped)
+            self._start_on(cluster, queries, sinks, every, dropped, is_change=is_change)
 
     def _connected(self) -> Cluster:
         """The Spark session; a new one if Java has ended."""
@@ -353,13 +357,15 @@ class SparkJob:
             self._cluster = open_cluster(settings.master, settings.memory)
         return self._cluster
 
-    def _start_on(
+    def _start_on(  # noqa: PLR0913 — what a start is told
         self,
         cluster: Cluster,
         queries: list[QueryEntry],
         sinks: dict[str, Sink],
         every: float | None,
         dropped: Collection[str],
+        *,
+        is_change: bool,
     ) -> None:
         require_formats(cluster.spark, (s for s in sinks.values() if isinstance(s, FormatSink)))
         checkpoint = self._opened(cluster, queries)
@@ -385,8 +391,8 @@ class SparkJob:
         places = places_of(start.streams, checkpoint, self._memory)
         ledger = Ledger(checkpoint.ledger, self._settings.clock)
         feeds = feeds_of(places, checkpoint, ledger)
-        for name in feeds.keys() & start.begun:
-            feeds[name].skip()
+        if ledger.has_delivered:
+            self._skip_what_came_before(feeds, start, ledger, is_change=is_change)
         before = checkpoint.facts
         checkpoint.record(start.asked, start.streams, relations)
         try:
@@ -404,6 +410,22 @@ class SparkJob:
         except Exception:
             checkpoint.know(before)
             raise
+
+    @staticmethod
+    def _skip_what_came_before(
+        feeds: Mapping[str, Feed], start: Checked, ledger: Ledger, *, is_change: bool
+    ) -> None:
+        """Let queries that begin later have what they would have if others read their streams.
+
+        While a pipeline runs, others would have read all that is there. When it starts again, they
+        would read what has come since it was stopped: if the stream was read before, that is known,
+        and if not, nothing of what is there can be told to be new. A frame in memory does not come
+        at some time, so it is for all.
+        """
+        for name in feeds.keys() & start.unshared:
+            if start.streams[name].source.name.text.lower() != "memory":
+                was_read = not is_change and name in ledger.delivered
+                feeds[name].skip(ledger.delivered[name] if was_read else None)
 
     def _know(self, start: Checked, ledger: Ledger) -> None:
         """Know the queries from now on."""

@@ -88,6 +88,11 @@ class Ledger:
         return self._begun[batch].files if batch >= 0 else {}
 
     @property
+    def has_delivered(self) -> bool:
+        """Whether a batch has been delivered."""
+        return self._ended >= 0
+
+    @property
     def delivered(self) -> Mapping[str, int]:
         """How many files of each stream are in what has been delivered."""
         return self._files
