@@ -109,7 +109,7 @@ def test_a_callback_that_fails_stops_the_run_and_is_named(cut: tidemill.Session)
     cut.callback("fail", fail)
     text = failure(cut, "callback('fail')")
     assert text.startswith('callback "fail" of query "q" failed in batch 2: KeyError: ')
-    assert "hint: mend the function" in text
+    assert "hint: fix the function" in text
     taken = Taken()
     cut.callback("fail", taken)
     cut.run()

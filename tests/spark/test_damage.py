@@ -11,7 +11,7 @@ import pytest
 
 import tidemill
 from tidemill.optimizer.planning import PLANNING
-from tidemill.runtime.spark.checkpoint import FORMAT, Facts, open_checkpoint
+from tidemill.runtime.spark.checkpoint import open_checkpoint
 from tidemill.runtime.spark.control import Control, Word
 from tidemill.runtime.spark.damage import (
     entries_taken,
@@ -21,6 +21,7 @@ from tidemill.runtime.spark.damage import (
 )
 from tidemill.runtime.spark.feed import Feed
 from tidemill.runtime.spark.lock import LOCK_FILE
+from tidemill.runtime.spark.record import FORMAT, Facts
 from tidemill.runtime.spark.settings import SparkSettings
 
 if TYPE_CHECKING:

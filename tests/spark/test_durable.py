@@ -18,7 +18,7 @@ from tidemill.model.schema import Field, Schema
 from tidemill.model.types import BIGINT
 from tidemill.optimizer.planning import PLANNING
 from tidemill.runtime.file_sink import WRITERS, FileSink
-from tidemill.runtime.spark.checkpoint import Facts, open_checkpoint
+from tidemill.runtime.spark.checkpoint import open_checkpoint
 from tidemill.runtime.spark.control import Control, Word
 from tidemill.runtime.spark.delivery import Delivery
 from tidemill.runtime.spark.feed import Feed
@@ -26,6 +26,7 @@ from tidemill.runtime.spark.flush import SparkFiles
 from tidemill.runtime.spark.ledger import Ledger
 from tidemill.runtime.spark.outlet import Outlet
 from tidemill.runtime.spark.quarantine import Quarantine
+from tidemill.runtime.spark.record import Facts
 from tidemill.runtime.spark.settings import SparkSettings
 from tidemill.runtime.spark.tally import Tally
 from tidemill.runtime.spark.wire import to_arrow

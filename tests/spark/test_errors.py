@@ -15,7 +15,7 @@ import tidemill
 from spark.on_spark import MASTER
 from tidemill.optimizer.planning import PLANNING, Planning
 from tidemill.optimizer.techniques import Technique
-from tidemill.runtime.spark.checkpoint import FORMAT
+from tidemill.runtime.spark.record import FORMAT
 
 if TYPE_CHECKING:
     from pathlib import Path

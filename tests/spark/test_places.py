@@ -15,9 +15,10 @@ from tidemill.lang.statements import ObjectKind
 from tidemill.optimizer.planning import PLANNING
 from tidemill.runtime.file_sink import FileSink
 from tidemill.runtime.sinks import sinks_of
-from tidemill.runtime.spark.checkpoint import Facts, open_checkpoint
+from tidemill.runtime.spark.checkpoint import open_checkpoint
 from tidemill.runtime.spark.ledger import Ledger
 from tidemill.runtime.spark.places import feeds_of, places_of, word_of
+from tidemill.runtime.spark.record import Facts
 from tidemill.runtime.spark.settings import SparkSettings
 
 if TYPE_CHECKING:

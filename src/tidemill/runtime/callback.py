@@ -54,5 +54,5 @@ class CallbackSink:
             reason = " ".join(f"{type(error).__name__}: {error}".split())
             raise RunError(
                 f'callback "{self.name}" of query "{self.query}" failed in batch {batch}: {reason}',
-                hint="mend the function; the batch is delivered again",
+                hint="fix the function; the batch is delivered again",
             ) from error

@@ -171,7 +171,7 @@ class FileSink:
         try:
             shutil.rmtree(place)  # which refuses a link, and follows none
         except OSError as error:
-            raise self._failure(error, _MEND) from error
+            raise self._failure(error, _WAY_ON) from error
 
     def write(self, batch: int, part: int, batches: Iterable[Batch]) -> None:
         """Write what a task has of the answer of a batch.
@@ -189,9 +189,9 @@ class FileSink:
             unfinished.rename(place / name)
         except FileNotFoundError as error:
             self.require_owned()
-            raise self._failure(error, _MEND) from error
+            raise self._failure(error, _WAY_ON) from error
         except OSError as error:
-            raise self._failure(error, _MEND) from error
+            raise self._failure(error, _WAY_ON) from error
 
     def settle(self, batch: int) -> None:
         """Keep the files of a batch that all tasks have written: from now on it may be done.
@@ -206,7 +206,7 @@ class FileSink:
                 sync_directory(place)
                 sync_directory(place.parent)
         except OSError as error:
-            raise self._failure(error, _MEND) from error
+            raise self._failure(error, _WAY_ON) from error
 
     def answer(self) -> Answer:
         """What has been written so far.
@@ -252,7 +252,7 @@ class FileSink:
         return RunError(f'the sink of "{self.query}" cannot be written: {error}', hint=hint)
 
 
-_MEND = "make room or fix the directory; nothing is lost"
+_WAY_ON = "make room or fix the directory; nothing is lost"
 
 
 def _names(root: Path) -> set[str]:

@@ -2,7 +2,7 @@
 
 Nobody says when a file is complete. So a file is taken when its size and its time of change have
 been the same for a while: since an earlier look, or, as its time of change says, since before the
-first one. Whoever gives files their names when they are complete need not wait.
+first one. A program that gives files their names when they are complete need not wait.
 
 Law: a file that changes at least once in every stretch of the time it is to settle is not taken.
 """

@@ -1,7 +1,7 @@
 """Frames as rows of a schema: the declared columns with their types, and the malformed rows aside.
 
 Columns are found by name, without regard to case; others are left out. Malformed rows are told to
-whoever reads, with their place, what is wrong with them, and how they are written.
+the caller, with their place, what is wrong with them, and how they are written.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from tidemill.catalog.catalog import Catalog
     from tidemill.engine.fragments import Graph
-    from tidemill.runtime.spark.checkpoint import Facts
+    from tidemill.runtime.spark.record import Facts
 
 __all__ = ["deployment_of", "inputs_of"]
 

@@ -16,132 +16,42 @@ if it is something else; only then is anything written (``job.py`` has the order
 
 from __future__ import annotations
 
-import hashlib
 import io
-import json
 import shutil
 import tempfile
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-from uuid import uuid4
+from typing import TYPE_CHECKING
 
 import polars as pl
 
 from tidemill.errors import RunError
-from tidemill.lang.parse import parse_one
-from tidemill.lang.statements import CreateQuery
-from tidemill.lang.unparse import unparse
 from tidemill.lang.words import quote_name
-from tidemill.runtime.connectors import source_place
 from tidemill.runtime.durable import make_directory, write_durably
-from tidemill.runtime.sinks import Destination, destination_of
 from tidemill.runtime.spark.cache import cache_directory, forget_cache
-from tidemill.runtime.spark.damage import damaged, require_types
 from tidemill.runtime.spark.lock import LOCK_FILE, Lock, take_lock
-from tidemill.runtime.spark.places import file_path, word_of
+from tidemill.runtime.spark.places import word_of
+from tidemill.runtime.spark.record import (
+    RECORD,
+    Asked,
+    Facts,
+    KeptRelation,
+    KnownQuery,
+    content_digest,
+    read_record,
+    relation_digest,
+    stream_digest,
+    write_record,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
-    from tidemill.catalog.entries import QueryEntry, RelationEntry, StreamEntry
-    from tidemill.physical.plan import PhysicalPlan
-    from tidemill.runtime.sinks import Sink
+    from tidemill.catalog.entries import RelationEntry, StreamEntry
     from tidemill.runtime.spark.settings import SparkSettings
 
-__all__ = [
-    "FORMAT",
-    "Asked",
-    "Checkpoint",
-    "Facts",
-    "KeptRelation",
-    "KnownQuery",
-    "asked_of",
-    "forget_query",
-    "open_checkpoint",
-]
-
-FORMAT = 6
-
-_RECORD = "tidemill.json"
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """A query that a session creates, as far as a checkpoint is to know it again.
-
-    Attributes:
-        plan: The fingerprint of its plan.
-        text: What it asks, in normal form, without its sink.
-        sink: Where its answer goes.
-    """
-
-    plan: str
-    text: str
-    sink: Destination
-
-
-@dataclass(frozen=True, slots=True)
-class KnownQuery:
-    """A query that a checkpoint runs, and the epoch it began in."""
-
-    asked: Asked
-    epoch: int
-
-
-@dataclass(frozen=True, slots=True)
-class KeptRelation:
-    """A relation whose rows are kept.
-
-    Attributes:
-        declaration: A digest of how it is declared.
-        rows: A digest of its rows, which names the file they are in.
-    """
-
-    declaration: str
-    rows: str
-
-
-@dataclass(frozen=True, slots=True)
-class Facts:
-    """What a checkpoint is made for, and what it knows.
-
-    Attributes:
-        pids: The partitions, by the numbers Spark knows them by.
-        stages: How many stateful stages there are.
-        planning: The settings that plans depend on.
-        ended: Whether the streams have been run to their end.
-        pipeline: The identity of the checkpoint, which its sinks know.
-        place: Where it was made.
-        latest: The epoch in which a query began last; -1 before the first start.
-        queries: The queries that run, by their names in lower case.
-        streams: A digest of where each stream comes from and what it is made of.
-        relations: The relations that queries read, by their names in lower case.
-        begun: Whether the pipeline has been started; from then on Spark's part must be there.
-        ending: Whether the streams have been told to end; rows that come after that are late.
-    """
-
-    pids: tuple[int, ...]
-    stages: int
-    planning: Mapping[str, int | str | None]
-    ended: bool = False
-    pipeline: str = field(default_factory=lambda: uuid4().hex)
-    place: str = ""
-    latest: int = -1
-    queries: Mapping[str, KnownQuery] = field(default_factory=dict)
-    streams: Mapping[str, str] = field(default_factory=dict)
-    relations: Mapping[str, KeptRelation] = field(default_factory=dict)
-    begun: bool = False
-    ending: bool = False
-
-
-def asked_of(query: QueryEntry, plan: PhysicalPlan, sink: Sink | None) -> Asked:
-    """What a checkpoint is to know of a query."""
-    statement = parse_one(query.text)
-    # The text of a sink may hold secrets.
-    asks = statement.query if isinstance(statement, CreateQuery) else statement
-    return Asked(plan.fingerprint, unparse(asks), destination_of(sink))
+__all__ = ["Checkpoint", "forget_query", "open_checkpoint"]
 
 
 class Checkpoint:
@@ -254,7 +164,7 @@ class Checkpoint:
             RunError: A stream has the name of another one.
         """
         for name, stream in streams.items():
-            digest = _stream_digest(stream)
+            digest = stream_digest(stream)
             known = self.facts.streams.get(name.lower(), digest)
             if known != digest or name.lower() in self.facts.relations:
                 raise RunError(
@@ -279,7 +189,7 @@ class Checkpoint:
             "give it another name, drop the queries that read it and create them again, or choose"
             " a new checkpoint"
         )
-        if kept is None or kept.declaration != _relation_digest(relation):
+        if kept is None or kept.declaration != relation_digest(relation):
             raise RunError(
                 f'relation "{name}" is not the one that this checkpoint has read: it has another'
                 " source, other columns, another period or another key",
@@ -298,15 +208,15 @@ class Checkpoint:
 
     def create(self) -> None:
         """Write down that there is a checkpoint here, before anyone is told its identity."""
-        if not (self.directory / _RECORD).is_file():
-            _write(self.directory, self.facts)
+        if not (self.directory / RECORD).is_file():
+            write_record(self.directory, self.facts)
 
     def keep_relation(self, relation: RelationEntry, rows: pl.DataFrame) -> bytes:
         """Keep the rows of a relation as they are now; ``record`` makes them known."""
         unfinished = io.BytesIO()
         rows.write_ipc_stream(unfinished)
         content = unfinished.getvalue()
-        path = self._relation_file(relation.name, _digest(content))
+        path = self._relation_file(relation.name, content_digest(content))
         make_directory(path.parent)
         write_durably(path, content)
         return content
@@ -331,10 +241,10 @@ class Checkpoint:
             latest=max(0, self.facts.latest, *(query.epoch for query in known.values())),
             streams={
                 **self.facts.streams,
-                **{name.lower(): _stream_digest(stream) for name, stream in streams.items()},
+                **{name.lower(): stream_digest(stream) for name, stream in streams.items()},
             },
             relations={
-                name.lower(): KeptRelation(_relation_digest(relation), _digest(rows))
+                name.lower(): KeptRelation(relation_digest(relation), content_digest(rows))
                 for name, (relation, rows) in relations.items()
             },
         )
@@ -342,7 +252,7 @@ class Checkpoint:
 
     def know(self, facts: Facts) -> None:
         """Write down what is known from now on."""
-        _write(self.directory, facts)
+        write_record(self.directory, facts)
         self.facts = facts
 
     def begin(self) -> None:
@@ -350,7 +260,7 @@ class Checkpoint:
         if not self.facts.begun:
             make_directory(self.spark)
             self.facts = replace(self.facts, begun=True)
-            _write(self.directory, self.facts)
+            write_record(self.directory, self.facts)
 
     def begin_to_end(self) -> None:
         """Note that the streams are told to end, before they are; there is no way back."""
@@ -385,7 +295,7 @@ class Checkpoint:
                 f'the rows of relation "{name}" in the checkpoint cannot be read: {error}',
                 hint=hint,
             ) from error
-        if _digest(content) != digest:
+        if content_digest(content) != digest:
             raise RunError(
                 f'the rows of relation "{name}" in the checkpoint are damaged: "{path}"', hint=hint
             )
@@ -415,8 +325,8 @@ def open_checkpoint(settings: SparkSettings, facts: Facts) -> Checkpoint:
         ) from error
     lock = take_lock(directory)
     try:
-        if (directory / _RECORD).is_file():
-            facts = _read(directory)
+        if (directory / RECORD).is_file():
+            facts = read_record(directory)
             _require_fit(directory, facts, settings)
         else:
             facts = replace(facts, place=str(directory))
@@ -435,15 +345,15 @@ def forget_query(checkpoint: str, name: str) -> bool:
         RunError: The checkpoint is in use, or cannot be read or written.
     """
     directory = Path(checkpoint).resolve()
-    if not (directory / _RECORD).is_file():
+    if not (directory / RECORD).is_file():
         return False
     lock = take_lock(directory)
     try:
-        facts = _read(directory)
+        facts = read_record(directory)
         if name.lower() not in facts.queries:
             return False
         queries = {key: known for key, known in facts.queries.items() if key != name.lower()}
-        _write(directory, replace(facts, queries=queries))
+        write_record(directory, replace(facts, queries=queries))
         return True
     finally:
         lock.release()
@@ -451,9 +361,9 @@ def forget_query(checkpoint: str, name: str) -> bool:
 
 def _require_checkpoint_or_nothing(directory: Path) -> None:
     """Refuse a place that holds something else."""
-    if not directory.exists() or (directory / _RECORD).is_file():
+    if not directory.exists() or (directory / RECORD).is_file():
         return
-    ours = {LOCK_FILE, f".{_RECORD}.part"}  # a start that was refused or killed leaves these
+    ours = {LOCK_FILE, f".{RECORD}.part"}  # a start that was refused or killed leaves these
     if not directory.is_dir() or {path.name for path in directory.iterdir()} - ours:
         raise RunError(
             f'"{directory}" is not a checkpoint, and not empty', hint="choose a new directory"
@@ -478,52 +388,11 @@ def _queries(names: Collection[str]) -> str:
     return "query" if len(names) == 1 else "queries"
 
 
-def _stream_digest(stream: StreamEntry) -> str:
-    """What makes a stream this stream; how late rows may be, or how files settle, can change."""
-    named = tuple(pair for pair in stream.source.named if pair[0] != "settle")
-    source = replace(stream.source, named=named)
-    # The same text means other files where another directory is the current one.
-    path = file_path(source_place(stream.name, stream.source))
-    return _digest(repr((source, path, stream.schema, stream.time_column)).encode())
-
-
-def _relation_digest(relation: RelationEntry) -> str:
-    """What makes a relation this relation."""
-    return _digest(repr(replace(relation, name=relation.name.lower())).encode())
-
-
-def _digest(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()[:16]
-
-
 def _same_rows(one: pl.DataFrame, other: pl.DataFrame) -> bool:
     """Whether two frames have the same rows, in whatever order."""
     if one.schema != other.schema or one.height != other.height:
         return False
     return one.equals(other) or one.sort(one.columns).equals(other.sort(other.columns))
-
-
-def _read(directory: Path) -> Facts:
-    try:
-        found = json.loads((directory / _RECORD).read_text(encoding="utf-8"))
-        version = found.pop("format")
-        if version != FORMAT:
-            raise RunError(
-                f'the checkpoint "{directory}" has format {version}, and this version reads '
-                f"{FORMAT}",
-                hint="go on with the version that wrote it, or choose a new directory",
-            )
-        require_types(found, Facts)
-        facts = _facts(found)
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise damaged(f'"{directory / _RECORD}"', error) from error
-    if facts.place != str(directory):
-        raise RunError(
-            f'the checkpoint "{directory}" was made at "{facts.place}", and cannot be used at'
-            " another place yet: it names files by where they are",
-            hint=f'move it back to "{facts.place}", or choose a new directory',
-        )
-    return facts
 
 
 def _require_fit(directory: Path, facts: Facts, settings: SparkSettings) -> None:
@@ -545,22 +414,3 @@ def _require_fit(directory: Path, facts: Facts, settings: SparkSettings) -> None
             " max_delay, technique, joins or negation",
             hint="choose them as they were, or a new directory",
         )
-
-
-def _facts(found: dict[str, Any]) -> Facts:
-    """The facts as they were before they were written as JSON."""
-    queries = {
-        name: KnownQuery(
-            Asked(**{**known["asked"], "sink": Destination(**known["asked"]["sink"])}),
-            known["epoch"],
-        )
-        for name, known in found.pop("queries").items()
-    }
-    relations = {name: KeptRelation(**kept) for name, kept in found.pop("relations").items()}
-    pids = tuple(found.pop("pids"))
-    return Facts(pids, queries=queries, relations=relations, **found)
-
-
-def _write(directory: Path, facts: Facts) -> None:
-    content = {"format": FORMAT, **asdict(facts)}
-    write_durably(directory / _RECORD, (json.dumps(content, indent=2) + "\n").encode())

@@ -16,11 +16,11 @@ from tidemill.physical.plan import Input, begun_in, walk_physical
 from tidemill.runtime.file_sink import FileSink
 from tidemill.runtime.local.sources import is_there, read_relation
 from tidemill.runtime.spark.assembly import inputs_of
-from tidemill.runtime.spark.checkpoint import asked_of
 from tidemill.runtime.spark.control import Word
 from tidemill.runtime.spark.damage import require_agreement, require_words, set_aside_torn
 from tidemill.runtime.spark.places import check_sources
 from tidemill.runtime.spark.planning import physical_plans
+from tidemill.runtime.spark.record import asked_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Container, Iterable, Mapping
@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     from tidemill.engine.fragments import Graph
     from tidemill.physical.plan import PhysicalPlan
     from tidemill.runtime.sinks import Sink
-    from tidemill.runtime.spark.checkpoint import Asked, Checkpoint
+    from tidemill.runtime.spark.checkpoint import Checkpoint
+    from tidemill.runtime.spark.record import Asked
     from tidemill.runtime.spark.settings import SparkSettings
 
 __all__ = ["Checked", "check_start", "has_ended_error"]

@@ -84,8 +84,8 @@ def without_traces(error: Exception, secrets: Collection[str] = ()) -> Exception
 def _told(text: str, log: str | None) -> RunError:
     r"""The error of ours that Spark's text holds, or the first thing it says.
 
-    >>> _told("… tidemill.errors.RunError: it is broken\nhint: mend it\nat …", None).hint
-    'mend it'
+    >>> _told("… tidemill.errors.RunError: it is broken\nhint: fix it\nat …", None).hint
+    'fix it'
     >>> _told("… IOException: No space left on device SQLSTATE …", None).message
     'Spark cannot write to disk: No space left on device'
     """

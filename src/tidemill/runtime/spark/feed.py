@@ -299,7 +299,7 @@ class Feed:
     def _take_anew(self, delivered: int, written: dict[int, Path]) -> None:
         """Take files as they are now of which nothing has been delivered.
 
-        Whoever was told that a file is broken may have replaced it.
+        A user who was told that a file is broken may have replaced it.
 
         Raises:
             RunError: One of them is still being written.

@@ -22,7 +22,7 @@ from tidemill.runtime.file_sink import FileSink
 from tidemill.runtime.settling import still_written
 from tidemill.runtime.sinks import FormatSink, sinks_of
 from tidemill.runtime.spark.assembly import deployment_of
-from tidemill.runtime.spark.checkpoint import Checkpoint, Facts, open_checkpoint
+from tidemill.runtime.spark.checkpoint import Checkpoint, open_checkpoint
 from tidemill.runtime.spark.checks import check_start, has_ended_error
 from tidemill.runtime.spark.cluster import Cluster, open_cluster
 from tidemill.runtime.spark.control import Control, Word
@@ -43,6 +43,7 @@ from tidemill.runtime.spark.places import (
 )
 from tidemill.runtime.spark.planning import physical_plans, stages_of_new
 from tidemill.runtime.spark.quarantine import Quarantine
+from tidemill.runtime.spark.record import Facts
 from tidemill.runtime.spark.source_log import shorten
 from tidemill.runtime.spark.stage import CONTROL
 from tidemill.runtime.spark.tally import Tally
