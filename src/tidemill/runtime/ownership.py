@@ -1,8 +1,8 @@
 """Ownership: the file in a sink's directory that says whose answer it holds.
 
-A directory belongs to one query of one pipeline, from the epoch in which the query began. A pipeline that
-finds another owner, or files without one, leaves the directory alone. The name of the file begins
-with an underscore, so that readers of a directory leave it out.
+A directory belongs to one query of one pipeline, from the epoch in which the query began. A
+pipeline that finds another owner, or files without one, leaves the directory alone. The name of the
+file begins with an underscore, so that readers of a directory leave it out.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The lock of a checkpoint: one process at a time, and one job in it.
 
-The kernel holds the lock for the process that has the file open, so a process that is killed leaves none
+The kernel holds the lock for the process that has the file open, so one that is killed leaves none
 behind. The file itself stays; it says who had it last, for the error that others get. Processes
 that this one starts do not get the descriptor.
 """
