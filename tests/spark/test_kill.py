@@ -19,7 +19,7 @@ from spark.on_spark import write_files
 from spark.pipeline import QUERIES, define
 from tidemill.catalog.entries import QueryEntry
 from tidemill.runtime.answers import Answer
-from tidemill.runtime.spark.lock import take_lock
+from tidemill.runtime.spark.lock import LOCK_FILE, take_lock
 
 pytestmark = pytest.mark.spark
 
@@ -54,6 +54,16 @@ def wait_for_batch(process: subprocess.Popen[bytes], checkpoint: Path, number: i
         sleep(0.05)
 
 
+def await_lock(process: subprocess.Popen[bytes], checkpoint: Path) -> None:
+    """Wait until the pipeline holds the lock; the batches may be those of the one before."""
+    end = monotonic() + PATIENCE
+    while f'"pid": {process.pid},' not in (checkpoint / LOCK_FILE).read_text(encoding="utf-8"):
+        assert monotonic() < end, "the pipeline does not take the lock"
+        sleep(0.05)
+    with pytest.raises(tidemill.RunError, match=f"in use by process {process.pid} "):
+        take_lock(checkpoint)
+
+
 def test_a_killed_pipeline_goes_on(tmp_path: Path) -> None:
     source, output, checkpoint = (tmp_path / name for name in ("in", "out", "state"))
     times = list(range(75 * FILES))
@@ -67,8 +77,7 @@ def test_a_killed_pipeline_goes_on(tmp_path: Path) -> None:
         wait_for_batch(process, checkpoint, 1 + 2 * kill)
         sleep(random.uniform(0, 0.6))  # somewhere in a batch
         assert process.poll() is None, "it is killed while it runs"
-        with pytest.raises(tidemill.RunError, match=f"in use by process {process.pid} "):
-            take_lock(checkpoint)
+        await_lock(process, checkpoint)
         process.kill()  # Java and the workers live on for a moment, and hold no lock
         process.wait()
         take_lock(checkpoint).release()
