@@ -16,7 +16,7 @@ import tidemill
 from tidemill.algebra.explain import explain
 from tidemill.algebra.snapshot import Element, Reference
 from tidemill.model.time import from_datetime, to_datetime
-from tidemill.optimizer.rewrite import optimize
+from tidemill.optimizer.logical.rewrite import optimize
 
 STREAMS = """
 CREATE STREAM bid (at TIMESTAMP, item VARCHAR, bidder VARCHAR, price INTEGER)

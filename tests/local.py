@@ -11,7 +11,7 @@ from tidemill.engine.fragments import build_graph
 from tidemill.engine.ingest import relation_flow
 from tidemill.model.batch import END, ID, START, polars_schema
 from tidemill.model.time import END_OF_TIME, Time
-from tidemill.optimizer.implement import implement
+from tidemill.optimizer.physical.implement import implement
 from tidemill.runtime.answers import Answer
 from tidemill.runtime.local.runner import LocalRunner
 

@@ -18,7 +18,7 @@ from tidemill.lang.parse import parse_script
 from tidemill.lang.statements import ConnectorCall, Name, ObjectKind
 from tidemill.lang.words import quote_string
 from tidemill.masking import is_secret, mask, masked, masked_prose, secrets_of, without_secrets
-from tidemill.runtime.spark.failures import telling_failures
+from tidemill.runtime.spark.driver.failures import telling_failures
 
 if TYPE_CHECKING:
     from tidemill.session import Session

@@ -12,7 +12,7 @@ from local import run_locally
 from scenario import Scenario, scenarios, snapshot
 from tidemill.algebra.snapshot import Reference
 from tidemill.catalog.entries import RelationEntry
-from tidemill.optimizer.rewrite import optimize
+from tidemill.optimizer.logical.rewrite import optimize
 
 FILES = sorted((Path(__file__).parent / "scenarios").glob("*.scenario"))
 SCENARIOS = [scenario for path in FILES for scenario in scenarios(path)]

@@ -23,9 +23,9 @@ from tidemill.engine.fragments import build_graph
 from tidemill.engine.ingest import relation_flow
 from tidemill.model.batch import END, ID, SIGN, START, TIME, polars_schema
 from tidemill.model.time import END_OF_TIME, Time
-from tidemill.optimizer.implement import implement
-from tidemill.optimizer.rewrite import optimize
-from tidemill.optimizer.techniques import Technique
+from tidemill.optimizer.logical.rewrite import optimize
+from tidemill.optimizer.physical.implement import implement
+from tidemill.optimizer.physical.techniques import Technique
 from tidemill.runtime.local.runner import LocalRunner
 
 if TYPE_CHECKING:

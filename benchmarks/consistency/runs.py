@@ -18,8 +18,8 @@ import tidemill
 from benchmarks.consistency.ledger import Ledger, Totals, wrong_results
 from benchmarks.consistency.transfers import DISORDER, SECOND, VARIANTS, truth
 from benchmarks.harness.stepped import Stepped
+from tidemill.optimizer.physical.techniques import Technique
 from tidemill.optimizer.planning import Planning
-from tidemill.optimizer.techniques import Technique
 from tidemill.runtime.shapes import Delivered, Shape, new_rows
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeVar
 from pyspark.sql import SparkSession
 
 import tidemill
-from tidemill.runtime.spark.cluster import open_cluster
+from tidemill.runtime.spark.driver.cluster import open_cluster
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

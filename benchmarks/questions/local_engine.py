@@ -26,8 +26,8 @@ from benchmarks.harness.table import Table
 from tidemill.engine.engine import Flow
 from tidemill.engine.fragments import build_graph
 from tidemill.model.time import Time
-from tidemill.optimizer.implement import implement
-from tidemill.optimizer.rewrite import optimize
+from tidemill.optimizer.logical.rewrite import optimize
+from tidemill.optimizer.physical.implement import implement
 from tidemill.runtime.local.runner import LocalRunner
 
 if TYPE_CHECKING:

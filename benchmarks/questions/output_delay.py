@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from benchmarks.harness.question import Question
 from benchmarks.harness.table import Table
 from benchmarks.techniques.delays import LOADS, Load, by_input, by_the_clock
-from tidemill.optimizer.techniques import Technique
+from tidemill.optimizer.physical.techniques import Technique
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

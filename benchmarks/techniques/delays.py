@@ -25,14 +25,14 @@ from tidemill.engine.engine import Flow
 from tidemill.engine.fragments import build_graph
 from tidemill.model.batch import END, ID, SIGN, START, TIME
 from tidemill.model.time import Time
-from tidemill.optimizer.implement import implement
-from tidemill.optimizer.rewrite import optimize
+from tidemill.optimizer.logical.rewrite import optimize
+from tidemill.optimizer.physical.implement import implement
 from tidemill.runtime.local.runner import LocalRunner
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tidemill.optimizer.techniques import Technique
+    from tidemill.optimizer.physical.techniques import Technique
 
 __all__ = ["LOADS", "Delays", "Load", "by_input", "by_the_clock"]
 

@@ -20,9 +20,9 @@ from tidemill.engine.engine import Flow
 from tidemill.engine.fragments import build_graph
 from tidemill.model.batch import END, ID, START
 from tidemill.model.time import END_OF_TIME, Time
-from tidemill.optimizer.implement import implement
-from tidemill.optimizer.rewrite import optimize
-from tidemill.optimizer.techniques import Technique
+from tidemill.optimizer.logical.rewrite import optimize
+from tidemill.optimizer.physical.implement import implement
+from tidemill.optimizer.physical.techniques import Technique
 from tidemill.runtime.answers import Answer
 from tidemill.runtime.local.runner import LocalRunner
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from tidemill.algebra.plan import Plan
-    from tidemill.optimizer.rules import Negation
+    from tidemill.optimizer.logical.rules import Negation
     from tidemill.physical.plan import PhysicalPlan
 
 __all__ = [

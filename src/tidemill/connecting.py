@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from tidemill.errors import PlanError, suggestion
+from tidemill.optimizer.logical.rules import PATTERN_RULES
+from tidemill.optimizer.physical.techniques import Technique
 from tidemill.optimizer.planning import Joins, Planning
-from tidemill.optimizer.rules import PATTERN_RULES
-from tidemill.optimizer.techniques import Technique
 from tidemill.runtime.clock import now
 from tidemill.runtime.local.job import Job, Settings
 from tidemill.session import Session
@@ -17,7 +17,7 @@ from tidemill.session import Session
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from tidemill.optimizer.rules import Negation
+    from tidemill.optimizer.logical.rules import Negation
 
 __all__ = ["connect"]
 
@@ -137,9 +137,9 @@ def connect(  # noqa: PLR0913 — every setting has a name and a default
             unbounded_state=unbounded_state,
         )
     # Spark takes a second to import, so only those who use it wait for it.
-    from tidemill.runtime.spark.checkpoint import forget_query  # noqa: PLC0415
-    from tidemill.runtime.spark.job import SparkJob  # noqa: PLC0415
-    from tidemill.runtime.spark.settings import SparkSettings  # noqa: PLC0415
+    from tidemill.runtime.spark.driver.job import SparkJob  # noqa: PLC0415
+    from tidemill.runtime.spark.driver.settings import SparkSettings  # noqa: PLC0415
+    from tidemill.runtime.spark.state.checkpoint import forget_query  # noqa: PLC0415
 
     # A session that changes its directory must not go on with another checkpoint.
     state = None if checkpoint is None else str(Path(checkpoint).absolute())

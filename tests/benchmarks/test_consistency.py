@@ -13,8 +13,8 @@ from benchmarks.consistency.ledger import Ledger, Totals, wrong_results
 from benchmarks.consistency.runs import in_memory, local, steps_of
 from benchmarks.consistency.transfers import VARIANTS, arrivals, truth
 from benchmarks.harness.stepped import Stepped
+from tidemill.optimizer.physical.techniques import Technique
 from tidemill.optimizer.planning import Joins, Planning
-from tidemill.optimizer.techniques import Technique
 
 STEPS = list(steps_of(arrivals(14, accounts=4, seed=2), 9, 2))
 CHANGES = ("account", "balance", "time", "sign")

@@ -12,7 +12,7 @@ from tidemill.cli import present as present_module
 from tidemill.cli.present import Glimpses, place_text, present, present_excerpt, queries_of
 from tidemill.model.batch import Form
 from tidemill.model.time import END_OF_TIME, Time
-from tidemill.optimizer.techniques import Technique
+from tidemill.optimizer.physical.techniques import Technique
 from tidemill.runtime.answers import Answer
 from tidemill.runtime.local import job as local_job
 from tidemill.runtime.progress import Progress, QueryProgress, StreamProgress

@@ -19,8 +19,8 @@ from tidemill.model.batch import Batch
 from tidemill.model.schema import Field, Schema
 from tidemill.model.time import END_OF_TIME, Time
 from tidemill.model.types import BIGINT
+from tidemill.optimizer.physical.techniques import Technique
 from tidemill.optimizer.planning import Joins, Planning
-from tidemill.optimizer.techniques import Technique
 from tidemill.physical.plan import Input, begun_in
 from tidemill.runtime.local.runner import LocalRunner
 

@@ -10,9 +10,9 @@ from tidemill.algebra.snapshot import Element
 from tidemill.engine.engine import Flow
 from tidemill.engine.fragments import build_graph
 from tidemill.model.time import Time
-from tidemill.optimizer.implement import implement
-from tidemill.optimizer.rewrite import optimize
-from tidemill.optimizer.techniques import Technique
+from tidemill.optimizer.logical.rewrite import optimize
+from tidemill.optimizer.physical.implement import implement
+from tidemill.optimizer.physical.techniques import Technique
 from tidemill.runtime.local.runner import LocalRunner
 
 DELAY = 10

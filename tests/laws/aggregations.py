@@ -22,8 +22,8 @@ from tidemill.algebra.expr import AggregateCall, Column, Named
 from tidemill.algebra.plan import NamedAggregate
 from tidemill.model.schema import Field, Schema
 from tidemill.model.types import BIGINT, BOOLEAN, DOUBLE, INTEGER, VARCHAR, DataType, Kind, decimal
-from tidemill.physical.interval.aggregate import Aggregate
-from tidemill.physical.interval.combine import can_combine
+from tidemill.physical.operators.aggregate.aggregate import Aggregate
+from tidemill.physical.operators.aggregate.combine import can_combine
 
 if TYPE_CHECKING:
     from hypothesis.strategies import DrawFn, SearchStrategy

@@ -5,24 +5,24 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from tidemill.runtime.spark.cache import Cache
-from tidemill.runtime.spark.keeper import Kept, open_stage
-from tidemill.runtime.spark.wire import from_arrow, to_arrow
+from tidemill.runtime.spark.state.cache import Cache
+from tidemill.runtime.spark.state.keeper import Kept, open_stage
+from tidemill.runtime.spark.worker.wire import from_arrow, to_arrow
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from tidemill.runtime.spark.deployment import Deployment
-    from tidemill.runtime.spark.wire import Message
+    from tidemill.runtime.spark.worker.deployment import Deployment
+    from tidemill.runtime.spark.worker.wire import Message
 
-__all__ = ["PIDS", "Pipeline", "Shelf", "through_the_wire"]
+__all__ = ["PIDS", "Pipeline", "StateStore", "through_the_wire"]
 
 PIDS = (2, 3, 4, 6)
 """The numbers of partitions."""
 
 
-class Shelf:
+class StateStore:
     """State that is kept in a dictionary."""
 
     def __init__(self) -> None:
@@ -52,7 +52,7 @@ class Pipeline:
     def __init__(self, deployed: Deployment, directory: Path) -> None:
         self.deployed = deployed
         self.directory = directory
-        self.shelves: dict[tuple[int, int], Shelf] = {}
+        self.stores: dict[tuple[int, int], StateStore] = {}
         self.open: dict[tuple[int, int], Kept] = {}
 
     def step(self, number: int, messages: list[Message], *, reopen: bool) -> list[Message]:
@@ -61,21 +61,21 @@ class Pipeline:
             out: list[Message] = []
             for pid in self.deployed.pids:
                 place = stage, pid
-                shelf = self.shelves.setdefault(place, Shelf())
+                store = self.stores.setdefault(place, StateStore())
                 cache = Cache(self.directory / f"{stage}-{pid}", limit=1 << 30)
                 if reopen or place not in self.open:
-                    self.open[place] = open_stage(self.deployed, stage, pid, shelf, cache)
+                    self.open[place] = open_stage(self.deployed, stage, pid, store, cache)
                 kept = self.open[place]
                 out += kept.stage.step([m for m in messages if m.pid == pid])
-                kept.save(shelf, cache, f"t{number}")
-                assert_little_waste(kept, shelf)
+                kept.save(store, cache, f"t{number}")
+                assert_little_waste(kept, store)
             messages = through_the_wire(out)
         return messages
 
 
-def assert_little_waste(kept: Kept, shelf: Shelf) -> None:
-    """What is on the shelf is in use, at least half of each pack."""
-    assert kept.packs == {name: len(blob) for name, blob in shelf.segments.items()}
+def assert_little_waste(kept: Kept, store: StateStore) -> None:
+    """What is on the store is in use, at least half of each pack."""
+    assert kept.packs == {name: len(blob) for name, blob in store.segments.items()}
     used = Counter(dict.fromkeys(kept.packs, 0))
     for place in kept.stored.values():
         used[place.pack] += place.length

@@ -21,7 +21,7 @@ from laws.aggregations import (
 from physical.run import crowded, run
 from tidemill.model.schema import Field, Schema
 from tidemill.physical.interval import Aggregate, Combine
-from tidemill.runtime.spark.wire import Kind, Message
+from tidemill.runtime.spark.worker.wire import Kind, Message
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

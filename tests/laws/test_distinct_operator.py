@@ -13,7 +13,7 @@ from tidemill.model.batch import END
 from tidemill.model.schema import Field, Schema
 from tidemill.model.time import Time
 from tidemill.model.types import BIGINT, DOUBLE, VARCHAR
-from tidemill.physical.interval.distinct import LAST, Distinct
+from tidemill.physical.operators.sets.distinct import LAST, Distinct
 
 if TYPE_CHECKING:
     from physical.run import Schedule

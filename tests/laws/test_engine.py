@@ -26,8 +26,8 @@ from tidemill.engine.ingest import relation_flow
 from tidemill.errors import PlanError
 from tidemill.lang.statements import ConnectorCall, Name
 from tidemill.model.batch import END, SIGN, START, TIME, Form, polars_schema
-from tidemill.optimizer.implement import implement
-from tidemill.optimizer.techniques import Technique
+from tidemill.optimizer.physical.implement import implement
+from tidemill.optimizer.physical.techniques import Technique
 from tidemill.physical.plan import Input
 
 if TYPE_CHECKING:

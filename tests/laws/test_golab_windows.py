@@ -18,7 +18,7 @@ from local import run_locally
 from tidemill.algebra.patterns import UpdatePattern, update_pattern
 from tidemill.algebra.snapshot import Bag, Element, Reference, value_order
 from tidemill.catalog.entries import RelationEntry
-from tidemill.optimizer.rewrite import optimize
+from tidemill.optimizer.logical.rewrite import optimize
 
 if TYPE_CHECKING:
     from tidemill.algebra.plan import Plan

@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from laws.aggregations import SEEDS, seeded
 from ticking import Arrivals, Run, run_by_the_clock, word
 from tidemill.model.time import END_OF_TIME
-from tidemill.optimizer.techniques import Technique
+from tidemill.optimizer.physical.techniques import Technique
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -21,9 +21,9 @@ from tidemill.algebra.expr import TRUE, Call, Column, Expr, Literal
 from tidemill.model.schema import Field, Schema
 from tidemill.model.time import END_OF_TIME
 from tidemill.model.types import BIGINT, DOUBLE, VARCHAR
-from tidemill.physical.interval import pairs as pairs_module
-from tidemill.physical.interval.join import Join
+from tidemill.physical.joining import pairs as pairs_module
 from tidemill.physical.operator import RIGHT
+from tidemill.physical.operators.join.join import Join
 from tidemill.physical.state import table as table_module
 
 if TYPE_CHECKING:

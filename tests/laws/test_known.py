@@ -29,8 +29,8 @@ from tidemill.errors import PlanError
 from tidemill.model.batch import Form
 from tidemill.model.time import END_OF_TIME, Time
 from tidemill.model.types import BIGINT
+from tidemill.optimizer.physical.techniques import Technique
 from tidemill.optimizer.planning import Joins, Planning
-from tidemill.optimizer.techniques import Technique
 from tidemill.runtime.local.runner import LocalRunner
 
 if TYPE_CHECKING:

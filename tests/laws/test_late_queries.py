@@ -27,8 +27,8 @@ from tidemill.engine.engine import Flow
 from tidemill.engine.fragments import build_graph
 from tidemill.errors import PlanError
 from tidemill.model.time import END_OF_TIME, Time
+from tidemill.optimizer.physical.techniques import Technique
 from tidemill.optimizer.planning import Joins, Planning
-from tidemill.optimizer.techniques import Technique
 from tidemill.physical.plan import begun_in
 from tidemill.runtime.local.runner import LocalRunner
 

@@ -18,7 +18,7 @@ from tidemill.model.batch import SIGN, TIME, TIME_TYPE, Form, polars_type
 from tidemill.model.schema import Field, Schema
 from tidemill.model.time import Time
 from tidemill.physical import interval, signed
-from tidemill.physical.interval import leaders
+from tidemill.physical.grouping import leaders
 from tidemill.physical.kernels.cover import VALUE
 
 if TYPE_CHECKING:

@@ -34,10 +34,10 @@ from tidemill.algebra.evaluate import evaluate
 from tidemill.algebra.expr import TRUE, Call, Column, Expr, Literal, conjunction
 from tidemill.model.schema import Field, Schema
 from tidemill.model.types import BIGINT, DOUBLE, VARCHAR
-from tidemill.physical.interval import pairs as pairs_module
-from tidemill.physical.interval.join import Join
-from tidemill.physical.interval.multi_join import EAGER, MultiJoin, ShortLived
+from tidemill.physical.joining import pairs as pairs_module
 from tidemill.physical.kernels.window_closure import window_closure
+from tidemill.physical.operators.join.join import Join
+from tidemill.physical.operators.join.multi_join import EAGER, MultiJoin, ShortLived
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import Phase, settings
 
 from laws import test_late_queries, test_windows_over_derived_streams
-from tidemill.optimizer.instants import Instants
+from tidemill.optimizer.physical.instants import Instants
 from tidemill.physical import plan as plans
 from tidemill.physical import signed
 from tidemill.physical.plan import Apply

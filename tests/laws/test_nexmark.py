@@ -13,7 +13,7 @@ import tidemill
 from local import run_locally
 from nexmark import DECLARATIONS
 from tidemill.algebra.snapshot import Element, Reference
-from tidemill.optimizer.rewrite import optimize
+from tidemill.optimizer.logical.rewrite import optimize
 
 QUERIES = {
     "Q1": "SELECT itemID, DolToEuro(bid_price), bidderID FROM Bid",

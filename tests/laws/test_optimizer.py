@@ -49,8 +49,8 @@ from tidemill.algebra.plan import (
 from tidemill.algebra.tree import transform_up
 from tidemill.model.schema import Field, Schema
 from tidemill.model.types import BIGINT, BOOLEAN, VARCHAR
-from tidemill.optimizer.rewrite import optimize, rewrite
-from tidemill.optimizer.rules import PATTERN_RULES, RULES, Negation, Phase
+from tidemill.optimizer.logical.rewrite import optimize, rewrite
+from tidemill.optimizer.logical.rules import PATTERN_RULES, RULES, Negation, Phase
 
 if TYPE_CHECKING:
     from collections.abc import Callable

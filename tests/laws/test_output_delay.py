@@ -11,7 +11,7 @@ import math
 import pytest
 
 from benchmarks.techniques.delays import LOADS, Load, by_input, by_the_clock
-from tidemill.optimizer.techniques import Technique
+from tidemill.optimizer.physical.techniques import Technique
 
 
 @pytest.mark.parametrize(("rate", "selectivity"), LOADS)

@@ -37,8 +37,8 @@ from tidemill.model.types import (
     decimal,
 )
 from tidemill.runtime.reading import blocks, json_files
-from tidemill.runtime.spark.intake import Origin
-from tidemill.runtime.spark.sources import _content_pieces, _file_pieces
+from tidemill.runtime.spark.io.sources import _content_pieces, _file_pieces
+from tidemill.runtime.spark.worker.intake import Origin
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

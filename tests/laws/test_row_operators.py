@@ -16,10 +16,10 @@ from tidemill.algebra.evaluate import evaluate
 from tidemill.algebra.expr import Named
 from tidemill.model.schema import Field, Schema
 from tidemill.model.types import BIGINT, VARCHAR
-from tidemill.physical.interval.filter import Filter
-from tidemill.physical.interval.number import Number
-from tidemill.physical.interval.project import Project
-from tidemill.physical.interval.union import Union
+from tidemill.physical.operators.rows.filter import Filter
+from tidemill.physical.operators.rows.number import Number
+from tidemill.physical.operators.rows.project import Project
+from tidemill.physical.operators.rows.union import Union
 
 if TYPE_CHECKING:
     from tidemill.algebra.expr import Expr

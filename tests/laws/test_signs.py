@@ -20,8 +20,8 @@ from ticking import plan_of
 from tidemill.algebra.expr import Column, Named
 from tidemill.model.batch import Form
 from tidemill.model.types import VARCHAR
-from tidemill.optimizer.implement import implement
-from tidemill.optimizer.techniques import Technique
+from tidemill.optimizer.physical.implement import implement
+from tidemill.optimizer.physical.techniques import Technique
 from tidemill.physical import interval, signed
 from tidemill.physical.interval import Multiplicity
 from tidemill.physical.plan import Apply, walk_physical

@@ -43,17 +43,17 @@ from tidemill.model.batch import polars_schema
 from tidemill.model.schema import Field, Schema
 from tidemill.model.time import Time
 from tidemill.model.types import BIGINT, BOOLEAN
-from tidemill.optimizer.implement import implement
-from tidemill.optimizer.techniques import Technique
+from tidemill.optimizer.physical.implement import implement
+from tidemill.optimizer.physical.techniques import Technique
 from tidemill.physical.interval import Combine
 from tidemill.physical.plan import Apply, walk_physical
 from tidemill.runtime.answers import Answer
-from tidemill.runtime.spark.delivery import watermarks
-from tidemill.runtime.spark.deployment import Deployment
-from tidemill.runtime.spark.intake import Origin, take_in
-from tidemill.runtime.spark.ledger import Ledger
-from tidemill.runtime.spark.stage import CONTROL
-from tidemill.runtime.spark.wire import Kind, Message
+from tidemill.runtime.spark.driver.delivery import watermarks
+from tidemill.runtime.spark.state.batch_log import BatchLog
+from tidemill.runtime.spark.worker.deployment import Deployment
+from tidemill.runtime.spark.worker.intake import Origin, take_in
+from tidemill.runtime.spark.worker.stage import CONTROL
+from tidemill.runtime.spark.worker.wire import Kind, Message
 
 if TYPE_CHECKING:
     from random import Random
@@ -179,15 +179,15 @@ def test_late_rows_are_left_out_before_anything_is_combined(
         for p in pids
     ]
     with TemporaryDirectory() as folder:
-        pipeline, path = Pipeline(deployed, Path(folder)), Path(folder) / "ledger.jsonl"
-        ledger = Ledger(path)
+        pipeline, path = Pipeline(deployed, Path(folder)), Path(folder) / "batches.jsonl"
+        batch_log = BatchLog(path)
         for number, batch in enumerate([*batches, None]):
             if reopen:
-                ledger = Ledger(path)
-            reached = ledger.begin(number).watermarks.get(STREAM.name, 0)
+                batch_log = BatchLog(path)
+            reached = batch_log.begin(number).watermarks.get(STREAM.name, 0)
             messages = end if batch is None else arrived(deployed, number, batch, reached)
             out = pipeline.step(number, messages, reopen=reopen)
-            ledger.end(number, watermarks(out))
+            batch_log.end(number, watermarks(out))
             for message in out:
                 if message.kind is Kind.ANSWER:
                     answer.add([message.rows()])

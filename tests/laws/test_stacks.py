@@ -53,12 +53,12 @@ from tidemill.engine.stacks import stacks_of
 from tidemill.lang.statements import ConnectorCall, Name
 from tidemill.model.time import END_OF_TIME, Time
 from tidemill.model.types import BIGINT
-from tidemill.optimizer.implement import implement
-from tidemill.optimizer.techniques import Technique
+from tidemill.optimizer.physical.implement import implement
+from tidemill.optimizer.physical.techniques import Technique
 from tidemill.runtime.answers import Answer
 from tidemill.runtime.local.runner import LocalRunner
-from tidemill.runtime.spark.deployment import Deployment
-from tidemill.runtime.spark.wire import Kind as WireKind
+from tidemill.runtime.spark.worker.deployment import Deployment
+from tidemill.runtime.spark.worker.wire import Kind as WireKind
 
 if TYPE_CHECKING:
     from collections.abc import Callable

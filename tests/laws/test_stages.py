@@ -29,12 +29,12 @@ from tidemill.errors import PlanError
 from tidemill.lang.statements import ConnectorCall, Name
 from tidemill.model.batch import polars_schema
 from tidemill.model.time import Time
-from tidemill.optimizer.implement import implement
+from tidemill.optimizer.physical.implement import implement
 from tidemill.runtime.answers import Answer
-from tidemill.runtime.spark.control import Word, said
-from tidemill.runtime.spark.deployment import Deployment
-from tidemill.runtime.spark.intake import Origin, first_id, take_in
-from tidemill.runtime.spark.wire import Kind, Message
+from tidemill.runtime.spark.driver.control import Word, said
+from tidemill.runtime.spark.worker.deployment import Deployment
+from tidemill.runtime.spark.worker.intake import Origin, first_id, take_in
+from tidemill.runtime.spark.worker.wire import Kind, Message
 
 if TYPE_CHECKING:
     from tidemill.algebra.plan import Plan
@@ -131,8 +131,8 @@ def test_the_stages_give_the_answer_of_the_reference(  # noqa: PLR0913 — it dr
             answer.add(m.rows() for m in out if m.kind is Kind.ANSWER)
             if lose_cache:
                 shutil.rmtree(pipeline.directory, ignore_errors=True)
-    for shelf in pipeline.shelves.values():
-        assert not shelf.segments, "after the end nothing is kept"
+    for store in pipeline.shelves.values():
+        assert not store.segments, "after the end nothing is kept"
     reference = content.reference()
     for time in HORIZON:
         actual = Counter(answer.snapshot(time).rows())

@@ -20,14 +20,14 @@ from laws.aggregations import (
 from physical.run import Schedule, run, schedules
 from tidemill.model.schema import Field, Schema
 from tidemill.model.types import BIGINT, DOUBLE, VARCHAR
-from tidemill.physical.interval.changes import Change, Changes
-from tidemill.physical.interval.counting import Counting, Multiplicity
+from tidemill.physical.operators.rows.changes import Change, Changes
+from tidemill.physical.operators.sets.counting import Counting, Multiplicity
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tidemill.algebra.snapshot import Bag
-    from tidemill.physical.interval.aggregate import Aggregate
+    from tidemill.physical.operators.aggregate.aggregate import Aggregate
 
 PAIR = Schema((Field("a", BIGINT), Field("b", VARCHAR)))
 OTHER = Schema((Field("c", BIGINT), Field("d", VARCHAR)))

@@ -15,12 +15,12 @@ from laws.test_engine import relation_inputs, snapshot
 from tidemill.algebra.explain import explain
 from tidemill.algebra.tree import share
 from tidemill.model.batch import Form
+from tidemill.optimizer.physical.techniques import Technique
 from tidemill.optimizer.planning import Joins, Planning
-from tidemill.optimizer.techniques import Technique
 
 if TYPE_CHECKING:
     from tidemill.algebra.plan import Plan
-    from tidemill.optimizer.rules import Negation
+    from tidemill.optimizer.logical.rules import Negation
 
 
 @pytest.mark.parametrize("shape", SHAPES)

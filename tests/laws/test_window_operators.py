@@ -19,13 +19,13 @@ from tidemill.algebra.snapshot import value_order
 from tidemill.model.schema import Field, Schema
 from tidemill.model.time import END_OF_TIME
 from tidemill.model.types import BIGINT, DOUBLE, VARCHAR
-from tidemill.physical.interval import split
-from tidemill.physical.interval.coalesce import Coalesce
-from tidemill.physical.interval.granularity import Granularity
-from tidemill.physical.interval.row_window import RowWindow
-from tidemill.physical.interval.session_window import SessionWindow
-from tidemill.physical.interval.split import Split
-from tidemill.physical.interval.time_window import TimeWindow
+from tidemill.physical.operators.rows import split
+from tidemill.physical.operators.rows.coalesce import Coalesce
+from tidemill.physical.operators.rows.granularity import Granularity
+from tidemill.physical.operators.rows.split import Split
+from tidemill.physical.operators.windows.row_window import RowWindow
+from tidemill.physical.operators.windows.session_window import SessionWindow
+from tidemill.physical.operators.windows.time_window import TimeWindow
 
 if TYPE_CHECKING:
     from tidemill.algebra.snapshot import Bag, Row

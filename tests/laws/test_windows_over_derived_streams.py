@@ -18,8 +18,8 @@ from tidemill.algebra.explain import explain
 from tidemill.algebra.tree import share
 from tidemill.errors import PlanError
 from tidemill.model.batch import Form
+from tidemill.optimizer.physical.techniques import Technique
 from tidemill.optimizer.planning import Joins, Planning
-from tidemill.optimizer.techniques import Technique
 
 if TYPE_CHECKING:
     from tidemill.algebra.plan import Plan

@@ -6,8 +6,8 @@ import pytest
 
 import tidemill
 from tidemill.model.batch import Form
+from tidemill.optimizer.physical.techniques import Technique
 from tidemill.optimizer.planning import Planning
-from tidemill.optimizer.techniques import Technique
 from tidemill.physical import signed
 from tidemill.physical.plan import Apply, Exchange
 

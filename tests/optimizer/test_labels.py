@@ -17,8 +17,8 @@ from tidemill.algebra.plan import SessionWindow, Window
 from tidemill.algebra.tree import share
 from tidemill.model.batch import Form
 from tidemill.optimizer.explain_physical import explain_physical
+from tidemill.optimizer.physical.techniques import Technique
 from tidemill.optimizer.planning import Joins, Planning
-from tidemill.optimizer.techniques import Technique
 
 if TYPE_CHECKING:
     from tidemill.algebra.plan import Plan

@@ -10,8 +10,8 @@ from tidemill.algebra.expr import Column
 from tidemill.algebra.patterns import UpdatePattern, update_pattern
 from tidemill.algebra.plan import AntiJoin, Join, JoinKind, Plan, TimeWindow, Window
 from tidemill.model.types import VARCHAR
-from tidemill.optimizer.rewrite import optimize, rewrite
-from tidemill.optimizer.rules import PATTERN_RULES, RULES, rules_with
+from tidemill.optimizer.logical.rewrite import optimize, rewrite
+from tidemill.optimizer.logical.rules import PATTERN_RULES, RULES, rules_with
 
 A, B, C = (Window(one_column(name), TimeWindow(5)) for name in "ABC")
 SAME = equal(Column("l0", VARCHAR), Column("r0", VARCHAR))

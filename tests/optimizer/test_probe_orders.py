@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidemill.optimizer.probe_orders import (
+from tidemill.optimizer.search.probe_orders import (
     InputStats,
     augmented_order,
     best_order,

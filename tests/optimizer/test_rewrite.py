@@ -9,11 +9,11 @@ from tidemill.algebra.expr import TRUE, walk_expr
 from tidemill.algebra.plan import Distinct, Filter, Plan, Project, TimeWindow, Union, Window
 from tidemill.algebra.tree import share, walk
 from tidemill.errors import PlanError
-from tidemill.optimizer.context import CONTEXT, Context
-from tidemill.optimizer.rewrite import Step, rewrite
-from tidemill.optimizer.rules.drop_true_filter import drop_true_filter
-from tidemill.optimizer.rules.merge_filters import merge_filters
-from tidemill.optimizer.rules.push_filter_through_window import push_filter_through_window
+from tidemill.optimizer.logical.context import CONTEXT, Context
+from tidemill.optimizer.logical.rewrite import Step, rewrite
+from tidemill.optimizer.logical.rules.drop_true_filter import drop_true_filter
+from tidemill.optimizer.logical.rules.merge_filters import merge_filters
+from tidemill.optimizer.logical.rules.push_filter_through_window import push_filter_through_window
 
 S = one_column("S")
 IS_A, IS_B = equal(LETTER, text("a")), equal(LETTER, text("b"))

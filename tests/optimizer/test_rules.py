@@ -18,8 +18,8 @@ from optimizer.auctions import assert_same_answers
 from tidemill.algebra.explain import explain
 from tidemill.algebra.plan import NOW, Plan, Window
 from tidemill.algebra.tree import transform_up
-from tidemill.optimizer.rewrite import optimize, rewrite
-from tidemill.optimizer.rules import PATTERN_RULES, RULES, Rule
+from tidemill.optimizer.logical.rewrite import optimize, rewrite
+from tidemill.optimizer.logical.rules import PATTERN_RULES, RULES, Rule
 from tidemill.session import Query
 
 FOLDER = Path(__file__).parent.parent / "golden" / "rules"

@@ -32,7 +32,7 @@ from tidemill.algebra.plan import (
 from tidemill.algebra.snapshot import Element, Reference
 from tidemill.model.schema import Field, Schema
 from tidemill.model.types import BIGINT, BOOLEAN, VARCHAR
-from tidemill.optimizer.rewrite import optimize
+from tidemill.optimizer.logical.rewrite import optimize
 
 S, T = one_column("S"), one_column("T")
 PAIRS = Source("P", Schema((Field("x", VARCHAR), Field("y", VARCHAR))))

@@ -16,7 +16,7 @@ from tidemill.algebra.bounds import endless_input
 from tidemill.algebra.snapshot import Element, Reference
 from tidemill.algebra.values import conform
 from tidemill.catalog.entries import RelationEntry, StreamEntry
-from tidemill.optimizer.rewrite import optimize
+from tidemill.optimizer.logical.rewrite import optimize
 from tidemill.session import Query, Session
 
 if TYPE_CHECKING:

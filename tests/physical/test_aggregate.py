@@ -21,8 +21,8 @@ from tidemill.model.batch import END, START
 from tidemill.model.schema import Field, Schema
 from tidemill.model.time import END_OF_TIME, Time
 from tidemill.model.types import BIGINT, DOUBLE, VARCHAR, DataType, decimal
-from tidemill.physical.interval.aggregate import Aggregate
 from tidemill.physical.kernels.exact import carried
+from tidemill.physical.operators.aggregate.aggregate import Aggregate
 
 if TYPE_CHECKING:
     from tidemill.model.types import Value

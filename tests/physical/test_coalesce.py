@@ -9,7 +9,7 @@ from physical.run import Element, Output, Schedule, run
 from tidemill.algebra.values import NAN
 from tidemill.model.schema import Field, Schema
 from tidemill.model.types import DOUBLE
-from tidemill.physical.interval.coalesce import Coalesce
+from tidemill.physical.operators.rows.coalesce import Coalesce
 
 
 def coalesce(length: int, schedule: Schedule) -> Output:

@@ -7,7 +7,7 @@ import pytest
 from streams import both, call, equal, number
 from tidemill.algebra.expr import TRUE, Call, Column, Expr
 from tidemill.model.types import BIGINT, DOUBLE
-from tidemill.physical.conditions import Equality, split_condition
+from tidemill.physical.joining.conditions import Equality, split_condition
 
 A, B = Column("a", BIGINT), Column("b", BIGINT)
 X, Y = Column("x", BIGINT), Column("y", BIGINT)

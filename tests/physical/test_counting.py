@@ -11,8 +11,8 @@ from physical.run import Element, at_once, batch, run
 from tidemill.model.schema import Field, Schema
 from tidemill.model.time import END_OF_TIME, Time
 from tidemill.model.types import DOUBLE, VARCHAR
-from tidemill.physical.interval.changes import Change, Changes
-from tidemill.physical.interval.counting import Counting, Multiplicity
+from tidemill.physical.operators.rows.changes import Change, Changes
+from tidemill.physical.operators.sets.counting import Counting, Multiplicity
 
 LETTERS = Schema((Field("letter", VARCHAR),))
 P1 = "c[1,8) a[5,11) d[6,14) a[9,10) b[12,17)"

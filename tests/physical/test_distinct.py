@@ -9,7 +9,7 @@ from physical.run import Advance, Arrive, Element, Schedule, at_once, batch, ele
 from tidemill.model.schema import Field, Schema
 from tidemill.model.time import END_OF_TIME, Time
 from tidemill.model.types import DOUBLE, VARCHAR
-from tidemill.physical.interval.distinct import LAST, Distinct
+from tidemill.physical.operators.sets.distinct import LAST, Distinct
 
 DISTINCT = Distinct(LETTERS)
 WINDOW = 6

@@ -8,7 +8,7 @@ from physical.letters import LETTERS, P1, assert_stream, one_by_one, together
 from physical.run import Element, Schedule, batch, run
 from streams import LETTER, equal, text
 from tidemill.model.batch import ID
-from tidemill.physical.interval.filter import Filter
+from tidemill.physical.operators.rows.filter import Filter
 
 ONLY_A = Filter(LETTERS, equal(LETTER, text("a")))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from physical.letters import LETTERS, P1, arriving, assert_stream, together
 from physical.run import Element, run
 from tidemill.model.time import END_OF_TIME
-from tidemill.physical.interval.granularity import Granularity
+from tidemill.physical.operators.rows.granularity import Granularity
 
 
 def test_granule_2() -> None:

@@ -15,9 +15,9 @@ from tidemill.algebra.values import NAN
 from tidemill.model.schema import Field, Schema
 from tidemill.model.time import END_OF_TIME, Time
 from tidemill.model.types import BIGINT, DOUBLE, VARCHAR
-from tidemill.physical.interval import pairs as pairs_module
-from tidemill.physical.interval.join import Join
+from tidemill.physical.joining import pairs as pairs_module
 from tidemill.physical.operator import LEFT, RIGHT
+from tidemill.physical.operators.join.join import Join
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -14,9 +14,9 @@ from tidemill.algebra.expr import FALSE, TRUE, Call, Column, conjunction
 from tidemill.model.batch import END
 from tidemill.model.time import END_OF_TIME, Time
 from tidemill.model.types import VARCHAR
-from tidemill.physical.interval.condition_parts import ConditionParts
-from tidemill.physical.interval.multi_join import MultiJoin, ShortLived
+from tidemill.physical.joining.condition_parts import ConditionParts
 from tidemill.physical.kernels.window_closure import window_closure
+from tidemill.physical.operators.join.multi_join import MultiJoin, ShortLived
 
 if TYPE_CHECKING:
     from tidemill.algebra.expr import Expr

@@ -5,7 +5,7 @@ from __future__ import annotations
 from physical.letters import LETTERS, P1, one_by_one
 from physical.run import run
 from tidemill.model.types import BIGINT
-from tidemill.physical.interval.number import NUMBER, Number
+from tidemill.physical.operators.rows.number import NUMBER, Number
 
 
 def test_numbers_are_unique_over_all_batches() -> None:

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tidemill.model.batch import END, START
-from tidemill.physical.interval import pairs as pairs_module
-from tidemill.physical.interval.probe import WEIGHT, Step, probe
+from tidemill.physical.joining import pairs as pairs_module
+from tidemill.physical.joining.probe import WEIGHT, Step, probe
 
 Weighted: TypeAlias = tuple[int, int, int, int]
 """A value, its start and end, and its weight."""

@@ -9,7 +9,7 @@ from tidemill.algebra.expr import Case, Named
 from tidemill.model.batch import ID
 from tidemill.model.schema import Field, Schema
 from tidemill.model.types import VARCHAR
-from tidemill.physical.interval.project import Project
+from tidemill.physical.operators.rows.project import Project
 
 RENAMED = Case(
     ((equal(LETTER, text("a")), text("x")), (equal(LETTER, text("b")), text("y"))), LETTER, VARCHAR

@@ -20,7 +20,7 @@ from tidemill.model.batch import END, ID, START
 from tidemill.model.schema import Field, Schema
 from tidemill.model.time import END_OF_TIME, Time
 from tidemill.model.types import DOUBLE
-from tidemill.physical.interval.row_window import RowWindow
+from tidemill.physical.operators.windows.row_window import RowWindow
 
 NUMBERS = Schema((Field("x", DOUBLE),))
 

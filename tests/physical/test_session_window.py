@@ -19,7 +19,7 @@ from tidemill.model.schema import Field, Schema
 from tidemill.model.time import END_OF_TIME, Time
 from tidemill.model.types import DOUBLE
 from tidemill.physical import signed
-from tidemill.physical.interval.session_window import SessionWindow
+from tidemill.physical.operators.windows.session_window import SessionWindow
 
 NUMBERS = Schema((Field("x", DOUBLE),))
 

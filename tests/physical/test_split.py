@@ -22,8 +22,8 @@ from physical.run import Element, batch, run
 from tidemill.errors import PlanError
 from tidemill.model.batch import START
 from tidemill.model.time import END_OF_TIME
-from tidemill.physical.interval import split
-from tidemill.physical.interval.split import Split
+from tidemill.physical.operators.rows import split
+from tidemill.physical.operators.rows.split import Split
 
 
 def test_split_1_gives_the_chronons_of_the_fixture() -> None:

@@ -18,14 +18,14 @@ from tidemill.model.batch import END, ID, START
 from tidemill.model.schema import Field, Schema
 from tidemill.model.time import Time
 from tidemill.model.types import BIGINT, DOUBLE
-from tidemill.physical.interval.counting import Counting, Multiplicity
-from tidemill.physical.interval.distinct import Distinct
-from tidemill.physical.interval.row_window import RowWindow
-from tidemill.physical.interval.session_window import SessionWindow
+from tidemill.physical.operators.sets.counting import Counting, Multiplicity
+from tidemill.physical.operators.sets.distinct import Distinct
+from tidemill.physical.operators.windows.row_window import RowWindow
+from tidemill.physical.operators.windows.session_window import SessionWindow
 
 if TYPE_CHECKING:
-    from tidemill.physical.interval.aggregate import Aggregate
     from tidemill.physical.operator import Operator, State
+    from tidemill.physical.operators.aggregate.aggregate import Aggregate
 
 PAIRS = Schema((Field("k", BIGINT), Field("x", BIGINT)))
 K, X = Column("k", BIGINT), Column("x", BIGINT)

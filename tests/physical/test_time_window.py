@@ -7,7 +7,7 @@ import pytest
 from physical.letters import LETTERS, P3, assert_stream, is_chronon, one_by_one, together
 from physical.run import Element, Schedule, run
 from tidemill.model.time import END_OF_TIME
-from tidemill.physical.interval.time_window import TimeWindow
+from tidemill.physical.operators.windows.time_window import TimeWindow
 
 
 @pytest.mark.parametrize("schedule", [together(P3), one_by_one(P3)], ids=["all", "single"])

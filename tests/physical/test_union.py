@@ -9,8 +9,8 @@ from physical.run import Schedule, batch, run
 from tidemill.model.batch import END, ID, START
 from tidemill.model.schema import Field, Schema
 from tidemill.model.types import VARCHAR
-from tidemill.physical.interval.union import Union
 from tidemill.physical.operator import LEFT, RIGHT
+from tidemill.physical.operators.rows.union import Union
 
 UNION = Union(LETTERS, ("letter",))
 

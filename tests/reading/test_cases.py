@@ -40,8 +40,8 @@ from tidemill.model.types import (
 from tidemill.runtime.files import read_file
 from tidemill.runtime.reading.frames import shaped_frame
 from tidemill.runtime.reading.shaping import Input
-from tidemill.runtime.spark.intake import Origin
-from tidemill.runtime.spark.sources import _row_pieces
+from tidemill.runtime.spark.io.sources import _row_pieces
+from tidemill.runtime.spark.worker.intake import Origin
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 import tidemill
-from tidemill.runtime.spark.java import java_process
+from tidemill.runtime.spark.driver.java import java_process
 
 if TYPE_CHECKING:
     from collections.abc import Callable

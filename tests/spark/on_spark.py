@@ -11,8 +11,8 @@ import polars as pl
 from tidemill.catalog.entries import RelationEntry, StreamEntry
 from tidemill.lang.statements import ConnectorCall, Name
 from tidemill.model.batch import polars_schema
-from tidemill.runtime.spark.job import SparkJob
-from tidemill.runtime.spark.settings import SparkSettings
+from tidemill.runtime.spark.driver.job import SparkJob
+from tidemill.runtime.spark.driver.settings import SparkSettings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidemill.runtime.spark.cache import Cache, cache_directory, forget_cache, is_private
-from tidemill.runtime.spark.packs import DamagedError, Place, packed, unpacked
+from tidemill.runtime.spark.state.cache import Cache, cache_directory, forget_cache, is_private
+from tidemill.runtime.spark.state.packs import DamagedError, Place, packed, unpacked
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -27,11 +27,11 @@ from tidemill.model.types import BIGINT, VARCHAR
 from tidemill.optimizer.planning import PLANNING
 from tidemill.runtime.file_sink import FileSink
 from tidemill.runtime.sinks import Destination, FormatSink, destination_of, sinks_of
-from tidemill.runtime.spark.checkpoint import Checkpoint, forget_query, open_checkpoint
-from tidemill.runtime.spark.checks import check_start
-from tidemill.runtime.spark.places import check_sources, word_of
-from tidemill.runtime.spark.record import FORMAT, Asked, Facts, asked_of
-from tidemill.runtime.spark.settings import SparkSettings
+from tidemill.runtime.spark.driver.checks import check_start
+from tidemill.runtime.spark.driver.settings import SparkSettings
+from tidemill.runtime.spark.io.places import check_sources, word_of
+from tidemill.runtime.spark.state.checkpoint import Checkpoint, forget_query, open_checkpoint
+from tidemill.runtime.spark.state.record import FORMAT, Asked, Facts, asked_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

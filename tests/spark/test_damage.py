@@ -11,18 +11,18 @@ import pytest
 
 import tidemill
 from tidemill.optimizer.planning import PLANNING
-from tidemill.runtime.spark.checkpoint import open_checkpoint
-from tidemill.runtime.spark.control import Control, Word
-from tidemill.runtime.spark.damage import (
+from tidemill.runtime.spark.driver.control import Control, Word
+from tidemill.runtime.spark.driver.settings import SparkSettings
+from tidemill.runtime.spark.io.file_log import FileLog
+from tidemill.runtime.spark.state.checkpoint import open_checkpoint
+from tidemill.runtime.spark.state.damage import (
     entries_taken,
     require_agreement,
     require_words,
     set_aside_torn,
 )
-from tidemill.runtime.spark.feed import Feed
-from tidemill.runtime.spark.lock import LOCK_FILE
-from tidemill.runtime.spark.record import FORMAT, Facts
-from tidemill.runtime.spark.settings import SparkSettings
+from tidemill.runtime.spark.state.lock import LOCK_FILE
+from tidemill.runtime.spark.state.record import FORMAT, Facts
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -72,7 +72,7 @@ def checkpoint(place: Path, *, begun: int, ended: int, offset: int, commit: int)
     lines = [{"begin": b, "now": b, "watermarks": {}} for b in range(begun + 1)]
     if ended >= 0:
         lines.append({"end": ended, "watermarks": {}})
-    (place / "ledger.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    (place / "batches.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     for log, last in (("offsets", offset), ("commits", commit)):
         for batch in range(max(0, last - 2), last + 1):
             (place / "spark" / log / str(batch)).write_text("v1\n{}")
@@ -109,8 +109,8 @@ def test_what_a_kill_leaves_is_no_damage(
 @pytest.mark.parametrize(
     ("ended", "offset", "commit", "part"),
     [
-        (3, 5, 4, "ledger.jsonl"),  # it was put back from a copy
-        (-1, 5, 4, "ledger.jsonl"),  # it was emptied
+        (3, 5, 4, "batches.jsonl"),  # it was put back from a copy
+        (-1, 5, 4, "batches.jsonl"),  # it was emptied
         (5, -1, -1, "offsets"),  # Spark would begin anew
         (5, 3, 3, "offsets"),
         (5, 4, 5, "offsets"),
@@ -157,7 +157,7 @@ def test_what_the_loss_of_power_has_cut_short_is_set_aside(tmp_path: Path) -> No
 
 def test_parts_that_are_missing_are_refused(tmp_path: Path) -> None:
     require_agreement(tmp_path, has_begun=False)
-    with pytest.raises(tidemill.RunError, match=r"ledger.jsonl.*missing"):
+    with pytest.raises(tidemill.RunError, match=r"batches.jsonl.*missing"):
         require_agreement(tmp_path, has_begun=True)
     place = checkpoint(tmp_path / "state", begun=2, ended=2, offset=2, commit=2)
     metadata = place / "spark" / "metadata"
@@ -168,8 +168,8 @@ def test_parts_that_are_missing_are_refused(tmp_path: Path) -> None:
     metadata.unlink()
     with pytest.raises(tidemill.RunError, match=r"metadata.*missing"):
         require_agreement(place, has_begun=True)
-    (place / "ledger.jsonl").unlink()
-    with pytest.raises(tidemill.RunError, match=r"ledger.jsonl.*missing"):
+    (place / "batches.jsonl").unlink()
+    with pytest.raises(tidemill.RunError, match=r"batches.jsonl.*missing"):
         require_agreement(place, has_begun=False)
 
 
@@ -199,32 +199,32 @@ def test_a_damaged_list_of_files_is_refused(
     tmp_path: Path, source: Path, change: object, message: str
 ) -> None:
     assert callable(change)
-    Feed("s", source, tmp_path / "feed").look()
-    index = tmp_path / "feed" / "index.jsonl"
+    FileLog("s", source, tmp_path / "files").look()
+    index = tmp_path / "files" / "index.jsonl"
     index.write_bytes(b"".join(change(index.read_bytes().splitlines(keepends=True))))
     (source / "d").write_text("new")
     with pytest.raises(tidemill.RunError, match=message) as caught:
-        Feed("s", source, tmp_path / "feed").look()
+        FileLog("s", source, tmp_path / "files").look()
     assert caught.value.hint is not None
 
 
 def test_a_note_that_spark_has_read_is_not_written_again(tmp_path: Path, source: Path) -> None:
     """It would have another name, and Spark would read it again."""
-    feed = tmp_path / "feed"
+    file_log = tmp_path / "files"
     for name in "def":
-        Feed("s", source, feed).look()
+        FileLog("s", source, file_log).look()
         (source / name).write_text("x")
-    Feed("s", source, feed).look()
-    shutil.copytree(feed, tmp_path / "copy")
-    shutil.rmtree(feed / "look-000000000005")
-    Feed("s", source, feed, taken=5)
-    shutil.rmtree(feed / "look-000000000005")
+    FileLog("s", source, file_log).look()
+    shutil.copytree(file_log, tmp_path / "copy")
+    shutil.rmtree(file_log / "look-000000000005")
+    FileLog("s", source, file_log, taken=5)
+    shutil.rmtree(file_log / "look-000000000005")
     for lost, taken in (("5", 6), ("4", 0), ("3", 5)):
-        shutil.rmtree(feed)
-        shutil.copytree(tmp_path / "copy", feed)
-        shutil.rmtree(feed / f"look-{int(lost):012d}")
+        shutil.rmtree(file_log)
+        shutil.copytree(tmp_path / "copy", file_log)
+        shutil.rmtree(file_log / f"look-{int(lost):012d}")
         with pytest.raises(tidemill.RunError, match=f'the note of file {lost} of "s" is missing'):
-            Feed("s", source, feed, taken=taken)
+            FileLog("s", source, file_log, taken=taken)
 
 
 def test_spark_tells_how_many_files_it_has_read(tmp_path: Path) -> None:
@@ -234,7 +234,7 @@ def test_spark_tells_how_many_files_it_has_read(tmp_path: Path) -> None:
     assert entries_taken(log) == 0
 
     def line(number: int) -> str:
-        path = f"file:///state/feed/s/look-{0:012d}/{number:012d}.json"
+        path = f"file:///state/files/s/look-{0:012d}/{number:012d}.json"
         return json.dumps({"path": path, "timestamp": number, "batchId": number})
 
     (log / "9.compact").write_text("v1\n" + "\n".join(line(n) for n in range(10)))

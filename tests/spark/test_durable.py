@@ -18,18 +18,18 @@ from tidemill.model.schema import Field, Schema
 from tidemill.model.types import BIGINT
 from tidemill.optimizer.planning import PLANNING
 from tidemill.runtime.file_sink import WRITERS, FileSink
-from tidemill.runtime.spark.checkpoint import open_checkpoint
-from tidemill.runtime.spark.control import Control, Word
-from tidemill.runtime.spark.delivery import Delivery
-from tidemill.runtime.spark.feed import Feed
-from tidemill.runtime.spark.flush import SparkFiles
-from tidemill.runtime.spark.ledger import Ledger
-from tidemill.runtime.spark.outlet import Outlet
-from tidemill.runtime.spark.quarantine import Quarantine
-from tidemill.runtime.spark.record import Facts
-from tidemill.runtime.spark.settings import SparkSettings
-from tidemill.runtime.spark.tally import Tally
-from tidemill.runtime.spark.wire import to_arrow
+from tidemill.runtime.spark.driver.control import Control, Word
+from tidemill.runtime.spark.driver.delivery import Delivery
+from tidemill.runtime.spark.driver.run_report import RunReport
+from tidemill.runtime.spark.driver.settings import SparkSettings
+from tidemill.runtime.spark.io.file_log import FileLog
+from tidemill.runtime.spark.state.batch_log import BatchLog
+from tidemill.runtime.spark.state.checkpoint import open_checkpoint
+from tidemill.runtime.spark.state.flush import SparkFiles
+from tidemill.runtime.spark.state.quarantine import Quarantine
+from tidemill.runtime.spark.state.record import Facts
+from tidemill.runtime.spark.worker.sink_writer import SinkWriter
+from tidemill.runtime.spark.worker.wire import to_arrow
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -155,22 +155,22 @@ def test_all_that_a_batch_has_written_is_kept_before_spark_takes_it_for_done(
     sink = sink.owned_by("p", 0)
     sink.claim()
     files = SparkFiles(tmp_path / "spark")
-    ledger = Ledger(tmp_path / "ledger.jsonl")
+    batch_log = BatchLog(tmp_path / "batches.jsonl")
     delivery = Delivery(
         {},
         {},
-        Tally(),
-        ledger,
+        RunReport(),
+        batch_log,
         spark_files=files,
         quarantine=Quarantine(tmp_path / "q"),
         forget=lambda _: None,
     )
-    delivery.outlet = Outlet({"answer": (sink,)}, (), ())
+    delivery.sink_writer = SinkWriter({"answer": (sink,)}, (), ())
     delivery(cast("DataFrame", Results(sink, tmp_path / "spark")), 0)
     assert list(disk.lost()) == []
-    last = [call for call in disk.calls if call != "flush ledger.jsonl"][-1]
-    assert disk.calls.index(last) < len(disk.calls) - 1, "the ledger says last that it has ended"
-    assert disk.calls[-1] == "flush ledger.jsonl"
+    last = [call for call in disk.calls if call != "flush batches.jsonl"][-1]
+    assert disk.calls.index(last) < len(disk.calls) - 1, "the batch log says last that it has ended"
+    assert disk.calls[-1] == "flush batches.jsonl"
 
 
 def lost(disk: Disk) -> list[str]:
@@ -184,11 +184,11 @@ def test_the_files_of_a_checkpoint_are_kept_at_once(tmp_path: Path, disk: Disk) 
     checkpoint = open_checkpoint(settings, facts)
     checkpoint.create()
     assert lost(disk) == []
-    ledger = Ledger(checkpoint.ledger)
+    batch_log = BatchLog(checkpoint.batch_log)
     assert lost(disk) == []
-    ledger.begin(0)
+    batch_log.begin(0)
     assert lost(disk) == []
-    ledger.end(0, {"s": 1})
+    batch_log.end(0, {"s": 1})
     assert lost(disk) == []
     checkpoint.begin()
     assert lost(disk) == []
@@ -204,13 +204,13 @@ def test_the_files_of_a_checkpoint_are_kept_at_once(tmp_path: Path, disk: Disk) 
     (source / "b").write_text("x")
     for path in (source / "a", source / "b", source, tmp_path):
         os.fsync(os.open(path, os.O_RDONLY))
-    feed = Feed("s", source, checkpoint.feed("s"))
-    feed.look()
-    told = {path: path.read_bytes() for path in feed.directory.glob("look-*/*.json")}
+    file_log = FileLog("s", source, checkpoint.file_log("s"))
+    file_log.look()
+    told = {path: path.read_bytes() for path in file_log.directory.glob("look-*/*.json")}
     assert [name for name in lost(disk) if not NOTE.search(name)] == []
     for path in told:
         path.write_bytes(b"")  # the power is lost
-    Feed("s", source, checkpoint.feed("s"))
+    FileLog("s", source, checkpoint.file_log("s"))
     assert {path: path.read_bytes() for path in told} == told
     for path in told:
         os.fsync(os.open(path, os.O_RDONLY))
@@ -219,8 +219,8 @@ def test_the_files_of_a_checkpoint_are_kept_at_once(tmp_path: Path, disk: Disk) 
     Control(checkpoint.control).say(Word.END)
     assert lost(disk) == []
     noted = [call for call in disk.calls if "/feed/s/" in call]
-    at = noted.index("flush deep/state/feed/s/index.jsonl")
-    assert noted.index("name deep/state/feed/s/look-000000000000") > at, "the index comes first"
+    at = noted.index("flush deep/state/files/s/index.jsonl")
+    assert noted.index("name deep/state/files/s/look-000000000000") > at, "the index comes first"
 
 
 def test_what_spark_has_written_is_flushed_once(tmp_path: Path, disk: Disk) -> None:

@@ -13,9 +13,9 @@ import pytest
 
 import tidemill
 from spark.on_spark import MASTER
+from tidemill.optimizer.physical.techniques import Technique
 from tidemill.optimizer.planning import PLANNING, Planning
-from tidemill.optimizer.techniques import Technique
-from tidemill.runtime.spark.record import FORMAT
+from tidemill.runtime.spark.state.record import FORMAT
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -151,13 +151,13 @@ def test_a_damaged_checkpoint_is_refused_and_what_power_cuts_short_is_not(
 
     shutil.rmtree(state / "spark")
     refused("offsets.*has begun, and Spark knows of none")
-    (state / "ledger.jsonl").unlink()
-    refused("ledger.jsonl.*is missing")
+    (state / "batches.jsonl").unlink()
+    refused("batches.jsonl.*is missing")
     (state / "spark" / "metadata").unlink()
     refused("metadata.*is missing")
-    shutil.rmtree(state / "feed")
+    shutil.rmtree(state / "files")
     refused('names 0 files of "s", and there were 1 at least')
-    shutil.rmtree(next((state / "feed" / "s").glob("look-*")))
+    shutil.rmtree(next((state / "files" / "s").glob("look-*")))
     refused('the note of file 0 of "s" is missing')
     (state / "control" / "x.json").write_bytes(b"\xff\n")
     refused("control/x.json")
@@ -171,7 +171,7 @@ def test_a_damaged_checkpoint_is_refused_and_what_power_cuts_short_is_not(
         def read_only(_path: Path, _content: bytes) -> None:
             raise OSError(30, "Read-only file system")
 
-        patch.setattr("tidemill.runtime.spark.ledger.append_durably", read_only)
+        patch.setattr("tidemill.runtime.spark.state.batch_log.append_durably", read_only)
         refused(r"the checkpoint .* cannot be read or written: \[Errno 30\]")
     session, _ = session_on(source, source / "1.parquet" / "state", output)
     with pytest.raises(tidemill.RunError, match=r"Not a directory"):

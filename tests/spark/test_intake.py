@@ -13,13 +13,13 @@ from tidemill.engine.fragments import build_graph
 from tidemill.engine.ingest import Refused
 from tidemill.errors import RunError
 from tidemill.model.time import Time
-from tidemill.optimizer.implement import implement
+from tidemill.optimizer.physical.implement import implement
 from tidemill.runtime.reading import blocks
-from tidemill.runtime.spark import intake
-from tidemill.runtime.spark.deployment import Deployment
-from tidemill.runtime.spark.intake import Origin, take_in
-from tidemill.runtime.spark.sources import _file_pieces
-from tidemill.runtime.spark.wire import Kind, Message
+from tidemill.runtime.spark.io.sources import _file_pieces
+from tidemill.runtime.spark.worker import intake
+from tidemill.runtime.spark.worker.deployment import Deployment
+from tidemill.runtime.spark.worker.intake import Origin, take_in
+from tidemill.runtime.spark.worker.wire import Kind, Message
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,7 +11,7 @@ import pytest
 
 import tidemill
 from spark.java_killed import define
-from tidemill.runtime.spark.java import java_ended
+from tidemill.runtime.spark.driver.java import java_ended
 
 
 @pytest.mark.spark

@@ -15,11 +15,11 @@ from tidemill.lang.statements import ObjectKind
 from tidemill.optimizer.planning import PLANNING
 from tidemill.runtime.file_sink import FileSink
 from tidemill.runtime.sinks import sinks_of
-from tidemill.runtime.spark.checkpoint import open_checkpoint
-from tidemill.runtime.spark.ledger import Ledger
-from tidemill.runtime.spark.places import feeds_of, places_of, word_of
-from tidemill.runtime.spark.record import Facts
-from tidemill.runtime.spark.settings import SparkSettings
+from tidemill.runtime.spark.driver.settings import SparkSettings
+from tidemill.runtime.spark.io.places import file_logs_of, places_of, word_of
+from tidemill.runtime.spark.state.batch_log import BatchLog
+from tidemill.runtime.spark.state.checkpoint import open_checkpoint
+from tidemill.runtime.spark.state.record import Facts
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -81,8 +81,8 @@ def test_hostile_names_stay_inside(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     streams = {entry.name: entry for entry in entries if isinstance(entry, StreamEntry)}
     memory = {name: pl.DataFrame({"k": [number]}) for number, name in enumerate(HOSTILE)}
     places = places_of(streams, checkpoint, memory)
-    for feed in feeds_of(places, checkpoint, Ledger(checkpoint.ledger)).values():
-        feed.look()
+    for file_log in file_logs_of(places, checkpoint, BatchLog(checkpoint.batch_log)).values():
+        file_log.look()
     queries = [e for e in session.catalog.entries(ObjectKind.QUERY) if isinstance(e, QueryEntry)]
     for sink in sinks_of(queries, {}).values():
         assert isinstance(sink, FileSink)

@@ -16,11 +16,11 @@ from tidemill.lang.statements import ObjectKind
 from tidemill.model.time import Time
 from tidemill.optimizer.explain_physical import describe
 from tidemill.physical.plan import PhysicalPlan, walk_physical
-from tidemill.runtime.spark.deployment import Deployment
-from tidemill.runtime.spark.intake import Origin, take_in
-from tidemill.runtime.spark.planning import physical_plans, stages_of_new
-from tidemill.runtime.spark.settings import SparkSettings
-from tidemill.runtime.spark.wire import Kind
+from tidemill.runtime.spark.driver.planning import physical_plans, stages_of_new
+from tidemill.runtime.spark.driver.settings import SparkSettings
+from tidemill.runtime.spark.worker.deployment import Deployment
+from tidemill.runtime.spark.worker.intake import Origin, take_in
+from tidemill.runtime.spark.worker.wire import Kind
 
 SCALAR = "SELECT COUNT(*) AS n FROM s [RANGE 6 SLIDE 2]"
 DEEP = """

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from tidemill.errors import RunError
 from tidemill.runtime.durable import write_durably
-from tidemill.runtime.spark import quarantine
-from tidemill.runtime.spark.quarantine import Quarantine
+from tidemill.runtime.spark.state import quarantine
+from tidemill.runtime.spark.state.quarantine import Quarantine
 
 if TYPE_CHECKING:
     from pathlib import Path

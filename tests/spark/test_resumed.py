@@ -9,7 +9,7 @@ import pytest
 
 import tidemill
 from spark.on_spark import MASTER
-from tidemill.runtime.spark.checkpoint import Checkpoint
+from tidemill.runtime.spark.state.checkpoint import Checkpoint
 
 if TYPE_CHECKING:
     from pathlib import Path

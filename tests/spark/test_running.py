@@ -71,7 +71,9 @@ def python_workers() -> list[int]:
         except OSError:
             continue  # it has just ended
         process = int(status.parent.name)
-        if b"-m\0tidemill.runtime.spark.daemon" in command and _is_below(process, os.getpid()):
+        if b"-m\0tidemill.runtime.spark.worker.daemon" in command and _is_below(
+            process, os.getpid()
+        ):
             found.append(process)
     return found
 

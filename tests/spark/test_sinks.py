@@ -22,14 +22,14 @@ from tidemill.model.types import BIGINT
 from tidemill.runtime.answers import Answer
 from tidemill.runtime.callback import CallbackSink
 from tidemill.runtime.sinks import FormatSink
-from tidemill.runtime.spark.cluster import open_cluster
-from tidemill.runtime.spark.delivery import Delivery
-from tidemill.runtime.spark.flush import SparkFiles
-from tidemill.runtime.spark.formats import append_to_format
-from tidemill.runtime.spark.ledger import Ledger
-from tidemill.runtime.spark.quarantine import Quarantine
-from tidemill.runtime.spark.tally import Tally
-from tidemill.runtime.spark.wire import COLUMNS, Kind, Message, to_arrow
+from tidemill.runtime.spark.driver.cluster import open_cluster
+from tidemill.runtime.spark.driver.delivery import Delivery
+from tidemill.runtime.spark.driver.run_report import RunReport
+from tidemill.runtime.spark.io.formats import append_to_format
+from tidemill.runtime.spark.state.batch_log import BatchLog
+from tidemill.runtime.spark.state.flush import SparkFiles
+from tidemill.runtime.spark.state.quarantine import Quarantine
+from tidemill.runtime.spark.worker.wire import COLUMNS, Kind, Message, to_arrow
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -290,20 +290,20 @@ def test_results_are_computed_once_and_persisted_only_for_formats(
         str(number): FormatSink(str(number), SCHEMA, "noop", "", {}) for number in range(formats)
     }
     sinks["c"] = called
-    tally = Tally()
+    report = RunReport()
     with tidemill.connect() as session:
         session.sql("CREATE STREAM s (x BIGINT) SOURCE memory('s')")
         for name in sinks:
             session.sql(f'CREATE QUERY "{name}" AS SELECT x FROM s')
         entries = list(session.catalog.entries(ObjectKind.QUERY))
-    tally.begin([entry for entry in entries if isinstance(entry, QueryEntry)], sinks)
-    ledger = Ledger(tmp_path / "ledger.jsonl")
+    report.begin([entry for entry in entries if isinstance(entry, QueryEntry)], sinks)
+    batch_log = BatchLog(tmp_path / "batches.jsonl")
     spark_files = SparkFiles(tmp_path / "spark")
     deliver = Delivery(
         dict.fromkeys(sinks, "answer"),
         sinks,
-        tally,
-        ledger,
+        report,
+        batch_log,
         spark_files=spark_files,
         quarantine=Quarantine(tmp_path / "quarantine"),
         forget=lambda _: None,
@@ -312,4 +312,4 @@ def test_results_are_computed_once_and_persisted_only_for_formats(
     assert Path(path).read_text(encoding="utf-8") == "computed\n"
     assert cached == [formats > 0]
     assert not results.is_cached
-    assert {query.rows for query in tally.progress({}, None).queries} == {1}
+    assert {query.rows for query in report.progress({}, None).queries} == {1}

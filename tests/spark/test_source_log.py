@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from tidemill.runtime.spark.source_log import shorten
+from tidemill.runtime.spark.io.source_log import shorten
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 def log(directory: Path, name: str, entries: list[tuple[int, int]], version: str = "v1") -> Path:
     directory.mkdir(exist_ok=True)
     lines = [
-        json.dumps({"path": f"file:///feed/{n:012d}.json", "timestamp": n, "batchId": batch})
+        json.dumps({"path": f"file:///files/{n:012d}.json", "timestamp": n, "batchId": batch})
         for n, batch in entries
     ]
     path = directory / name

@@ -14,14 +14,14 @@ from tidemill.catalog.entries import StreamEntry
 from tidemill.engine.fragments import Route, build_graph
 from tidemill.model.batch import polars_schema
 from tidemill.model.time import END_OF_TIME, Time
-from tidemill.optimizer.implement import implement
+from tidemill.optimizer.physical.implement import implement
 from tidemill.runtime.answers import Answer
-from tidemill.runtime.spark.control import Word, said
-from tidemill.runtime.spark.delivery import files_read
-from tidemill.runtime.spark.deployment import Deployment
-from tidemill.runtime.spark.intake import Origin, first_id, take_in
-from tidemill.runtime.spark.stage import CONTROL, WATERMARKS, Stage
-from tidemill.runtime.spark.wire import Kind, Message
+from tidemill.runtime.spark.driver.control import Word, said
+from tidemill.runtime.spark.driver.delivery import files_read
+from tidemill.runtime.spark.worker.deployment import Deployment
+from tidemill.runtime.spark.worker.intake import Origin, first_id, take_in
+from tidemill.runtime.spark.worker.stage import CONTROL, WATERMARKS, Stage
+from tidemill.runtime.spark.worker.wire import Kind, Message
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -13,7 +13,7 @@ import pytest
 from py4j.protocol import Py4JError
 
 from tidemill.errors import RunError
-from tidemill.runtime.spark.starting import refuse_what_cannot_start, start_failure
+from tidemill.runtime.spark.driver.starting import refuse_what_cannot_start, start_failure
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,8 +10,8 @@ import pytest
 from pyspark import SparkContext
 
 from spark.on_spark import MASTER
-from tidemill.runtime.spark.cluster import open_cluster
-from tidemill.runtime.spark.this_host import sockets
+from tidemill.runtime.spark.driver.cluster import open_cluster
+from tidemill.runtime.spark.driver.this_host import sockets
 
 
 @pytest.mark.spark

@@ -13,9 +13,9 @@ from tidemill.errors import RunError
 from tidemill.lang.statements import ConnectorCall, Name
 from tidemill.model.schema import Field, Schema
 from tidemill.model.types import BIGINT
-from tidemill.runtime.spark.control import Control, Word, said
-from tidemill.runtime.spark.ledger import Ledger
-from tidemill.runtime.spark.ticker import Moment, Ticker, time_matters
+from tidemill.runtime.spark.driver.control import Control, Word, said
+from tidemill.runtime.spark.driver.ticker import Moment, Ticker, time_matters
+from tidemill.runtime.spark.state.batch_log import BatchLog
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -76,30 +76,30 @@ def test_a_tick_is_heard_before_there_is_another(tmp_path: Path, control: Path) 
     def clock() -> int:
         return now[0]
 
-    ledger = Ledger(tmp_path / "ledger.jsonl", clock)
+    batch_log = BatchLog(tmp_path / "batches.jsonl", clock)
     remembered: list[int | None] = [None]
     ticker = Ticker(
         {"u": TIMELESS},
         frozenset({frozenset({"u"})}),
         Control(control),
-        ledger,
+        batch_log,
         clock=clock,
         seen=lambda: ({"u": 0}, remembered[0]),
     )
     now[0] = 2 * SECOND
     ticker.look()
     assert words(control) == [], "nothing has ever come"
-    ledger.begin(0)
+    batch_log.begin(0)
     remembered[0] = 3
     for seconds in (3, 4, 5):
         now[0] = seconds * SECOND
         ticker.look()
         assert words(control) == [(0, "tick")]
-    ledger.begin(1)
+    batch_log.begin(1)
     now[0] = 7 * SECOND
     ticker.look()
     assert words(control) == [(0, "tick"), (1, "tick")]
-    ledger.begin(2)
+    batch_log.begin(2)
     remembered[0] = 0
     now[0] = 70 * SECOND
     ticker.look()
@@ -107,15 +107,15 @@ def test_a_tick_is_heard_before_there_is_another(tmp_path: Path, control: Path) 
 
 
 def test_what_was_left_by_an_earlier_session_may_change(tmp_path: Path, control: Path) -> None:
-    Ledger(tmp_path / "ledger.jsonl", lambda: SECOND).begin(0)
+    BatchLog(tmp_path / "batches.jsonl", lambda: SECOND).begin(0)
     now = [50 * SECOND]
-    ledger = Ledger(tmp_path / "ledger.jsonl", lambda: now[0])
+    batch_log = BatchLog(tmp_path / "batches.jsonl", lambda: now[0])
     groups = frozenset({frozenset({"u"})})
     ticker = Ticker(
         {"u": TIMELESS},
         groups,
         Control(control),
-        ledger,
+        batch_log,
         clock=lambda: now[0],
         seen=lambda: ({}, None),
     )
@@ -128,17 +128,17 @@ def test_what_was_left_by_an_earlier_session_may_change(tmp_path: Path, control:
 
 def test_a_stream_that_never_has_a_row_is_found_idle(tmp_path: Path, control: Path) -> None:
     now, came = [0], dict[str, int]()
-    ledger = Ledger(tmp_path / "ledger.jsonl", lambda: now[0])
+    batch_log = BatchLog(tmp_path / "batches.jsonl", lambda: now[0])
     ticker = Ticker(
         {"s": ORDERED, "q": QUIET},
         frozenset({frozenset({"s", "q"})}),
         Control(control),
-        ledger,
+        batch_log,
         clock=lambda: now[0],
         seen=lambda: (came, 1),
     )
     now[0] = first = 3 * SECOND
-    ledger.begin(0)
+    batch_log.begin(0)
     came["s"] = first
     ticks: list[int] = []
     while now[0] < 100 * SECOND:
@@ -146,7 +146,7 @@ def test_a_stream_that_never_has_a_row_is_found_idle(tmp_path: Path, control: Pa
         ticker.look()
         if len(words(control)) > len(ticks):
             ticks.append(now[0])
-            ledger.begin(len(ticks))
+            batch_log.begin(len(ticks))
     # A partition hears of the stream in the first batch, and counts its silence from there.
     assert ticks == [first + 5 * SECOND]
 

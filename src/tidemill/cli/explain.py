@@ -14,11 +14,11 @@ from tidemill.cli.terminal import carry_out, console, read_script, reporting_err
 from tidemill.connecting import connect
 from tidemill.errors import PlanError
 from tidemill.optimizer.explain_physical import explain_physical
+from tidemill.optimizer.logical.rewrite import rewrite
+from tidemill.optimizer.logical.rules import RULES
+from tidemill.optimizer.logical.trace import trace_text
+from tidemill.optimizer.physical.techniques import Technique
 from tidemill.optimizer.planning import Planning
-from tidemill.optimizer.rewrite import rewrite
-from tidemill.optimizer.rules import RULES
-from tidemill.optimizer.techniques import Technique
-from tidemill.optimizer.trace import trace_text
 
 if TYPE_CHECKING:
     from tidemill.algebra.plan import Plan

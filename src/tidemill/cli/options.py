@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from tidemill.optimizer.techniques import Technique
+from tidemill.optimizer.physical.techniques import Technique
 
 __all__ = [
     "Checkpoint",

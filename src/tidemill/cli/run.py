@@ -30,7 +30,7 @@ from tidemill.cli.watch import watch
 from tidemill.connecting import connect
 from tidemill.errors import PlanError, RunError
 from tidemill.model.time import time_text
-from tidemill.optimizer.techniques import Technique
+from tidemill.optimizer.physical.techniques import Technique
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,9 +9,9 @@ from tidemill.engine.explain_stages import explain_stages
 from tidemill.engine.fragments import build_graph
 from tidemill.lang.statements import ExplainMode
 from tidemill.optimizer.explain_physical import explain_physical
-from tidemill.optimizer.rewrite import rewrite
-from tidemill.optimizer.rules import rules_with
-from tidemill.optimizer.trace import trace_text
+from tidemill.optimizer.logical.rewrite import rewrite
+from tidemill.optimizer.logical.rules import rules_with
+from tidemill.optimizer.logical.trace import trace_text
 
 if TYPE_CHECKING:
     from tidemill.algebra.plan import Plan

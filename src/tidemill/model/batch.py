@@ -5,8 +5,8 @@ interval form these are ``START`` and ``END``: the row is valid in ``[START, END
 they are ``TIME`` and ``SIGN``: from ``TIME`` on the row is there so many times more, or less.
 
 Batches that come from a source carry ``ID`` as well, the replay-stable number of the element;
-operators that make no use of it leave it out. Combined elements
-(``physical/interval/combine.py``) have no columns of a schema, but others of the engine's own.
+operators that make no use of it leave it out. Combined elements (see ``aggregate/combine.py``)
+have no columns of a schema, but others of the engine's own.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from tidemill.physical.plan import Apply, Exchange, Input, PhysicalPlan, inputs
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tidemill.optimizer.implement import Implemented
+    from tidemill.optimizer.physical.implement import Implemented
 
 __all__ = ["describe", "explain_physical"]
 

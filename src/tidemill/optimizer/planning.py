@@ -10,16 +10,16 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from tidemill.optimizer.implement import implement_annotated
-from tidemill.optimizer.limit_delay import DEFAULT_DELAY
-from tidemill.optimizer.rewrite import optimize
-from tidemill.optimizer.techniques import Technique
+from tidemill.optimizer.logical.rewrite import optimize
+from tidemill.optimizer.physical.implement import implement_annotated
+from tidemill.optimizer.physical.limit_delay import DEFAULT_DELAY
+from tidemill.optimizer.physical.techniques import Technique
 
 if TYPE_CHECKING:
     from tidemill.algebra.plan import Plan
     from tidemill.model.batch import Form
-    from tidemill.optimizer.implement import Implemented
-    from tidemill.optimizer.rules import Negation
+    from tidemill.optimizer.logical.rules import Negation
+    from tidemill.optimizer.physical.implement import Implemented
     from tidemill.physical.plan import PhysicalPlan
 
 __all__ = ["PLANNING", "Joins", "Planning"]

@@ -81,7 +81,7 @@ class Apply:
 
     def __post_init__(self) -> None:
         # Operators of both forms may have one name.
-        form = "signed " if ".signed." in type(self.operator).__module__ else ""
+        form = "signed " if ".signed_" in type(self.operator).__module__ else ""
         epoch = f" epoch {self.epoch}" if self.epoch else ""
         _set_fingerprint(self, f"apply {form}{self.operator!r}{epoch}")
 

@@ -1,0 +1,1 @@
+"""From a logical plan to a better one with the same answers."""

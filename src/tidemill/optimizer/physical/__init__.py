@@ -1,0 +1,1 @@
+"""From a logical plan to operators, and from there to better ones."""

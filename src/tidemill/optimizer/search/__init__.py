@@ -1,0 +1,1 @@
+"""Search: which of several plans with the same answers is the cheapest."""

@@ -1,0 +1,1 @@
+"""What aggregates are made of: groups, counters, and what they keep of values."""

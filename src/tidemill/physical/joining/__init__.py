@@ -1,0 +1,1 @@
+"""What joins are made of: conditions, sides, keys, pairs, probes."""

@@ -1,0 +1,151 @@
+"""The plan of a join of many inputs: what is asked for at which step of which probe.
+
+Law:    for every order of probing, the conditions that are met on entry and at the steps are
+        together the condition: each part at the first step where all its columns are there.
+
+An input's own part of a class of equal expressions is checked when a row comes in, one pair for
+each class is looked up at a step, and what else the class says follows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from tidemill.algebra.expr import TRUE, Expr
+from tidemill.physical.eval import compile_predicate
+from tidemill.physical.joining.condition_parts import ConditionParts, member
+from tidemill.physical.joining.conditions import split_condition
+from tidemill.physical.joining.probe import Step
+from tidemill.physical.joining.side import Side, lookup_key
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tidemill.model.schema import Field, Schema
+    from tidemill.physical.kernels.window_closure import Windows
+
+__all__ = ["ProbePlan", "begin", "plan_probes"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ProbePlan:
+    """What a join of many inputs does.
+
+    Attributes:
+        sides: For each input, what is remembered of its rows. It does not depend on the orders.
+        entry: For each input, what its rows meet by themselves.
+        steps: For each input, how its rows meet the others, in the order of its probe.
+    """
+
+    sides: tuple[Side, ...]
+    entry: tuple[tuple[pl.Expr, ...], ...]
+    steps: tuple[tuple[Step, ...], ...]
+
+
+def begin(port: int) -> str:
+    """The column with the start that an element of an input came with."""
+    return f"@begin{port}"
+
+
+def plan_probes(
+    inputs: Sequence[Schema],
+    fields: Sequence[Field],
+    condition: Expr,
+    orders: Sequence[Sequence[int]],
+    within: Windows | None,
+) -> ProbePlan:
+    """The plan for a condition.
+
+    Args:
+        inputs: The columns of each input.
+        fields: The columns of all under the names of the output.
+        condition: What must be true, in these names.
+        orders: For each input, the others in the order in which it probes them.
+        within: How far the starts of two inputs' elements may be apart.
+    """
+    offsets = accumulate(map(len, inputs), initial=0)
+    named = [fields[at : at + len(own)] for at, own in zip(offsets, inputs, strict=False)]
+    parts = ConditionParts([[f.name for f in own] for own in named], condition)
+    keys = [parts.keys(port) for port in range(len(inputs))]
+    sides = [
+        Side(schema, new, list(own), list(own.values()), mark=f"@key{port}_")
+        for port, (schema, new, own) in enumerate(zip(inputs, named, keys, strict=True))
+    ]
+    stored = {
+        key: name
+        for own, side in zip(keys, sides, strict=True)
+        for key, name in zip(own, side.keys, strict=True)
+    }
+    entry = [_predicate(parts.entry(port)) for port in range(len(inputs))]
+    steps = [
+        tuple(_step(parts, stored, [port, *order[:i]], order[i], within) for i in range(len(order)))
+        for port, order in enumerate(orders)
+    ]
+    return ProbePlan(tuple(sides), tuple(entry), tuple(steps))
+
+
+def _step(
+    parts: ConditionParts,
+    stored: dict[Expr, str],
+    prefix: Sequence[int],
+    port: int,
+    within: Windows | None,
+) -> Step:
+    """How combinations of the inputs in ``prefix`` meet one more."""
+    pairs: list[tuple[Expr, Expr]] = []
+    for equal in parts.classes:
+        known = (key for p in prefix if (key := member(equal, p)) is not None)
+        one, other = next(known, None), member(equal, port)
+        if one is not None and other is not None:
+            pairs.append((one, other))
+    names = parts.names(*prefix), parts.names(port)
+    equalities, residual = split_condition(parts.due(prefix, port), *names)
+    pairs += [(e.left, e.right) for e in equalities]
+    left = _Keys(stored, "@left", [one for one, _ in pairs])
+    right = _Keys(stored, "@right", [other for _, other in pairs])
+    near = [] if within is None else _near(within, prefix, port)
+    return Step(
+        keys=left.names,
+        other_keys=right.names,
+        computed=left.computed,
+        other_computed=right.computed,
+        # Rows in which the other key of an equality is NULL are never remembered.
+        nulls_equal=any(e.null_safe for e in equalities),
+        filters=(*near, *_predicate(residual)),
+    )
+
+
+class _Keys:
+    """The columns of one side of a step that are looked up, and those of them to compute."""
+
+    __slots__ = ("computed", "names")
+
+    def __init__(self, stored: dict[Expr, str], mark: str, keys: Sequence[Expr]) -> None:
+        names: list[str] = []
+        computed: list[pl.Expr] = []
+        for i, key in enumerate(keys):
+            name = stored.get(key)
+            # Polars wants each key once; a column that occurs twice gets a second name.
+            if name is None or name in names:
+                name = f"{mark}{i}"
+                computed.append(lookup_key(key).alias(name))
+            names.append(name)
+        self.names, self.computed = tuple(names), tuple(computed)
+
+
+def _near(within: Windows, prefix: Sequence[int], port: int) -> list[pl.Expr]:
+    """That the starts of an input's element and of those before are near enough."""
+    return [
+        (pl.col(begin(other)) - pl.col(begin(port))).abs() <= limit
+        for other in prefix
+        if (limit := within[other][port]) is not None
+    ]
+
+
+def _predicate(condition: Expr) -> tuple[pl.Expr, ...]:
+    """What a frame is filtered by, if by anything."""
+    return () if condition == TRUE else (compile_predicate(condition),)

@@ -1,0 +1,1 @@
+"""The operators, by what they do; those of both forms beside each other."""

@@ -1,0 +1,1 @@
+"""Aggregation, as a whole and in parts."""

@@ -1,0 +1,1 @@
+"""Joins of two and of many inputs."""

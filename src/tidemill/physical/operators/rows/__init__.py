@@ -1,0 +1,1 @@
+"""Operators that look at one row at a time, and converters between forms."""

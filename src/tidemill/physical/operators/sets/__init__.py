@@ -1,0 +1,1 @@
+"""Operators that compare whole rows: set operations and DISTINCT."""

@@ -1,0 +1,1 @@
+"""Windows: how long each element of a stream stays valid."""

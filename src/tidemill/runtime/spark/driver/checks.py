@@ -1,0 +1,222 @@
+"""The checks of a start: everything that can be refused is found out before anything is written.
+
+Law: a start that is refused leaves the checkpoint and all sinks as they were.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tidemill.engine.fragments import build_graph
+from tidemill.errors import RunError
+from tidemill.lang.statements import ObjectKind
+from tidemill.physical.plan import Input, begun_in, walk_physical
+from tidemill.runtime.file_sink import FileSink
+from tidemill.runtime.local.sources import is_there, read_relation
+from tidemill.runtime.spark.driver.assembly import inputs_of
+from tidemill.runtime.spark.driver.control import Word
+from tidemill.runtime.spark.driver.planning import physical_plans
+from tidemill.runtime.spark.io.places import check_sources
+from tidemill.runtime.spark.state.damage import require_agreement, require_words, set_aside_torn
+from tidemill.runtime.spark.state.record import asked_of
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Container, Iterable, Mapping
+
+    import polars as pl
+
+    from tidemill.catalog.catalog import Catalog
+    from tidemill.catalog.entries import QueryEntry, RelationEntry, StreamEntry
+    from tidemill.engine.fragments import Graph
+    from tidemill.physical.plan import PhysicalPlan
+    from tidemill.runtime.sinks import Sink
+    from tidemill.runtime.spark.driver.settings import SparkSettings
+    from tidemill.runtime.spark.state.checkpoint import Checkpoint
+    from tidemill.runtime.spark.state.record import Asked
+
+__all__ = ["Checked", "check_start", "has_ended_error"]
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What a start is to do, since nothing of it is refused.
+
+    Attributes:
+        queries: The queries.
+        sinks: Where their answers go, as those of this pipeline.
+        asked: What the checkpoint is to know of each query, and the epoch it began in.
+        new: The queries that begin now.
+        graph: The operators of all queries.
+        streams: The streams they read.
+        declared: The relations they read.
+        unshared: The streams that no query reads which has run before.
+        known: The rows of relations that the checkpoint keeps.
+        unread: The rows of relations that it is to keep from now on.
+    """
+
+    queries: list[QueryEntry]
+    sinks: dict[str, Sink]
+    asked: dict[str, tuple[Asked, int]]
+    new: frozenset[str]
+    graph: Graph
+    streams: dict[str, StreamEntry]
+    declared: dict[str, RelationEntry]
+    unshared: frozenset[str]
+    known: dict[str, bytes]
+    unread: list[tuple[str, pl.DataFrame]]
+
+    @property
+    def resumed(self) -> frozenset[str]:
+        """The queries that have run before."""
+        return frozenset(self.asked) - self.new
+
+    def claim_sinks(self) -> None:
+        """Take the directories of queries that begin."""
+        for name, sink in self.sinks.items():
+            if isinstance(sink, FileSink) and name in self.new:
+                sink.claim()
+
+    def keep_relations(self, checkpoint: Checkpoint) -> dict[str, tuple[RelationEntry, bytes]]:
+        """The relations with their rows; those that are new to the checkpoint are kept in it."""
+        declared = self.declared
+        kept = {name: checkpoint.keep_relation(declared[name], rows) for name, rows in self.unread}
+        return {name: (declared[name], rows) for name, rows in {**self.known, **kept}.items()}
+
+
+def check_start(  # noqa: PLR0913 — all that is checked
+    checkpoint: Checkpoint,
+    catalog: Catalog,
+    queries: list[QueryEntry],
+    sinks: Mapping[str, Sink],
+    settings: SparkSettings,
+    *,
+    memory: Mapping[str, pl.DataFrame],
+    dropped: Collection[str],
+    compared: Container[str],
+    ends: bool = False,
+) -> Checked:
+    """Find out whether a pipeline can be started; nothing is written.
+
+    A checkpoint whose streams have ended is read only, so nothing is looked at that would be read.
+
+    Args:
+        checkpoint: Where its state is.
+        catalog: What is registered.
+        queries: The queries that are to run.
+        sinks: Where their answers go.
+        settings: How to run.
+        memory: The frames that ``memory`` sources name.
+        dropped: The names of queries that the session has given up.
+        compared: The relations that were compared with what is kept since the job began.
+        ends: Whether the streams are to end when all is read.
+
+    Raises:
+        RunError: Something is refused.
+    """
+    facts = checkpoint.facts
+    if facts.ending and not (facts.ended or ends):
+        raise RunError(
+            f'the checkpoint "{checkpoint.directory}" was being run to the end of its streams when'
+            " it was stopped, and rows that come now would be late",
+            hint="call run(end=True), or write --end, to finish it, or choose a new checkpoint",
+        )
+    set_aside_torn(checkpoint.directory)  # a loss of power leaves these, and Spark stumbles
+    require_agreement(checkpoint.directory, has_begun=facts.begun)
+    require_words(checkpoint.control, list(Word))
+    plans = physical_plans(queries, settings, partitions=len(facts.pids), stages=facts.stages)
+    asked = {q.name: asked_of(q, plans[q.name], sinks.get(q.name)) for q in queries}
+    epochs = checkpoint.check_queries(asked, dropped)
+    new = frozenset(name for name in plans if name.lower() not in facts.queries)
+    if facts.ended and (new or not _all_in_files(queries, sinks)):
+        raise has_ended_error(str(checkpoint.directory))
+    owned = _owned(sinks, checkpoint, epochs)
+    _refuse_inside(owned, checkpoint.directory)
+    _check_sinks(owned, new)
+    names = {e.name for e in catalog.entries(ObjectKind.RELATION)}
+    graph = build_graph({n: begun_in(plan, epochs[n], names) for n, plan in plans.items()})
+    streams, declared = inputs_of(graph, catalog)
+    checkpoint.check_streams(streams)
+    shared = _names_read(plan for name, plan in plans.items() if name not in new)
+    fresh = _names_read(plan for name, plan in plans.items() if name in new)
+    known: dict[str, bytes] = {}
+    unread: list[tuple[str, pl.DataFrame]] = []
+    if not facts.ended:
+        check_sources(streams, checkpoint, memory)
+        for name, relation in declared.items():
+            if name in shared:
+                is_due = name in fresh or name not in compared
+                now = _rows_now(relation, memory) if is_due else None
+                known[name] = checkpoint.check_relation(relation, now)
+            else:
+                unread.append((name, read_relation(relation, memory)))
+    recorded = {name: (found, epochs[name]) for name, found in asked.items()}
+    return Checked(
+        queries,
+        owned,
+        recorded,
+        new,
+        graph,
+        streams,
+        declared,
+        frozenset(streams) - shared,
+        known,
+        unread,
+    )
+
+
+def has_ended_error(checkpoint: str | None) -> RunError:
+    """The error that says that a checkpoint takes nothing more."""
+    return RunError(
+        f'the checkpoint "{checkpoint}" has been run to the end of its streams',
+        hint="read the files of its sinks, or choose a new checkpoint",
+    )
+
+
+def _rows_now(relation: RelationEntry, memory: Mapping[str, pl.DataFrame]) -> pl.DataFrame | None:
+    """The rows of a relation as they are now; ``None`` if they are not there any more."""
+    if not is_there(relation.name, relation.source, memory):
+        return None
+    return read_relation(relation, memory)
+
+
+def _names_read(plans: Iterable[PhysicalPlan]) -> set[str]:
+    """The names of everything that plans read."""
+    return {part.name for part in walk_physical(plans) if isinstance(part, Input)}
+
+
+def _all_in_files(queries: Iterable[QueryEntry], sinks: Mapping[str, Sink]) -> bool:
+    """Whether all answers can be read, although nothing runs any more."""
+    return all(isinstance(sinks.get(query.name), FileSink) for query in queries)
+
+
+def _owned(
+    sinks: Mapping[str, Sink], checkpoint: Checkpoint, epochs: Mapping[str, int]
+) -> dict[str, Sink]:
+    """The sinks as those of this pipeline."""
+    pipeline, place = checkpoint.facts.pipeline, checkpoint.lasting_place
+    return {
+        name: sink.owned_by(pipeline, epochs[name], place) if isinstance(sink, FileSink) else sink
+        for name, sink in sinks.items()
+    }
+
+
+def _refuse_inside(sinks: Mapping[str, Sink], directory: Path) -> None:
+    """Refuse files of answers among those of the checkpoint."""
+    for name, sink in sinks.items():
+        if isinstance(sink, FileSink) and Path(sink.directory).resolve().is_relative_to(directory):
+            raise RunError(
+                f'"{sink.directory}", the sink of "{name}", is inside the checkpoint',
+                hint="choose a directory outside of it",
+            )
+
+
+def _check_sinks(sinks: Mapping[str, Sink], new: Container[str]) -> None:
+    """Refuse a directory that is not there for its query."""
+    for name, sink in sinks.items():
+        if isinstance(sink, FileSink):
+            if name in new:
+                sink.check_new()
+            else:
+                sink.require_owned()

@@ -1,0 +1,1 @@
+"""Where rows come from, and formats of Spark that they go to."""

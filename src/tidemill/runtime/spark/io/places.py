@@ -1,0 +1,178 @@
+"""Places: where Spark reads the streams of a plan from."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import unquote, urlparse
+
+from tidemill.engine.ingest import Refused, readable
+from tidemill.errors import RunError
+from tidemill.runtime import settling
+from tidemill.runtime.connectors import Place, source_place
+from tidemill.runtime.files import READERS
+from tidemill.runtime.local.sources import memory_frame, named_frame
+from tidemill.runtime.reading.shaping import Input, found_columns
+from tidemill.runtime.spark.io.file_log import FileLog, require_place
+from tidemill.runtime.spark.state.damage import entries_taken
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    import polars as pl
+
+    from tidemill.catalog.entries import StreamEntry
+    from tidemill.runtime.spark.state.batch_log import BatchLog
+    from tidemill.runtime.spark.state.checkpoint import Checkpoint
+
+__all__ = [
+    "check_sources",
+    "file_logs_of",
+    "file_path",
+    "places_of",
+    "read_only_files",
+    "source_name",
+    "word_of",
+]
+
+_SCHEME = "://"
+
+_LONG = 100
+"""Longer words are not fit for the name of a file."""
+
+
+def check_sources(
+    streams: Mapping[str, StreamEntry], checkpoint: Checkpoint, memory: Mapping[str, pl.DataFrame]
+) -> None:
+    """See whether the files and frames that streams read are there; nothing is written.
+
+    Args:
+        streams: The streams, by name.
+        checkpoint: Where frames are kept that have been read before.
+        memory: The frames that ``memory`` sources name.
+
+    Raises:
+        RunError: A source is not described rightly, is not there, or a frame is not the one that
+            has been read before.
+    """
+    for name, stream in streams.items():
+        place = source_place(name, stream.source)
+        if place.kind == "memory":
+            kept = checkpoint.kept_frame(word_of(name))
+            if kept is None or place.path in memory:
+                _require_same(name, place.path, _frame(name, stream, place.path, memory), kept)
+        elif (path := file_path(place)) is not None:
+            require_place(name, path)
+
+
+def places_of(
+    streams: Mapping[str, StreamEntry], checkpoint: Checkpoint, memory: Mapping[str, pl.DataFrame]
+) -> dict[str, Place]:
+    """Where the rows of each stream come from; a frame in memory is written to a file.
+
+    Args:
+        streams: The streams, by name.
+        checkpoint: Where frames are written to.
+        memory: The frames that ``memory`` sources name.
+
+    Raises:
+        RunError: A source is not described rightly, or there is no such frame.
+    """
+    return {name: _place(name, stream, checkpoint, memory) for name, stream in streams.items()}
+
+
+def file_logs_of(
+    places: Mapping[str, Place], checkpoint: Checkpoint, batch_log: BatchLog
+) -> dict[str, FileLog]:
+    """The file logs of the streams whose files this host, and every worker, opens.
+
+    Args:
+        places: Where the rows of each stream come from.
+        checkpoint: Where the order of their files is kept.
+        batch_log: How many of them have been read.
+
+    Raises:
+        RunError: A file log is damaged.
+    """
+    logs = checkpoint.spark / "sources"
+    return {
+        name: FileLog(
+            name,
+            path,
+            checkpoint.file_log(word_of(name)),
+            settle=settling.SETTLE if place.settle is None else place.settle,
+            taken=entries_taken(logs / source_name(name)),
+            committed=batch_log.committed.get(name, 0),
+            delivered=batch_log.delivered.get(name, 0),
+        )
+        for name, place in places.items()
+        if (path := file_path(place)) is not None
+    }
+
+
+def read_only_files(streams: Iterable[StreamEntry]) -> bool:
+    """Whether every source is a directory of files, or in memory."""
+    return all(stream.source.name.text.lower() in (*READERS, "memory") for stream in streams)
+
+
+def source_name(stream: str) -> str:
+    """What Spark calls the source of a stream."""
+    return f"stream_{word_of(stream)}"
+
+
+def word_of(name: str) -> str:
+    """A name of small letters, digits and underscores, different for different names.
+
+    Every other character, underscores too, is written as its number between underscores. A long
+    name is written as its digest after one underscore, as no other name is.
+
+    >>> word_of("Bid"), word_of("a b"), word_of("a_20_b")
+    ('bid', 'a_20_b', 'a_5f_20_5f_b')
+    """
+    word = "".join(c if c.isascii() and c.isalnum() else f"_{ord(c):x}_" for c in name.lower())
+    return word if 0 < len(word) < _LONG else "_" + hashlib.sha256(word.encode()).hexdigest()
+
+
+def _place(
+    name: str, stream: StreamEntry, checkpoint: Checkpoint, memory: Mapping[str, pl.DataFrame]
+) -> Place:
+    place = source_place(name, stream.source)
+    if place.kind != "memory":
+        return place
+
+    def frame() -> pl.DataFrame:
+        return _frame(name, stream, place.path, memory)
+
+    return Place("parquet", str(checkpoint.frame(word_of(name), frame)), settle=0)
+
+
+def _frame(
+    name: str, stream: StreamEntry, key: str, memory: Mapping[str, pl.DataFrame]
+) -> pl.DataFrame:
+    """A frame in memory as it is written for Spark."""
+    schema, refused = readable(stream), Refused(stream)
+    found = memory_frame(name, key, schema, memory, refused.add_malformed)
+    if not refused.counts:
+        return found
+    # Malformed rows that the stream does not fail on are counted where rows are read.
+    given = named_frame(name, key, memory)
+    return given.select(found_columns(given.columns, schema, Input(f'frame "{key}"')))
+
+
+def _require_same(stream: str, key: str, frame: pl.DataFrame, kept: pl.DataFrame | None) -> None:
+    if kept is not None and not frame.equals(kept):
+        raise RunError(
+            f'frame "{key}" is not the one that this checkpoint has read for stream "{stream}"',
+            hint="put the frame as it was, or write the rows that are new to files",
+        )
+
+
+def file_path(place: Place) -> Path | None:
+    """Where the files are that this host, and every worker, opens; ``None`` if there are none."""
+    if place.kind not in READERS:
+        return None
+    if _SCHEME not in place.path:
+        return Path(place.path).absolute()
+    is_here = place.path.startswith("file:")
+    return Path(unquote(urlparse(place.path).path)).absolute() if is_here else None

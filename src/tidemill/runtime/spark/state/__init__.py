@@ -1,0 +1,1 @@
+"""What lasts: the checkpoint, and the state of partitions at rest."""

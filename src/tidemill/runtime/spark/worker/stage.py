@@ -1,0 +1,265 @@
+"""A stage: one partition of one fragment, from batch to batch.
+
+A step takes the messages of a micro-batch and gives those for the next stage. The first stage also
+finds out how far each stream has come, and feeds the rows of relations to those who have not had
+them. Rows that a later stage reads, and everything on its way out, are handed on.
+
+Law: what a stage gives is a function of its state and the messages, in whatever order they come.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from tidemill.engine.engine import Engine, Flow
+from tidemill.engine.fragments import Route
+from tidemill.engine.ingest import relation_flow
+from tidemill.engine.routing import route
+from tidemill.model.batch import START
+from tidemill.model.time import END_OF_TIME, Time
+from tidemill.runtime.spark.worker.intake import deal
+from tidemill.runtime.spark.worker.wire import Kind, Message
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from tidemill.engine.fragments import Channel
+    from tidemill.model.batch import Batch
+    from tidemill.runtime.spark.worker.deployment import Deployment
+
+__all__ = ["CONTROL", "KNOWN", "WATERMARKS", "Progress", "Stage"]
+
+CONTROL = "@control"
+"""Who sends word that time has passed, or that all streams have ended."""
+
+WATERMARKS = "watermarks"
+"""The report on how far streams have come."""
+
+KNOWN = "known"
+"""The report on how far answers are known, by channel, in one partition."""
+
+
+@dataclass(slots=True)
+class Progress:
+    """What a partition of the first stage knows besides the state of its operators.
+
+    Attributes:
+        watermarks: How far each stream has come.
+        seen: When something last came on each stream, in the time of batches.
+        fed: The channels that have had the rows of relations.
+    """
+
+    watermarks: dict[str, int] = field(default_factory=dict)
+    seen: dict[str, int] = field(default_factory=dict)
+    fed: list[str] = field(default_factory=list)
+
+
+class Stage:
+    """One partition of a stage.
+
+    Args:
+        deployment: What runs where.
+        number: The stage, from 1.
+        pid: The partition.
+    """
+
+    def __init__(self, deployment: Deployment, number: int, pid: int) -> None:
+        self.deployment = deployment
+        self.number = number
+        self.pid = pid
+        self.progress = Progress()
+        fragment = deployment.fragment(number)
+        self.engines = [] if fragment is None else [Engine(fragment)]
+        inputs = (*deployment.streams, *deployment.relations) if number == 1 else ()
+        self._intakes = {name: deployment.intake(name) for name in inputs}
+        self._streams = {
+            channel.name: name
+            for name in deployment.streams
+            for channel in (self._intakes[name].writes if number == 1 else ())
+        }
+        self._groups = deployment.groups if number == 1 else frozenset()
+
+    def step(self, messages: Sequence[Message]) -> Iterator[Message]:
+        """The messages for the next stage, given those of a batch."""
+        by_kind: dict[Kind, list[Message]] = {kind: [] for kind in Kind}
+        for message in messages:
+            by_kind[message.kind].append(message)
+        if self.number == 1:
+            flows, answers = self._taken_in(by_kind)
+            self._advance(by_kind[Kind.PULSE])
+            for name, flow in flows.items():
+                flow.watermark = self._watermark(self._streams[name])
+            flows |= self._relations()
+            answers += self._given(flows)
+        else:
+            flows, answers = self._arrived(by_kind)
+        yield from (message.to(self.pid) for message in by_kind[Kind.KEPT])
+        yield from (message.to(self.pid) for message in by_kind[Kind.REPORT])
+        yield from answers
+        known = self._known_early()
+        yield from self._run(flows, known)
+        if known:
+            yield Message.of_facts(self.pid, Kind.REPORT, KNOWN, dict(known))
+        states = [state for engine in self.engines for state in engine.states.values()]
+        remembered = {
+            "rows": sum(state.rows() for state in states),
+            "bytes": sum(state.bytes() for state in states),
+        }
+        place = f"state {self.number} {self.pid}"
+        yield Message.of_facts(self.pid, Kind.REPORT, place, remembered)
+        if self.number == 1 and self.pid == self.deployment.pids[0]:
+            marks = dict(self.progress.watermarks)
+            yield Message.of_facts(self.pid, Kind.REPORT, WATERMARKS, marks)
+
+    # The first stage
+
+    def _taken_in(
+        self, by_kind: Mapping[Kind, Sequence[Message]]
+    ) -> tuple[dict[str, Flow], list[Message]]:
+        """What came in on each channel, and answers on their way out."""
+        flows = {
+            channel.name: Flow([], Time(0))
+            for name in self.deployment.streams
+            for channel in self._intakes[name].writes
+            if channel.route is not Route.QUERY
+        }
+        for message in by_kind[Kind.ROWS]:
+            rows, watermark = message.rows(), self._watermark(self._streams[message.channel])
+            least = rows[START].min()
+            assert least is None or isinstance(least, int), "times are integers"
+            assert least is None or least >= watermark, "late rows are left out at the intake"
+            flows[message.channel].batches.append(rows)
+        return flows, [message.to(self.pid) for message in by_kind[Kind.ANSWER]]
+
+    def _advance(self, pulses: Sequence[Message]) -> None:
+        """Learn how far the streams have come."""
+        now, ended = 0, False
+        marks, seen = self.progress.watermarks, self.progress.seen
+        for pulse in pulses:
+            facts = pulse.facts()
+            at, latest = facts["now"], facts["latest"]
+            assert isinstance(at, int), "a pulse tells the time"
+            now = max(now, at)
+            if pulse.channel == CONTROL:
+                ended = ended or bool(facts["ended"])
+                continue
+            seen[pulse.channel] = max(at, seen.get(pulse.channel, 0))
+            if isinstance(latest, int):
+                within = self.deployment.streams[pulse.channel].within
+                marks[pulse.channel] = max(self._watermark(pulse.channel), latest - within)
+        for name, stream in self.deployment.streams.items() if pulses else ():
+            if stream.time_column is None:
+                # What comes later has the time of its batch, and each has a later one.
+                marks[name] = max(self._watermark(name), now + 1)
+        if ended:
+            marks |= dict.fromkeys(self.deployment.streams, END_OF_TIME)
+        self._skip_idle_streams(now)
+
+    def _skip_idle_streams(self, now: int) -> None:
+        """Let silent streams that may be idle no longer hold back those they are read with."""
+        marks, seen = self.progress.watermarks, self.progress.seen
+        idle = {
+            name
+            for name, stream in self.deployment.streams.items()
+            if stream.idle_after is not None
+            and now - seen.setdefault(name, now) >= stream.idle_after
+        }
+        reached: dict[str, int] = {}
+        for group in self._groups:
+            awake = [self._watermark(name) for name in group - idle]
+            for name in group & idle if awake else ():
+                reached[name] = max(reached.get(name, 0), min(awake))
+        for name, mark in reached.items():
+            marks[name] = max(self._watermark(name), mark)
+
+    def _known_early(self) -> dict[str, int]:
+        """How far the answers are known that are let out where rows come in."""
+        return {
+            channel.name: END_OF_TIME
+            if name in self.deployment.relations
+            else self._watermark(name)
+            for name, fragment in self._intakes.items()
+            for channel in fragment.writes
+            if channel.route is Route.QUERY
+        }
+
+    def _relations(self) -> dict[str, Flow]:
+        """The rows of relations for the channels that have not had them."""
+        flows: dict[str, Flow] = {}
+        place, count = self.deployment.pids.index(self.pid), len(self.deployment.pids)
+        for name, (relation, blob) in self.deployment.relations.items():
+            fragment = self._intakes[name]
+            engine = Engine(fragment)
+            rows = Message(self.pid, Kind.ROWS, name, blob).rows()
+            flow = relation_flow(relation, rows)
+            outputs = engine.step({name: flow})
+            for channel in fragment.writes:
+                flows[channel.name] = Flow([], END_OF_TIME)
+                if channel.name not in self.progress.fed:
+                    self.progress.fed.append(channel.name)
+                    for batch in outputs[channel.name].batches:
+                        part = _share(channel, batch, place, count)
+                        flows[channel.name].batches.append(part)
+        return flows
+
+    def _watermark(self, stream: str) -> Time:
+        return Time(self.progress.watermarks.get(stream, 0))
+
+    def _given(self, flows: dict[str, Flow]) -> list[Message]:
+        """Rows of relations that are answers; they are taken out of the flows."""
+        channels = [c for name in self.deployment.relations for c in self._intakes[name].writes]
+        out = [c.name for c in channels if c.route is Route.QUERY]
+        return [
+            Message.of_rows(self.pid, Kind.ANSWER, name, batch)
+            for name in out
+            for batch in flows.pop(name).batches
+        ]
+
+    # Later stages
+
+    def _arrived(
+        self, by_kind: Mapping[Kind, Sequence[Message]]
+    ) -> tuple[dict[str, Flow], list[Message]]:
+        """What came on each channel, and answers on their way out."""
+        flows: dict[str, Flow] = {}
+        for pulse in by_kind[Kind.PULSE]:
+            for channel, mark in pulse.facts().items():
+                assert isinstance(mark, int), "a pulse says how far channels have come"
+                known = flows.setdefault(channel, Flow([], END_OF_TIME))
+                known.watermark = min(known.watermark, Time(mark))
+        for message in by_kind[Kind.ROWS]:
+            flows[message.channel].batches.append(message.rows())
+        answers = [message.to(self.pid) for message in by_kind[Kind.ANSWER]]
+        return flows, answers
+
+    # Every stage
+
+    def _run(self, flows: dict[str, Flow], known: dict[str, int]) -> Iterator[Message]:
+        """Step the engines; what they give goes on, or out, where ``known`` says how far it is."""
+        marks: dict[str, int] = {}
+        written = {channel.name for e in self.engines for channel in e.fragment.writes}
+        for name in (self.deployment.later(self.number) & flows.keys()) - written:
+            marks[name] = flows[name].watermark
+            for batch in flows[name].batches:
+                yield Message.of_rows(self.pid, Kind.ROWS, name, batch)
+        for engine in self.engines:
+            outputs = engine.step({name: flows[name] for name in engine.fragment.reads})
+            for channel in engine.fragment.writes:
+                flow = outputs[channel.name]
+                if channel.route is Route.QUERY:
+                    known[channel.name] = flow.watermark
+                else:
+                    marks[channel.name] = flow.watermark
+                for batch in flow.batches:
+                    yield from deal(self.deployment, channel, batch, self.pid)
+        if self.number < self.deployment.stages:
+            for pid in self.deployment.pids:
+                yield Message.of_facts(pid, Kind.PULSE, f"stage {self.number}", dict(marks))
+
+
+def _share(channel: Channel, batch: Batch, place: int, count: int) -> Batch:
+    """The rows of a relation that belong into one of so many partitions."""
+    if channel.route is Route.HASH:
+        return route(batch, channel.keys, count)[place]
+    return batch.gather_every(count, place)
