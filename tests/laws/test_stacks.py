@@ -244,7 +244,7 @@ def come_and_go(  # noqa: PLR0913 — see above
 def test_queries_that_are_alike_come_and_go_in_a_pipeline(
     drawn: list[Query], content: Inputs, partitions: int, much: int, *, reopen: bool
 ) -> None:
-    """The same with the stages of the pipeline on Spark, and state that is kept on shelves."""
+    """The same with the stages of the pipeline on Spark, and state that is kept in stores."""
     with patch.object(engine, "_MUCH", much):
         come_and_go_in_a_pipeline(drawn, content, partitions, reopen=reopen)
 

@@ -131,7 +131,7 @@ def test_the_stages_give_the_answer_of_the_reference(  # noqa: PLR0913 — it dr
             answer.add(m.rows() for m in out if m.kind is Kind.ANSWER)
             if lose_cache:
                 shutil.rmtree(pipeline.directory, ignore_errors=True)
-    for store in pipeline.shelves.values():
+    for store in pipeline.stores.values():
         assert not store.segments, "after the end nothing is kept"
     reference = content.reference()
     for time in HORIZON:
