@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from plans import implement
 from tidemill.engine.engine import Flow
-from tidemill.engine.fragments import build_graph
 from tidemill.engine.ingest import relation_flow
 from tidemill.model.batch import END, ID, START, polars_schema
 from tidemill.model.time import END_OF_TIME, Time
-from tidemill.optimizer.physical.implement import implement
+from tidemill.physical.fragments import build_graph
 from tidemill.runtime.answers import Answer
 from tidemill.runtime.local.runner import LocalRunner
 

@@ -15,17 +15,17 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 import tidemill
+from plans import implement
 from tidemill.algebra.plan import Aggregate, AntiJoin, Difference, Intersect, Join, JoinKind, Plan
 from tidemill.algebra.tree import walk
 from tidemill.catalog.entries import RelationEntry
 from tidemill.engine.engine import Flow
-from tidemill.engine.fragments import build_graph
 from tidemill.engine.ingest import relation_flow
 from tidemill.model.batch import END, ID, SIGN, START, TIME, polars_schema
 from tidemill.model.time import END_OF_TIME, Time
 from tidemill.optimizer.logical.rewrite import optimize
-from tidemill.optimizer.physical.implement import implement
 from tidemill.optimizer.physical.techniques import Technique
+from tidemill.physical.fragments import build_graph
 from tidemill.runtime.local.runner import LocalRunner
 
 if TYPE_CHECKING:

@@ -12,14 +12,15 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from benchmarks.harness.plans import physical
 from tidemill.catalog.entries import QueryEntry, RelationEntry, StreamEntry
 from tidemill.engine.engine import Flow
-from tidemill.engine.fragments import build_graph
 from tidemill.engine.ingest import Gate, relation_flow
 from tidemill.lang.statements import ObjectKind
 from tidemill.model.batch import END, SIGN, START, TIME, Form
 from tidemill.model.time import END_OF_TIME, Time
 from tidemill.optimizer.planning import PLANNING, Planning
+from tidemill.physical.fragments import build_graph
 from tidemill.runtime.answers import NAMES, Answer, time_names
 from tidemill.runtime.local.runner import LocalRunner
 from tidemill.runtime.local.sources import read_relation
@@ -48,7 +49,7 @@ class Stepped:
     ) -> None:
         entries = session.catalog.entries(ObjectKind.QUERY)
         queries = [entry for entry in entries if isinstance(entry, QueryEntry)]
-        plans = {q.name: planning.physical(q.plan, answer=answer_form(q)) for q in queries}
+        plans = {q.name: physical(q.plan, planning, answer=answer_form(q)) for q in queries}
         self.runner = LocalRunner(build_graph(plans), partitions=partitions)
         self.answers = {query.name: Answer(query.plan.schema) for query in queries}
         self.schemas = {query.name: query.plan.schema for query in queries}

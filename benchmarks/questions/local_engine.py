@@ -21,13 +21,13 @@ import polars as pl
 import tidemill
 from benchmarks.harness.comparable import like, same_answer, same_rows
 from benchmarks.harness.measure import measured
+from benchmarks.harness.plans import implement
 from benchmarks.harness.question import Question
 from benchmarks.harness.table import Table
 from tidemill.engine.engine import Flow
-from tidemill.engine.fragments import build_graph
 from tidemill.model.time import Time
 from tidemill.optimizer.logical.rewrite import optimize
-from tidemill.optimizer.physical.implement import implement
+from tidemill.physical.fragments import build_graph
 from tidemill.runtime.local.runner import LocalRunner
 
 if TYPE_CHECKING:

@@ -15,11 +15,11 @@ import polars as pl
 
 import tidemill
 from benchmarks.harness.measure import WrongAnswerError
+from benchmarks.harness.plans import physical
 from tidemill.engine.engine import Flow
-from tidemill.engine.fragments import build_graph
 from tidemill.model.batch import END, ID, START
 from tidemill.model.time import Time
-from tidemill.optimizer.planning import Planning
+from tidemill.physical.fragments import build_graph
 from tidemill.runtime.answers import Answer
 from tidemill.runtime.local.runner import LocalRunner
 
@@ -142,7 +142,7 @@ def cost_of(load: Load, queries: list[Query]) -> Cost:
     asked = {f"q{number}": session.sql(query.text) for number, query in enumerate(queries)}
     plans = {name: q.plan for name, q in asked.items() if isinstance(q, tidemill.Query)}
     assert len(plans) == len(queries), "they are queries"
-    graph = build_graph({name: Planning().physical(plan) for name, plan in plans.items()})
+    graph = build_graph({name: physical(plan) for name, plan in plans.items()})
     running = _Running(
         LocalRunner(graph, partitions=load.partitions),
         {name: Answer(plan.schema) for name, plan in plans.items()},

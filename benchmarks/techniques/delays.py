@@ -21,12 +21,12 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 import tidemill
+from benchmarks.harness.plans import implement
 from tidemill.engine.engine import Flow
-from tidemill.engine.fragments import build_graph
 from tidemill.model.batch import END, ID, SIGN, START, TIME
 from tidemill.model.time import Time
 from tidemill.optimizer.logical.rewrite import optimize
-from tidemill.optimizer.physical.implement import implement
+from tidemill.physical.fragments import build_graph
 from tidemill.runtime.local.runner import LocalRunner
 
 if TYPE_CHECKING:

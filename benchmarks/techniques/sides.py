@@ -16,13 +16,13 @@ import polars as pl
 
 import tidemill
 from benchmarks.harness.measure import WrongAnswerError
+from benchmarks.harness.plans import implement
 from tidemill.engine.engine import Flow
-from tidemill.engine.fragments import build_graph
 from tidemill.model.batch import END, ID, START
 from tidemill.model.time import END_OF_TIME, Time
 from tidemill.optimizer.logical.rewrite import optimize
-from tidemill.optimizer.physical.implement import implement
 from tidemill.optimizer.physical.techniques import Technique
+from tidemill.physical.fragments import build_graph
 from tidemill.runtime.answers import Answer
 from tidemill.runtime.local.runner import LocalRunner
 

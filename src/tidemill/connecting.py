@@ -12,6 +12,7 @@ from tidemill.optimizer.physical.techniques import Technique
 from tidemill.optimizer.planning import Joins, Planning
 from tidemill.runtime.clock import now
 from tidemill.runtime.local.job import Job, Settings
+from tidemill.runtime.planning import plan_entry
 from tidemill.session import Session
 
 if TYPE_CHECKING:
@@ -133,7 +134,7 @@ def connect(  # noqa: PLR0913 — every setting has a name and a default
         settings = Settings(partitions=partitions or 1, planning=planning, clock=clock)
         return Session(
             lambda catalog, frames, callbacks: Job(catalog, frames, settings, callbacks),
-            planning=planning,
+            planner=lambda query: plan_entry(query, planning),
             unbounded_state=unbounded_state,
         )
     # Spark takes a second to import, so only those who use it wait for it.
@@ -155,7 +156,7 @@ def connect(  # noqa: PLR0913 — every setting has a name and a default
     )
     return Session(
         lambda catalog, frames, callbacks: SparkJob(catalog, frames, on_spark, callbacks),
-        planning=planning,
+        planner=on_spark.plan,
         unbounded_state=unbounded_state,
         forget=lambda query: state is not None and forget_query(state, query),
     )

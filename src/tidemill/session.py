@@ -28,12 +28,18 @@ from typing import TYPE_CHECKING, TypeAlias, assert_never
 
 import polars as pl
 
-from tidemill.binder.definitions import define, plan_query
+from tidemill.binder.definitions import define
 from tidemill.catalog.catalog import Catalog
 from tidemill.catalog.entries import QueryEntry
 from tidemill.catalog.listing import describe_entry, show
-from tidemill.engine.explain_query import explain_query
-from tidemill.errors import PlanError, RunError, TidemillError, TidemillWarning, suggestion
+from tidemill.errors import (
+    BindError,
+    PlanError,
+    RunError,
+    TidemillError,
+    TidemillWarning,
+    suggestion,
+)
 from tidemill.lang.parse import parse_script
 from tidemill.lang.statements import (
     CreateDerivedStream,
@@ -44,13 +50,15 @@ from tidemill.lang.statements import (
     Describe,
     Drop,
     Explain,
+    Name,
     ObjectKind,
     Select,
     Show,
     Statement,
 )
-from tidemill.optimizer.planning import PLANNING, Planning
+from tidemill.optimizer.explain.planned import explain_json, explain_planned
 from tidemill.runtime.frames import to_polars
+from tidemill.runtime.planning import plan_entry
 from tidemill.runtime.query import Query
 
 if TYPE_CHECKING:
@@ -58,14 +66,11 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
 
-    from sqlglot import exp
-
-    from tidemill.algebra.plan import Plan
     from tidemill.binder.definitions import Definition
     from tidemill.catalog.entries import Entry
     from tidemill.catalog.listing import Listing
-    from tidemill.errors import Note
-    from tidemill.lang.statements import Name
+    from tidemill.errors import Note, Span
+    from tidemill.optimizer.planner import Planned
     from tidemill.runtime.answers import Answer
     from tidemill.runtime.callback import Callback
     from tidemill.runtime.frames import Frame
@@ -90,13 +95,13 @@ class Session:
         self,
         job: Callable[[Catalog, Mapping[str, pl.DataFrame], Mapping[str, Callback]], Runs],
         *,
-        planning: Planning = PLANNING,
+        planner: Callable[[QueryEntry], Planned] = plan_entry,
         unbounded_state: bool = False,
         forget: Callable[[str], bool] = lambda _name: False,
     ) -> None:
         self._new_job = job
         self._forget = forget
-        self._planning = planning
+        self._planner = planner
         self._unbounded_state = unbounded_state
         self._catalog = Catalog()
         self._memory: dict[str, pl.DataFrame] = {}
@@ -355,11 +360,37 @@ class Session:
         self._warn(notes, source)
         return entry
 
-    def _plan(self, query: exp.Expr, source: str) -> Plan:
-        notes: list[Note] = []
-        plan, _ = plan_query(query, self._catalog, allow_unbounded=True, notes=notes)
-        self._warn(notes, source)
-        return plan
+    def _explain(self, statement: Explain, source: str) -> str:
+        """What runs, or would run, in one of its forms."""
+        mode, target = statement.mode, statement.target
+        if isinstance(target, Name):
+            planned = self.planned(target.text, span=target.span)
+        else:
+            notes: list[Note] = []
+            # A plan can be looked at, whatever it costs.
+            entry = define(target, self._catalog, allow_unbounded=True, notes=notes)
+            self._warn(notes, source)
+            assert isinstance(entry, QueryEntry), "these define queries"
+            planned = self._planner(entry)
+        return explain_json(mode, planned) if statement.as_json else explain_planned(mode, planned)
+
+    def planned(self, query: str, *, span: Span | None = None) -> Planned:
+        """How a registered query is computed: the plan it runs with, or would run with.
+
+        Raises:
+            BindError: There is no such query.
+        """
+        entry = self._catalog.get(Name(query, span))
+        if not isinstance(entry, QueryEntry):
+            raise BindError(
+                f'"{query}" is not a query',
+                span=span,
+                hint="name a query, or write EXPLAIN SELECT … FROM it",
+            )
+        running = None if self._active is None else self._active.planned(entry.name)
+        # One of an earlier run may have had this name.
+        is_same = running is not None and running.bound == entry.plan
+        return running if running is not None and is_same else self._planner(entry)
 
     def _execute(self, statement: Statement, source: str) -> Result:
         match statement:
@@ -385,8 +416,8 @@ class Session:
                 return _frame(show(self._catalog, kind))
             case Describe(name):
                 return _frame(describe_entry(self._catalog.get(name)))
-            case Explain(mode, query):
-                return explain_query(mode, self._plan(query, source), self._planning)
+            case Explain():
+                return self._explain(statement, source)
             case _:
                 assert_never(statement)
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import polars as pl
 
 import tidemill
+from plans import implement
 from tidemill.engine.engine import Flow
-from tidemill.engine.fragments import build_graph
 from tidemill.model.batch import END, ID, START
 from tidemill.model.time import END_OF_TIME, Time
 from tidemill.optimizer.logical.rewrite import optimize
-from tidemill.optimizer.physical.implement import implement
+from tidemill.physical.fragments import build_graph
 from tidemill.physical.interval import Aggregate, Combine
 from tidemill.runtime.local.runner import LocalRunner
 

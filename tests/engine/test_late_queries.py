@@ -11,16 +11,17 @@ import tidemill
 from laws.test_engine import snapshot
 from laws.test_stacks import taken_over
 from local import element_batch
+from plans import physical
 from tidemill.algebra.snapshot import Element
 from tidemill.catalog.entries import StreamEntry
 from tidemill.engine.engine import Flow
-from tidemill.engine.fragments import build_graph
 from tidemill.model.batch import Batch
 from tidemill.model.schema import Field, Schema
 from tidemill.model.time import END_OF_TIME, Time
 from tidemill.model.types import BIGINT
 from tidemill.optimizer.physical.techniques import Technique
 from tidemill.optimizer.planning import Joins, Planning
+from tidemill.physical.fragments import build_graph
 from tidemill.physical.plan import Input, begun_in
 from tidemill.runtime.local.runner import LocalRunner
 
@@ -61,10 +62,10 @@ def test_it_is_right_when_what_was_before_has_gone(name: str, technique: Techniq
     planning = Planning(technique=technique, joins=Joins.MULTIWAY)
     first, last, late = (query(session, text) for text in (COUNTS, LAST, LATE[name][0]))
     running = {
-        "first": planning.physical(first.plan),
-        "last": planning.physical(last.plan),
+        "first": physical(first.plan, planning),
+        "last": physical(last.plan, planning),
     }
-    second = begun_in(planning.physical(late.plan), 1, ())
+    second = begun_in(physical(late.plan, planning), 1, ())[0]
     runner, out = LocalRunner(build_graph(running)), list[Batch]()
     entry = session.catalog.find("s")
     assert isinstance(entry, StreamEntry)
@@ -88,8 +89,8 @@ def test_no_name_of_a_relation_is_that_of_another_in_an_epoch() -> None:
     names = {"r", "r#1"}
     graph = build_graph(
         {
-            "early": begun_in(Input("r#1", schema), 0, names),
-            "late": begun_in(Input("r", schema), 1, names),
+            "early": begun_in(Input("r#1", schema), 0, names)[0],
+            "late": begun_in(Input("r", schema), 1, names)[0],
         }
     )
     assert len({input_.rows for input_ in graph.inputs}) == 2

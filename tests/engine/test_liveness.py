@@ -6,13 +6,13 @@ import pytest
 
 import tidemill
 from local import element_batch
+from plans import implement
 from tidemill.algebra.snapshot import Element
 from tidemill.engine.engine import Flow
-from tidemill.engine.fragments import build_graph
 from tidemill.model.time import Time
 from tidemill.optimizer.logical.rewrite import optimize
-from tidemill.optimizer.physical.implement import implement
 from tidemill.optimizer.physical.techniques import Technique
+from tidemill.physical.fragments import build_graph
 from tidemill.runtime.local.runner import LocalRunner
 
 DELAY = 10

@@ -146,14 +146,34 @@ def test_the_short_statements() -> None:
     assert parse_one("DESCRIBE bid") == parse_one("desc bid") == Describe(Name("bid"))
 
 
-@pytest.mark.parametrize("mode", list(ExplainMode))
+@pytest.mark.parametrize("mode", [mode for mode in ExplainMode if mode is not ExplainMode.ANALYZE])
 def test_explain_has_modes(mode: ExplainMode) -> None:
-    query = parse_query("SELECT 1")
+    query = Select(parse_query("SELECT 1"))
     assert parse_one(f"EXPLAIN {mode.value} SELECT 1") == Explain(mode, query)
+    assert parse_one(f"EXPLAIN {mode.value} FORMAT JSON SELECT 1") == Explain(mode, query, True)
 
 
-def test_explain_is_logical_and_takes_the_query_out_of_create_query() -> None:
-    assert parse_one("EXPLAIN SELECT 1") == parse_one("EXPLAIN LOGICAL CREATE QUERY q AS SELECT 1")
+def test_explain_is_logical_and_takes_a_query_its_sink_or_its_name() -> None:
+    create = "CREATE QUERY q INTO csv('out') AS SELECT 1"
+    assert parse_one("EXPLAIN SELECT 1") == parse_one("EXPLAIN LOGICAL SELECT 1")
+    created = parse_one(create)
+    assert isinstance(created, CreateQuery)
+    assert parse_one(f"EXPLAIN {create}") == Explain(ExplainMode.LOGICAL, created)
+    assert parse_one("EXPLAIN PHYSICAL q") == Explain(ExplainMode.PHYSICAL, Name("q"))
+    assert parse_one("EXPLAIN ANALYZE FORMAT JSON q") == Explain(
+        ExplainMode.ANALYZE, Name("q"), True
+    )
+
+
+@pytest.mark.parametrize("name", ["physical", '"physical"', "format", "q"])
+def test_a_query_can_have_the_name_of_a_mode(name: str) -> None:
+    expected = Explain(ExplainMode.LOGICAL, Name(name.strip('"')))
+    assert parse_one(f"EXPLAIN {name}") == expected
+
+
+def test_only_what_runs_can_be_analyzed() -> None:
+    with pytest.raises(ParseError, match="only a query that runs, or has run, can be analyzed"):
+        parse_one("EXPLAIN ANALYZE SELECT 1")
 
 
 def test_a_script_has_statements_with_their_places() -> None:

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from local import element_batch
 from tidemill.engine.engine import Flow
-from tidemill.engine.fragments import build_graph
 from tidemill.model.batch import END, TIME
 from tidemill.model.time import END_OF_TIME, Time
+from tidemill.physical.fragments import build_graph
 from tidemill.runtime.local.runner import LocalRunner
 
 if TYPE_CHECKING:

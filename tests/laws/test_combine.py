@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from tidemill.model.batch import Batch
     from tidemill.model.time import Time
     from tidemill.physical.operator import State
+    from tidemill.physical.traits import Traits
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,10 @@ class InTwoParts:
     @property
     def schema(self) -> Schema:
         return self.whole.schema
+
+    @property
+    def traits(self) -> Traits:
+        return self.whole.traits
 
     @property
     def max_delay(self) -> int | None:

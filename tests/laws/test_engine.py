@@ -18,16 +18,16 @@ from laws.catalogue import HORIZON, SOURCES, Inputs, P, R, inputs
 from laws.split_plans import split_plans
 from laws.strategies import plans
 from physical.run import normal
+from plans import implement
 from tidemill.algebra.explain import explain
 from tidemill.algebra.tree import share
 from tidemill.catalog.entries import RelationEntry
-from tidemill.engine.fragments import build_graph
 from tidemill.engine.ingest import relation_flow
 from tidemill.errors import PlanError
 from tidemill.lang.statements import ConnectorCall, Name
 from tidemill.model.batch import END, SIGN, START, TIME, Form, polars_schema
-from tidemill.optimizer.physical.implement import implement
 from tidemill.optimizer.physical.techniques import Technique
+from tidemill.physical.fragments import build_graph
 from tidemill.physical.plan import Input
 
 if TYPE_CHECKING:

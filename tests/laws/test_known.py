@@ -17,13 +17,13 @@ from laws.strict_plans import SHAPES, strict_plans
 from laws.test_engine import relation_inputs, snapshot
 from laws.test_stacks import Query, lives
 from local import element_batch
+from plans import physical
 from tidemill.algebra.explain import explain
 from tidemill.algebra.expr import AggregateCall, Column, Named
 from tidemill.algebra.plan import Aggregate, NamedAggregate, Window
 from tidemill.algebra.snapshot import Element
 from tidemill.algebra.tree import share
 from tidemill.engine.engine import Flow
-from tidemill.engine.fragments import build_graph
 from tidemill.engine.stacks import stacks_of
 from tidemill.errors import PlanError
 from tidemill.model.batch import Form
@@ -31,6 +31,7 @@ from tidemill.model.time import END_OF_TIME, Time
 from tidemill.model.types import BIGINT
 from tidemill.optimizer.physical.techniques import Technique
 from tidemill.optimizer.planning import Joins, Planning
+from tidemill.physical.fragments import build_graph
 from tidemill.runtime.local.runner import LocalRunner
 
 if TYPE_CHECKING:
@@ -95,8 +96,8 @@ def test_before_it_is_known_an_answer_is_final(  # noqa: PLR0913 — it draws ev
     planning = Planning(
         optimized=False, max_delay=max_delay, technique=technique, joins=joins, lazy=lazy
     )
-    physical = {name: planning.physical(plan, answer=answer) for name, plan in logical.items()}
-    runner = LocalRunner(build_graph(physical), partitions=partitions)
+    plans = {name: physical(plan, planning, answer=answer) for name, plan in logical.items()}
+    runner = LocalRunner(build_graph(plans), partitions=partitions)
     reference, relations = content.reference(), relation_inputs(content)
     ends: Step = dict.fromkeys((source.name for source in SOURCES), ((), END_OF_TIME))
     given_: dict[str, list[Batch]] = {name: [] for name in logical}
@@ -129,12 +130,12 @@ def test_answers_of_a_stack_are_known_as_far_as_the_oldest_open_row_of_it() -> N
     session.sql("CREATE STREAM S (at BIGINT, a BIGINT) SOURCE memory('s') ORDERED BY at")
     queries = {f"q{size}": session.sql(text.format(size)) for size in (9, 10)}
     planning = Planning(technique=Technique.DIRECT, max_delay=None)
-    physical = {
-        name: planning.physical(query.plan, answer=Form.INTERVAL)
+    plans = {
+        name: physical(query.plan, planning, answer=Form.INTERVAL)
         for name, query in queries.items()
         if isinstance(query, tidemill.Query)
     }
-    graph = build_graph(physical)
+    graph = build_graph(plans)
     assert [len(s.nodes) for f in graph.fragments for s in stacks_of(f.nodes)] == [2]
     runner = LocalRunner(graph)
     schema = graph.inputs[0].schema

@@ -20,15 +20,16 @@ from laws.strict_plans import SHAPES, strict_plans
 from laws.test_engine import relation_inputs, snapshot
 from laws.test_stacks import taken_over
 from local import element_batch
+from plans import physical
 from tidemill.algebra.explain import explain
 from tidemill.algebra.snapshot import Reference
 from tidemill.algebra.tree import share, walk
 from tidemill.engine.engine import Flow
-from tidemill.engine.fragments import build_graph
 from tidemill.errors import PlanError
 from tidemill.model.time import END_OF_TIME, Time
 from tidemill.optimizer.physical.techniques import Technique
 from tidemill.optimizer.planning import Joins, Planning
+from tidemill.physical.fragments import build_graph
 from tidemill.physical.plan import begun_in
 from tidemill.runtime.local.runner import LocalRunner
 
@@ -80,9 +81,9 @@ def test_a_late_query_does_not_depend_on_its_neighbours(  # noqa: PLR0913 — it
     begins = data.draw(st.integers(1, len(arrival.steps)))
     joins = Joins.MULTIWAY if multiway else Joins.BINARY
     planning = Planning(optimized=False, max_delay=max_delay, technique=technique, joins=joins)
-    running = {name: planning.physical(plan) for name, plan in others.items()}
+    running = {name: physical(plan, planning) for name, plan in others.items()}
     try:
-        query = begun_in(planning.physical(late), 1, RELATIONS)
+        query = begun_in(physical(late, planning), 1, RELATIONS)[0]
         out = joined_later(running, query, content, arrival, begins, partitions)
     except PlanError as error:
         if "stay for ever" not in str(error):

@@ -9,27 +9,18 @@ import pytest
 from hypothesis import Phase, settings
 
 from laws import test_late_queries, test_windows_over_derived_streams
+from tidemill.model.batch import Form
 from tidemill.optimizer.physical.instants import Instants
-from tidemill.physical import plan as plans
 from tidemill.physical import signed
 from tidemill.physical.plan import Apply
+from tidemill.physical.traits import Traits
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tidemill.physical.operator import Operator
     from tidemill.physical.plan import PhysicalPlan
 
 ARE_KEPT_BY = Instants._are_kept_by  # noqa: SLF001 — a mutant goes where nobody else does
-SIGNED = (
-    signed.Aggregate
-    | signed.Counting
-    | signed.Hold
-    | signed.Join
-    | signed.MultiJoin
-    | signed.RowWindow
-    | signed.SessionWindow
-)
 
 
 def fails(law: Callable[..., None], **arguments: object) -> None:
@@ -61,8 +52,8 @@ def test_signs_that_become_intervals_are_taken_for_instants() -> None:
 
 
 def test_a_late_query_shares_all_but_signed_operators() -> None:
-    def as_before(operator: Operator) -> bool:
-        return isinstance(operator, SIGNED)
+    def as_before(traits: Traits) -> bool:
+        return traits.gives is Form.SIGNED and bool(traits.tables)
 
-    with patch.object(plans, "_has_state", as_before):
+    with patch.object(Traits, "remembers", property(as_before)):
         fails(test_late_queries.test_a_late_query_does_not_depend_on_its_neighbours)

@@ -15,12 +15,12 @@ from hypothesis import given, settings
 
 from laws.aggregations import SEEDS, seeded
 from physical.run import Advance, Arrive, Change, Schedule, run
+from plans import implement
 from streams import LETTER, call, equal, one_column, text
 from ticking import plan_of
 from tidemill.algebra.expr import Column, Named
 from tidemill.model.batch import Form
 from tidemill.model.types import VARCHAR
-from tidemill.optimizer.physical.implement import implement
 from tidemill.optimizer.physical.techniques import Technique
 from tidemill.physical import interval, signed
 from tidemill.physical.interval import Multiplicity

@@ -29,22 +29,22 @@ from laws.arrivals import arrivals, emitted
 from laws.pipeline import PIDS, Pipeline
 from laws.split_plans import split_plans
 from physical.run import normal
+from plans import implement
 from streams import call
 from tidemill.algebra.expr import Column
 from tidemill.algebra.plan import Aggregate, Filter, Source, TimeWindow, Window
 from tidemill.algebra.snapshot import Element, Reference
 from tidemill.algebra.tree import share
 from tidemill.catalog.entries import StreamEntry
-from tidemill.engine.folding import folded
-from tidemill.engine.fragments import build_graph
 from tidemill.engine.ingest import Gate
 from tidemill.lang.statements import ConnectorCall, Name
 from tidemill.model.batch import polars_schema
 from tidemill.model.schema import Field, Schema
 from tidemill.model.time import Time
 from tidemill.model.types import BIGINT, BOOLEAN
-from tidemill.optimizer.physical.implement import implement
+from tidemill.optimizer.physical.fold import folded
 from tidemill.optimizer.physical.techniques import Technique
+from tidemill.physical.fragments import build_graph
 from tidemill.physical.interval import Combine
 from tidemill.physical.plan import Apply, walk_physical
 from tidemill.runtime.answers import Answer
@@ -168,7 +168,7 @@ def test_late_rows_are_left_out_before_anything_is_combined(
     chance = seeded(seed)
     plan, batches = scalar(chance), some_batches(chance)
     physical = implement(plan, max_delay=3)
-    graph = build_graph({"q": physical if stages is None else folded(physical, stages)})
+    graph = build_graph({"q": physical if stages is None else folded(physical, stages)[0]})
     pids = PIDS[:partitions]
     deployed = Deployment(
         graph, {STREAM.name: STREAM}, {}, pids, stages or len(graph.fragments) - 1, "v"

@@ -26,6 +26,7 @@ from laws.strategies import aggregate_calls, predicates
 from laws.test_engine import snapshot
 from laws.test_stages import arrived, ended
 from local import element_batch
+from plans import implement
 from streams import call, equal, names_of_both
 from tidemill.algebra.explain import explain
 from tidemill.algebra.expr import AggregateCall, Column, Literal, Named
@@ -47,14 +48,13 @@ from tidemill.algebra.snapshot import Element, Reference
 from tidemill.catalog.entries import StreamEntry
 from tidemill.engine import engine
 from tidemill.engine.engine import Flow
-from tidemill.engine.folding import folded
-from tidemill.engine.fragments import build_graph
 from tidemill.engine.stacks import stacks_of
 from tidemill.lang.statements import ConnectorCall, Name
 from tidemill.model.time import END_OF_TIME, Time
 from tidemill.model.types import BIGINT
-from tidemill.optimizer.physical.implement import implement
+from tidemill.optimizer.physical.fold import folded
 from tidemill.optimizer.physical.techniques import Technique
+from tidemill.physical.fragments import build_graph
 from tidemill.runtime.answers import Answer
 from tidemill.runtime.local.runner import LocalRunner
 from tidemill.runtime.spark.worker.deployment import Deployment
@@ -65,8 +65,8 @@ if TYPE_CHECKING:
 
     from hypothesis.strategies import DrawFn
 
-    from tidemill.engine.fragments import Graph
     from tidemill.model.batch import Batch
+    from tidemill.physical.fragments import Graph
     from tidemill.physical.plan import PhysicalPlan
     from tidemill.physical.state.saved import Saved
 
@@ -259,7 +259,7 @@ def come_and_go_in_a_pipeline(
         pipeline: Pipeline | None = None
         for number, time in enumerate([*instants, None]):
             plans = there(drawn, number, 3)
-            graph = build_graph({name: folded(plan, 2) for name, plan in plans.items()})
+            graph = build_graph({name: folded(plan, 2)[0] for name, plan in plans.items()})
             entry = StreamEntry(S.name, S.schema, ConnectorCall(Name("memory")))
             streams = {input_.name: entry for input_ in graph.inputs}
             version = " ".join(plans)

@@ -20,16 +20,16 @@ from laws.catalogue import HORIZON, SOURCES, Inputs, P, R, inputs
 from laws.pipeline import PIDS, Pipeline, through_the_wire
 from laws.split_plans import split_plans
 from laws.strategies import plans
+from plans import implement
 from tidemill.algebra.explain import explain
 from tidemill.algebra.tree import share
 from tidemill.catalog.entries import RelationEntry, StreamEntry
-from tidemill.engine.folding import folded
-from tidemill.engine.fragments import build_graph
 from tidemill.errors import PlanError
 from tidemill.lang.statements import ConnectorCall, Name
 from tidemill.model.batch import polars_schema
 from tidemill.model.time import Time
-from tidemill.optimizer.physical.implement import implement
+from tidemill.optimizer.physical.fold import folded
+from tidemill.physical.fragments import build_graph
 from tidemill.runtime.answers import Answer
 from tidemill.runtime.spark.driver.control import Word, said
 from tidemill.runtime.spark.worker.deployment import Deployment
@@ -44,7 +44,7 @@ SOURCE = ConnectorCall(Name("memory"))
 
 def deployment(plan: Plan, content: Inputs, partitions: int, stages: int | None) -> Deployment:
     physical = implement(plan, max_delay=3)
-    graph = build_graph({"q": physical if stages is None else folded(physical, stages)})
+    graph = build_graph({"q": physical if stages is None else folded(physical, stages)[0]})
     wanted = {input_.name for input_ in graph.inputs}
     relations = {}
     for relation in (R, P):

@@ -12,6 +12,7 @@ from laws.arrivals import arrivals, emitted
 from laws.catalogue import HORIZON, SOURCES, Inputs, inputs
 from laws.strict_plans import SHAPES, strict_plans
 from laws.test_engine import relation_inputs, snapshot
+from plans import physical
 from tidemill.algebra.explain import explain
 from tidemill.algebra.tree import share
 from tidemill.model.batch import Form
@@ -62,7 +63,7 @@ def test_all_techniques_give_the_answer_of_the_reference(  # noqa: PLR0913 — i
         lazy=lazy,
     )
     out = emitted(
-        planning.physical(plan, answer=answer),
+        physical(plan, planning, answer=answer),
         {source.name: source.schema for source in SOURCES},
         relation_inputs(content),
         arrival,

@@ -14,6 +14,7 @@ from laws.arrivals import arrivals, emitted
 from laws.catalogue import HORIZON, SOURCES, Inputs
 from laws.derived_streams import DERIVED, dense_inputs, windows_over
 from laws.test_engine import relation_inputs, snapshot
+from plans import physical
 from tidemill.algebra.explain import explain
 from tidemill.algebra.tree import share
 from tidemill.errors import PlanError
@@ -59,7 +60,7 @@ def test_a_window_counts_the_elements_of_a_derived_stream(  # noqa: PLR0913 — 
     )
     try:
         out = emitted(
-            planning.physical(plan, answer=answer),
+            physical(plan, planning, answer=answer),
             {source.name: source.schema for source in SOURCES},
             relation_inputs(content),
             arrival,

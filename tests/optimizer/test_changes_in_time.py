@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import tidemill
+from plans import physical
 from tidemill.model.batch import Form
 from tidemill.optimizer.physical.techniques import Technique
 from tidemill.optimizer.planning import Planning
@@ -47,6 +48,6 @@ def planned(text: str, technique: Technique) -> Apply:
     session.sql("CREATE STREAM s (at BIGINT, k BIGINT) SOURCE memory('s') ORDERED BY at")
     query = session.sql(text)
     assert isinstance(query, tidemill.Query)
-    top = Planning(technique=technique).physical(query.plan, answer=Form.SIGNED)
+    top = physical(query.plan, Planning(technique=technique), answer=Form.SIGNED)
     assert isinstance(top, Apply)
     return top

@@ -16,8 +16,10 @@ from tidemill.algebra.patterns import update_pattern
 from tidemill.algebra.plan import SessionWindow, Window
 from tidemill.algebra.tree import share
 from tidemill.model.batch import Form
-from tidemill.optimizer.explain_physical import explain_physical
+from tidemill.optimizer.explain.physical import explain_physical
 from tidemill.optimizer.physical.techniques import Technique
+from tidemill.optimizer.planner import Context, Target
+from tidemill.optimizer.planner import plan as planned
 from tidemill.optimizer.planning import Joins, Planning
 
 if TYPE_CHECKING:
@@ -36,12 +38,13 @@ def test_every_edge_has_a_label_and_a_reason(
 ) -> None:
     joins = Joins.MULTIWAY if multiway else Joins.BINARY
     shared = share(plan)
-    made = Planning(optimized=False, technique=technique, joins=joins).annotated(shared)
-    for line in explain_physical(made).splitlines():
+    planning = Planning(optimized=False, technique=technique, joins=joins)
+    made = planned(shared, context=Context(planning))
+    for line in explain_physical(made.physical, made.labels).splitlines():
         text = line.strip()
         if "Exchange " not in text and not text.startswith("see ["):
             assert LABEL.search(text), text
-    assert made.patterns[made.plan.fingerprint] is update_pattern(shared)
+    assert made.labels.patterns[made.physical.fingerprint] is update_pattern(shared)
 
 
 @pytest.mark.parametrize(
@@ -52,5 +55,5 @@ def test_every_edge_has_a_label_and_a_reason(
     ],
 )
 def test_sessions_come_in_the_form_of_their_reader(answer: Form, label: str) -> None:
-    made = Planning().annotated(Window(S, SessionWindow(2)), answer=answer)
-    assert explain_physical(made).startswith(f"{label}  remembers ")
+    made = planned(Window(S, SessionWindow(2)), Target(answer=answer))
+    assert explain_physical(made.physical, made.labels).startswith(f"{label}  remembers ")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from nexmark import auction_session
+from tidemill.optimizer.explain.trace import trace_text
 from tidemill.optimizer.logical.rewrite import rewrite
-from tidemill.optimizer.logical.trace import trace_text
 from tidemill.session import Query
 
 

@@ -31,7 +31,7 @@ from tidemill.runtime.spark.driver.checks import check_start
 from tidemill.runtime.spark.driver.settings import SparkSettings
 from tidemill.runtime.spark.io.places import check_sources, word_of
 from tidemill.runtime.spark.state.checkpoint import Checkpoint, forget_query, open_checkpoint
-from tidemill.runtime.spark.state.record import FORMAT, Asked, Facts, asked_of
+from tidemill.runtime.spark.state.record import FORMAT, Asked, Facts, KnownQuery, asked_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -68,7 +68,7 @@ def start(
         kept = {}
         if relation is not None:
             kept["R"] = RELATION, checkpoint.keep_relation(RELATION, relation)
-        known = {name: (asked, epochs[name]) for name, asked in queries.items()}
+        known = {n: KnownQuery(a, epochs[n], "v") for n, a in queries.items()}
         checkpoint.record(known, {"S": STREAM}, kept)
         return epochs
 
@@ -104,8 +104,11 @@ def test_the_same_plan_may_be_written_otherwise(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changed", "why"),
     [
-        (replace(HOT, plan="xyz", text="SELECT 1 FROM s"), "that one asks SELECT x FROM s"),
-        (replace(HOT, plan="xyz"), "the text is the same, but not what it reads"),
+        (replace(HOT, meaning="xyz", text="SELECT 1 FROM s"), "that one asks SELECT x FROM s"),
+        (
+            replace(HOT, meaning="xyz"),
+            "the text is the same, but a stream, view or function",
+        ),
         (
             replace(HOT, sink=Destination("csv", "/out", "results")),
             'it writes to csv("/out") as results, and that one to parquet("/out") as results',
@@ -138,7 +141,7 @@ def test_a_dropped_query_is_forgotten_but_not_its_epoch(tmp_path: Path) -> None:
     assert not forget_query(str(tmp_path), "cold")
     assert forget_query(str(tmp_path), "HOT")
     assert not forget_query(str(tmp_path), "hot")
-    assert start(tmp_path, {"hot": replace(HOT, plan="xyz")}) == {"hot": 1}
+    assert start(tmp_path, {"hot": replace(HOT, meaning="xyz")}) == {"hot": 1}
     with opened(tmp_path) as checkpoint:
         assert checkpoint.check_queries({}, dropped=["Hot"]) == {}
     assert not forget_query(str(tmp_path / "nothing"), "hot")
@@ -157,7 +160,8 @@ def test_what_could_not_be_started_is_not_known(tmp_path: Path) -> None:
     start(tmp_path, {"hot": HOT})
     with opened(tmp_path) as checkpoint:
         before = checkpoint.facts
-        checkpoint.record({"hot": (HOT, 0), "cold": (COLD, 1)}, {}, {})
+        both = {"hot": KnownQuery(HOT, 0, "v"), "cold": KnownQuery(COLD, 1, "v")}
+        checkpoint.record(both, {}, {})
         checkpoint.know(before)
     assert start(tmp_path, {"hot": HOT}) == {"hot": 0}
 
@@ -174,7 +178,7 @@ def entry(text: str) -> QueryEntry:
 def asked(text: str) -> Asked:
     query = entry(text)
     sinks = sinks_of([query], {"f": print})
-    return asked_of(query, PLANNING.physical(query.plan), sinks.get(query.name))
+    return asked_of(query, sinks.get(query.name))
 
 
 def test_no_secret_of_a_sink_is_written_down() -> None:
@@ -410,7 +414,7 @@ def begin(state: Path, out: Path, *, steps: int) -> None:
             yield
             relations = {"R": (RELATION, checkpoint.keep_relation(RELATION, ROWS))}
             yield
-            known = {name: (asked, epochs[name]) for name, asked in queries.items()}
+            known = {n: KnownQuery(a, epochs[n], "v") for n, a in queries.items()}
             checkpoint.record(known, {}, relations)
             yield
             sink.write(0, 0, ANSWER)

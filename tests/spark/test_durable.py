@@ -218,7 +218,7 @@ def test_the_files_of_a_checkpoint_are_kept_at_once(tmp_path: Path, disk: Disk) 
     os.fsync(os.open(checkpoint.directory, os.O_RDONLY))
     Control(checkpoint.control).say(Word.END)
     assert lost(disk) == []
-    noted = [call for call in disk.calls if "/feed/s/" in call]
+    noted = [call for call in disk.calls if "/files/s/" in call]
     at = noted.index("flush deep/state/files/s/index.jsonl")
     assert noted.index("name deep/state/files/s/look-000000000000") > at, "the index comes first"
 

@@ -8,12 +8,12 @@ import pyarrow as pa
 import pytest
 
 import tidemill
+from plans import implement
 from tidemill.catalog.entries import StreamEntry
-from tidemill.engine.fragments import build_graph
 from tidemill.engine.ingest import Refused
 from tidemill.errors import RunError
 from tidemill.model.time import Time
-from tidemill.optimizer.physical.implement import implement
+from tidemill.physical.fragments import build_graph
 from tidemill.runtime.reading import blocks
 from tidemill.runtime.spark.io.sources import _file_pieces
 from tidemill.runtime.spark.worker import intake

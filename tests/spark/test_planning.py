@@ -10,13 +10,13 @@ import pytest
 
 import tidemill
 from tidemill.catalog.entries import QueryEntry, StreamEntry
-from tidemill.engine.folding import stages_needed
-from tidemill.engine.fragments import build_graph
 from tidemill.lang.statements import ObjectKind
 from tidemill.model.time import Time
-from tidemill.optimizer.explain_physical import describe
+from tidemill.optimizer.explain.physical import describe
+from tidemill.optimizer.physical.fold import stages_needed
+from tidemill.physical.fragments import build_graph
 from tidemill.physical.plan import PhysicalPlan, walk_physical
-from tidemill.runtime.spark.driver.planning import physical_plans, stages_of_new
+from tidemill.runtime.planning import plan_entry
 from tidemill.runtime.spark.driver.settings import SparkSettings
 from tidemill.runtime.spark.worker.deployment import Deployment
 from tidemill.runtime.spark.worker.intake import Origin, take_in
@@ -36,7 +36,8 @@ def planned(
         session.sql(text)
     entries = session.catalog.entries(ObjectKind.QUERY)
     queries = [entry for entry in entries if isinstance(entry, QueryEntry)]
-    return session, physical_plans(queries, SparkSettings(), partitions=partitions, stages=stages)
+    plans = {q.name: plan_entry(q, partitions=partitions, stages=stages).physical for q in queries}
+    return session, plans
 
 
 def is_split(plan: PhysicalPlan) -> bool:
@@ -68,9 +69,9 @@ def test_the_plan_of_a_query_does_not_depend_on_the_others() -> None:
 
 
 def test_in_one_partition_a_new_pipeline_has_one_stage() -> None:
-    assert stages_of_new(SparkSettings(), 1) == 1
-    assert stages_of_new(SparkSettings(), 2) is None
-    assert stages_of_new(SparkSettings(stages=3), 1) == 3
+    assert SparkSettings().stages_with(1) == 1
+    assert SparkSettings().stages_with(2) is None
+    assert SparkSettings(stages=3).stages_with(1) == 3
     _, plans = planned(DEEP, partitions=1, stages=1)
     assert stages_needed(*plans.values()) == 1
 

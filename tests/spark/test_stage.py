@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tidemill
+from plans import implement
 from tidemill.catalog.entries import StreamEntry
-from tidemill.engine.fragments import Route, build_graph
 from tidemill.model.batch import polars_schema
 from tidemill.model.time import END_OF_TIME, Time
-from tidemill.optimizer.physical.implement import implement
+from tidemill.physical.fragments import Route, build_graph
 from tidemill.runtime.answers import Answer
 from tidemill.runtime.spark.driver.control import Word, said
 from tidemill.runtime.spark.driver.delivery import files_read

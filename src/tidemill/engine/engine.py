@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import TYPE_CHECKING, Protocol
 
-from tidemill.engine.fragments import Node, Route, has_no_time
 from tidemill.engine.pool import in_pool
 from tidemill.engine.stacks import Stack, members, move, stacked_state, stacks_of
 from tidemill.errors import RunError, TooLargeError
 from tidemill.model.time import END_OF_TIME, Time
+from tidemill.physical.fragments import Node, Route, has_no_time
 from tidemill.physical.limits import bounded
 from tidemill.physical.operator import State
 from tidemill.physical.state.saved import load_state, save_state
@@ -24,8 +24,8 @@ from tidemill.physical.state.saved import load_state, save_state
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from tidemill.engine.fragments import Fragment
     from tidemill.model.batch import Batch
+    from tidemill.physical.fragments import Fragment
     from tidemill.physical.state.saved import Saved
 
 __all__ = ["Engine", "Flow", "Metrics", "Remembered"]

@@ -28,28 +28,32 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from tidemill.algebra.expr import Column, Named, used_columns
-from tidemill.model.batch import END, START, Form, time_columns
-from tidemill.model.schema import Field, Schema
+from tidemill.model.batch import START, Form, time_columns
 from tidemill.model.time import END_OF_TIME, Time
-from tidemill.model.types import BIGINT
-from tidemill.physical import interval, signed
 from tidemill.physical.frames import pick
 from tidemill.physical.kernels.sweep import SINCE
+from tidemill.physical.operators.aggregate.tagged import (
+    TAG,
+    aggregation,
+    columns_read,
+    tag_key,
+    tagged,
+)
 from tidemill.physical.plan import Apply, Exchange, Input, PhysicalPlan, inputs
+from tidemill.physical.traits import Emission
 
 if TYPE_CHECKING:
     from collections.abc import Container, Mapping, Sequence
 
-    from tidemill.engine.fragments import Node
     from tidemill.model.batch import Batch
+    from tidemill.physical.fragments import Node
     from tidemill.physical.operator import State
+    from tidemill.physical.operators.aggregate.aggregate import Aggregate
+    from tidemill.physical.traits import Traits
 
 __all__ = ["Stack", "members", "move", "stacked_state", "stacks_of"]
 
-_TAG = "@tag"
 _MEMBER = "member "
-_WITHOUT_TIME = interval.Filter | interval.Project | interval.TimeWindow | interval.Combine
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,14 +68,14 @@ class Stack:
 
     nodes: tuple[Node, ...]
     name: str = field(init=False)
-    operator: interval.Aggregate = field(init=False)
+    operator: Aggregate = field(init=False)
 
     def __post_init__(self) -> None:
         names = " ".join(sorted(node.name for node in self.nodes))
         short = hashlib.sha256(names.encode()).hexdigest()[:16]
         assert len({_tag(node) for node in self.nodes}) == len(self.nodes), "tags differ"
         object.__setattr__(self, "name", f"stack-{short}")
-        operator = _tagged(_aggregate(self.nodes[0]))
+        operator = tagged(aggregation(self.nodes[0].apply.operator))
         object.__setattr__(self, "operator", replace(operator, members=len(self.nodes)))
 
     def new_state(self) -> State:
@@ -82,10 +86,10 @@ class Stack:
 
     def gathered(self, batches: Sequence[Sequence[Batch]]) -> Batch | None:
         """What came for all members, given what came for each, with the member it came for."""
-        operator = _aggregate(self.nodes[0])
+        operator = aggregation(self.nodes[0].apply.operator)
         # What was combined where it came in has columns for keys already, if it has keys.
-        tag = _tag_key(operator) if operator.combined else _TAG
-        columns = _columns(operator)
+        tag = tag_key(operator) if operator.combined else TAG
+        columns = columns_read(operator)
         frames: list[pl.DataFrame] = []
         for node, given in zip(self.nodes, batches, strict=True):
             for batch in given:
@@ -99,7 +103,7 @@ class Stack:
         out: dict[str, list[Batch]] = {node.name: [] for node in self.nodes}
         by_tag = {_tag(node): node for node in self.nodes}
         for batch in batches:
-            parts = batch.partition_by(_TAG, as_dict=True, include_key=False)
+            parts = batch.partition_by(TAG, as_dict=True, include_key=False)
             for (tag,), part in parts.items():
                 node = by_tag[tag]
                 part.columns = [*node.apply.schema.names, *self._times]
@@ -108,9 +112,9 @@ class Stack:
 
     def held(self, state: State, names: Container[str]) -> dict[str, Time]:
         """The start of the oldest segment that is still open, for each of some members."""
-        if isinstance(self.operator, signed.Aggregate):
+        if self.operator.traits.gives is Form.SIGNED:
             return {node.name: END_OF_TIME for node in self.nodes if node.name in names}
-        key = _tag_key(_aggregate(self.nodes[0]))
+        key = tag_key(aggregation(self.nodes[0].apply.operator))
         oldest: dict[int, int] = {}
         for table, column in (("totals", SINCE), ("pending", START)):
             starts = state.tables[table].all().group_by(key).agg(pl.col(column).min())
@@ -124,12 +128,11 @@ class Stack:
 
     @property
     def _times(self) -> tuple[str, str]:
-        is_signed = isinstance(self.operator, signed.Aggregate)
-        return time_columns(Form.SIGNED if is_signed else Form.INTERVAL)
+        return time_columns(self.operator.traits.gives or Form.INTERVAL)
 
     def rows(self, state: State) -> dict[str, int]:
         """How many rows are remembered for each member."""
-        key = _tag_key(_aggregate(self.nodes[0]))
+        key = tag_key(aggregation(self.nodes[0].apply.operator))
         found: defaultdict[int, int] = defaultdict(int)
         for table in state.tables.values():
             for tag, count in table.all().group_by(key).len().iter_rows():
@@ -147,13 +150,13 @@ def members(numbers: Mapping[str, int]) -> list[str]:
 
 def stacked_state(node: Node) -> State:
     """The state of a stack, before any input, of which the node is a member."""
-    return _tagged(_aggregate(node)).new_state()
+    return tagged(aggregation(node.apply.operator)).new_state()
 
 
 def move(node: Node, old: State, new: State) -> None:
     """Move what is remembered for a node, alone or in a stack, to where it is remembered now."""
-    operator = _aggregate(node)
-    key, tag = _tag_key(operator), _tag(node)
+    operator = aggregation(node.apply.operator)
+    key, tag = tag_key(operator), _tag(node)
     for name, table in old.tables.items():
         rows = table.all()
         if key in table.schema:
@@ -172,77 +175,28 @@ def stacks_of(nodes: Sequence[Node]) -> tuple[Stack, ...]:
     """The stacks that nodes of a fragment form."""
     groups: dict[str, list[Node]] = {}
     for node in nodes:
-        operator = node.apply.operator
-        if isinstance(operator, interval.Aggregate) and operator.takes is Form.INTERVAL:
+        traits = node.apply.traits
+        if traits.alike is not None:
             origin = _origin(node.apply.inputs[0])
             if isinstance(origin, Input):
-                groups.setdefault(f"{origin.fingerprint} {_kind(node)}", []).append(node)
+                kind = f"{origin.fingerprint} {traits.gives} {traits.alike}"
+                groups.setdefault(kind, []).append(node)
     return tuple(Stack(tuple(group)) for group in groups.values() if len(group) > 1)
-
-
-def _kind(node: Node) -> str:
-    """What alike aggregations have in common."""
-    operator = _aggregate(node)
-    keys = tuple(key.expr for key in operator.keys)
-    calls = tuple(aggregate.call for aggregate in operator.aggregates)
-    form = type(operator).__module__
-    return repr((form, keys, calls, operator.panes, operator.max_delay, operator.combined))
 
 
 def _origin(part: PhysicalPlan) -> PhysicalPlan:
     """What decides on the time of a part."""
-    while isinstance(part, Exchange) or (
-        isinstance(part, Apply) and isinstance(part.operator, _WITHOUT_TIME)
-    ):
+    while isinstance(part, Exchange) or (isinstance(part, Apply) and _keeps_up(part.traits)):
         (part,) = inputs(part)
     return part
 
 
-# One aggregation for all
-
-
-def _aggregate(node: Node) -> interval.Aggregate:
-    operator = node.apply.operator
-    assert isinstance(operator, interval.Aggregate), "only aggregations are stacked"
-    return operator
-
-
-def _tagged(operator: interval.Aggregate) -> interval.Aggregate:
-    """The aggregation with the member as its last key."""
-    tag = Named(_TAG, Column(_TAG, BIGINT))
-    field_ = Field(_TAG, BIGINT, nullable=False)
-    count = len(operator.keys)
-    keys = (Named(f"@{i}", key.expr) for i, key in enumerate(operator.keys))
-    values = (replace(a, name=f"@@{i}") for i, a in enumerate(operator.aggregates))
-    names = [*(f"@{i}" for i in range(count)), *(f"@@{i}" for i in range(len(operator.aggregates)))]
-    columns = [replace(f, name=n) for f, n in zip(operator.schema, names, strict=True)]
-    return replace(
-        operator,
-        keys=(*keys, tag),
-        aggregates=tuple(values),
-        input_schema=Schema((*operator.input_schema, field_)),
-        schema=Schema((*columns[:count], field_, *columns[count:])),
-    )
-
-
-def _columns(operator: interval.Aggregate) -> list[str]:
-    """The columns that an aggregation looks at; none of what is already combined."""
-    if operator.combined:
-        return []
-    calls = [aggregate.call for aggregate in operator.aggregates]
-    parts = (
-        *(k.expr for k in operator.keys),
-        *(e for c in calls for e in (c.argument, c.condition)),
-    )
-    looked_at = [expr for expr in parts if expr is not None]
-    return [*sorted({name for expr in looked_at for name in used_columns(expr)}), START, END]
+def _keeps_up(traits: Traits) -> bool:
+    """Whether what leaves has always come as far as what comes."""
+    is_alone = len(traits.takes) == 1
+    return is_alone and traits.emits is Emission.AT_ONCE and not traits.remembers
 
 
 def _tag(node: Node) -> int:
     """A number for a member, in every process and version of a plan the same."""
     return int(node.name[:15], 16)
-
-
-def _tag_key(operator: interval.Aggregate) -> str:
-    """The column of the tag in state."""
-    return f"@key{len(operator.keys)}"

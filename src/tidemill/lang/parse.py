@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from sqlglot import Token, TokenType
 
 from tidemill.errors import ParseError, Span, closest
-from tidemill.lang.cursor import Cursor
+from tidemill.lang.cursor import Cursor, is_name
 from tidemill.lang.declarations import read_create
 from tidemill.lang.embedded import read_embedded_query
 from tidemill.lang.statements import (
@@ -20,6 +20,7 @@ from tidemill.lang.statements import (
     Drop,
     Explain,
     ExplainMode,
+    Name,
     ObjectKind,
     Select,
     Show,
@@ -165,14 +166,30 @@ def _read_describe(cursor: Cursor) -> Describe:
 
 def _read_explain(cursor: Cursor) -> Explain:
     cursor.expect("EXPLAIN")
-    mode = next((mode for mode in ExplainMode if cursor.accept(mode.value)), ExplainMode.LOGICAL)
-    if not cursor.at("CREATE"):
-        return Explain(mode, read_embedded_query(cursor))
+    mode = next((mode for mode in ExplainMode if _accepts(cursor, mode)), ExplainMode.LOGICAL)
+    as_json = cursor.accept("FORMAT", "JSON")
     start = cursor.index
-    created = read_create(cursor)
-    if not isinstance(created, CreateQuery):
-        cursor.fail("only a query can be explained", span=cursor.span_from(start))
-    return Explain(mode, created.query)
+    if cursor.at("CREATE"):
+        created = read_create(cursor)
+        if not isinstance(created, CreateQuery):
+            cursor.fail("only a query can be explained", span=cursor.span_from(start))
+        target: Select | CreateQuery | Name = created
+    elif is_name(cursor.current) and cursor.peek(1) is None:
+        target = cursor.name("the name of a query")
+    else:
+        target = Select(read_embedded_query(cursor))
+    if mode is ExplainMode.ANALYZE and not isinstance(target, Name):
+        cursor.fail(
+            "only a query that runs, or has run, can be analyzed",
+            span=cursor.span_from(start),
+            hint="register it, and write EXPLAIN ANALYZE with its name",
+        )
+    return Explain(mode, target, as_json)
+
+
+def _accepts(cursor: Cursor, mode: ExplainMode) -> bool:
+    """Whether the word comes next, and is not itself the name of a query."""
+    return cursor.peek(1) is not None and cursor.accept(mode.value)
 
 
 def _refuse(cursor: Cursor) -> Statement:
@@ -196,7 +213,13 @@ _FORMS: Final = (
     (("CREATE",), "CREATE makes a STREAM, RELATION, QUERY or FUNCTION"),
     (("DROP",), "write DROP STREAM | RELATION | QUERY | FUNCTION [IF EXISTS] name"),
     (("SHOW",), "write SHOW STREAMS | RELATIONS | QUERIES | FUNCTIONS"),
-    (("EXPLAIN",), "write EXPLAIN [LOGICAL | PHYSICAL | STAGES | TRACE] query"),
+    (
+        ("EXPLAIN",),
+        (
+            "write EXPLAIN [LOGICAL | PHYSICAL | STAGES | TRACE] [FORMAT JSON] query or name,"
+            " or EXPLAIN ANALYZE name"
+        ),
+    ),
     (("DESCRIBE",), "write DESCRIBE name"),
     (("DESC",), "write DESCRIBE name"),
     ((), "write SELECT … FROM stream [RANGE …] [JOIN … ON …] [WHERE …] [GROUP BY …] [HAVING …]"),

@@ -88,6 +88,7 @@ class ExplainMode(Enum):
     PHYSICAL = "PHYSICAL"
     STAGES = "STAGES"
     TRACE = "TRACE"
+    ANALYZE = "ANALYZE"
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,10 +213,17 @@ class Describe:
 
 @dataclass(frozen=True, slots=True)
 class Explain:
-    """EXPLAIN [LOGICAL | PHYSICAL | STAGES | TRACE] query."""
+    """EXPLAIN [LOGICAL | PHYSICAL | STAGES | TRACE | ANALYZE] [FORMAT JSON] query or name.
+
+    Attributes:
+        mode: Which form of it is shown.
+        target: A query, with its sink if it has one, or the name of one that is registered.
+        as_json: Whether it is shown as JSON.
+    """
 
     mode: ExplainMode
-    query: exp.Expr
+    target: Select | CreateQuery | Name
+    as_json: bool = False
 
 
 Statement: TypeAlias = (

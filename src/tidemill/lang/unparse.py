@@ -25,6 +25,7 @@ from tidemill.lang.statements import (
     Explain,
     LatePolicy,
     MalformedPolicy,
+    Name,
     ObjectKind,
     Select,
     Show,
@@ -72,8 +73,9 @@ def unparse(statement: Statement | exp.Expr) -> str:
             return f"SHOW {_PLURALS.get(kind, f'{kind.value}S')}"
         case Describe(name):
             return f"DESCRIBE {quote_name(name.text)}"
-        case Explain(mode, query):
-            return f"EXPLAIN {mode.value} {_tree(query)}"
+        case Explain(mode, target, as_json):
+            what = quote_name(target.text) if isinstance(target, Name) else unparse(target)
+            return f"EXPLAIN {mode.value} {'FORMAT JSON ' * as_json}{what}"
         case _:
             return _tree(statement)
 

@@ -1,4 +1,4 @@
-"""Planning: everything that decides on how a query is computed, and from there to a physical plan.
+"""Planning: the settings that decide on how a query is computed.
 
 None of it changes an answer. A checkpoint is made for one planning, since state is found by what
 the operators are.
@@ -10,17 +10,11 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from tidemill.optimizer.logical.rewrite import optimize
-from tidemill.optimizer.physical.implement import implement_annotated
 from tidemill.optimizer.physical.limit_delay import DEFAULT_DELAY
 from tidemill.optimizer.physical.techniques import Technique
 
 if TYPE_CHECKING:
-    from tidemill.algebra.plan import Plan
-    from tidemill.model.batch import Form
     from tidemill.optimizer.logical.rules import Negation
-    from tidemill.optimizer.physical.implement import Implemented
-    from tidemill.physical.plan import PhysicalPlan
 
 __all__ = ["PLANNING", "Joins", "Planning"]
 
@@ -54,42 +48,10 @@ class Planning:
     negation: Negation = "written"
     lazy: int = 0
 
-    def logical(self, plan: Plan) -> Plan:
-        """The plan after all rewrites."""
-        return optimize(plan, negation=self.negation) if self.optimized else plan
-
-    def annotated(
-        self, plan: Plan, *, answer: Form | None = None, split: bool = True
-    ) -> Implemented:
-        """The physical plan of a query, with what is known about its parts.
-
-        Args:
-            plan: What the query means.
-            answer: The form that its answer must have; ``None`` for either, if only all rows of an
-                instant are there at once.
-            split: Whether scalar aggregates are computed in two parts.
-        """
-        return implement_annotated(
-            self.logical(plan),
-            max_delay=self.max_delay,
-            split=split,
-            technique=self.technique,
-            multiway=self.joins is Joins.MULTIWAY,
-            lazy=self.lazy,
-            answer=answer,
-            whole=True,
-        )
-
-    def physical(
-        self, plan: Plan, *, answer: Form | None = None, split: bool = True
-    ) -> PhysicalPlan:
-        """The physical plan of a query."""
-        return self.annotated(plan, answer=answer, split=split).plan
-
     def facts(self) -> dict[str, int | str | None]:
         """What a checkpoint is made for."""
         return {
-            "optimized": int(self.optimized),
+            "optimize": int(self.optimized),
             "max_delay": self.max_delay,
             "technique": self.technique.value,
             "joins": self.joins.value,

@@ -18,8 +18,8 @@ resources belong to runtimes.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,8 +28,9 @@ if TYPE_CHECKING:
     from tidemill.model.schema import Schema
     from tidemill.model.time import Time
     from tidemill.physical.state.table import Table
+    from tidemill.physical.traits import Traits
 
-__all__ = ["LEFT", "RIGHT", "Operator", "State"]
+__all__ = ["LEFT", "RIGHT", "Operator", "State", "with_delay"]
 
 LEFT, RIGHT = 0, 1
 """The ports of an operator with two inputs; an operator with one has port ``LEFT`` only."""
@@ -59,6 +60,11 @@ class Operator(Protocol):
         """The columns of the output, without time."""
         ...
 
+    @property
+    def traits(self) -> Traits:
+        """What it promises to those who plan and run it."""
+        ...
+
     def new_state(self) -> State:
         """The state before any input."""
         ...
@@ -74,3 +80,10 @@ class Operator(Protocol):
     def held(self, state: State) -> Time:
         """No element still to be emitted from what is remembered starts before this time."""
         ...
+
+
+def with_delay(operator: Operator, max_delay: int | None) -> Operator:
+    """An operator that holds nothing back for longer, of one whose traits say that it delays."""
+    described: Any = operator  # a dataclass, as all operators are
+    limited: Operator = replace(described, max_delay=max_delay)
+    return limited

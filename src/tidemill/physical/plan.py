@@ -1,22 +1,28 @@
 """The physical plan: a graph of operators, and the exchanges at which rows change partition.
 
 A part has a ``fingerprint``: a short name, equal for equal parts in every process and version of a
-plan and different for different ones. Parts are equal if their fingerprints are; state is found by
-it.
+plan and different for different ones. It is a hash of what is written of the part (``codec``).
+Parts are equal if their fingerprints are; state is found by it.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeAlias, assert_never
+
+from tidemill.algebra.codec.values import EXPR, SCHEMA
+from tidemill.physical.codec.operators import identity
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 
+    from tidemill.algebra.codec.values import Json
     from tidemill.algebra.expr import Expr
     from tidemill.model.schema import Schema
     from tidemill.physical.operator import Operator
+    from tidemill.physical.traits import Traits
 
 __all__ = [
     "Apply",
@@ -45,7 +51,7 @@ class Input:
 
     def __post_init__(self) -> None:
         epoch = f" epoch {self.epoch}" if self.epoch else ""
-        _set_fingerprint(self, f"input {self.name} {self.schema!r}{epoch}")
+        _set_fingerprint(self, f"input {self.name} {_text(SCHEMA.write(self.schema))}{epoch}")
 
     @property
     def rows(self) -> str:
@@ -63,7 +69,7 @@ class Exchange:
     fingerprint: str = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        _set_fingerprint(self, f"exchange {self.keys!r}")
+        _set_fingerprint(self, f"exchange {_text([EXPR.write(key) for key in self.keys])}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,17 +84,23 @@ class Apply:
     inputs: tuple[PhysicalPlan, ...] = field(compare=False)
     epoch: int = field(default=0, compare=False)
     fingerprint: str = field(init=False, repr=False)
+    _traits: list[Traits] = field(init=False, repr=False, compare=False, default_factory=list)
 
     def __post_init__(self) -> None:
-        # Operators of both forms may have one name.
-        form = "signed " if ".signed_" in type(self.operator).__module__ else ""
         epoch = f" epoch {self.epoch}" if self.epoch else ""
-        _set_fingerprint(self, f"apply {form}{self.operator!r}{epoch}")
+        _set_fingerprint(self, f"apply {identity(self.operator)}{epoch}")
 
     @property
     def schema(self) -> Schema:
         """The columns of the output."""
         return self.operator.schema
+
+    @property
+    def traits(self) -> Traits:
+        """What the operator promises; found out once."""
+        if not self._traits:
+            self._traits.append(self.operator.traits)
+        return self._traits[0]
 
 
 PhysicalPlan: TypeAlias = Input | Exchange | Apply
@@ -119,20 +131,28 @@ def rebuilt(
     new: dict[str, PhysicalPlan] = {}
     for part in walk_physical([plan]):
         below = tuple(new[b.fingerprint] for b in inputs(part))
-        match part:
-            case Input():
-                moved: PhysicalPlan = part
-            case Exchange(_, keys, schema):
-                moved = Exchange(below[0], keys, schema)
-            case Apply(operator):
-                moved = Apply(operator, below, part.epoch)
-            case _:
-                assert_never(part)
-        new[part.fingerprint] = change(moved)
+        new[part.fingerprint] = change(_over(part, below))
     return new[plan.fingerprint], {old: part.fingerprint for old, part in new.items()}
 
 
-def begun_in(plan: PhysicalPlan, epoch: int, relations: Container[str]) -> PhysicalPlan:
+def _over(part: PhysicalPlan, below: tuple[PhysicalPlan, ...]) -> PhysicalPlan:
+    """The part over other inputs; itself, if they are the same."""
+    if all(a is b for a, b in zip(inputs(part), below, strict=True)):
+        return part
+    match part:
+        case Input():
+            return part
+        case Exchange(_, keys, schema):
+            return Exchange(below[0], keys, schema)
+        case Apply(operator):
+            return Apply(operator, below, part.epoch)
+        case _:
+            assert_never(part)
+
+
+def begun_in(
+    plan: PhysicalPlan, epoch: int, relations: Container[str]
+) -> tuple[PhysicalPlan, Mapping[str, str]]:
     """The plan of a query that begins in an epoch.
 
     What an operator without state gives depends on what comes in now, so it can be shared with
@@ -143,21 +163,20 @@ def begun_in(plan: PhysicalPlan, epoch: int, relations: Container[str]) -> Physi
         plan: The plan.
         epoch: When it begins.
         relations: What it gets anew.
+
+    Returns:
+        The plan, and for each part of the given one the part that stands in its place, by
+        fingerprint.
     """
 
     def stamped(part: PhysicalPlan) -> PhysicalPlan:
         if isinstance(part, Input) and part.name in relations:
             return replace(part, epoch=epoch)
-        if isinstance(part, Apply) and _has_state(part.operator):
+        if isinstance(part, Apply) and part.traits.remembers:
             return Apply(part.operator, part.inputs, epoch)
         return part
 
-    return rebuilt(plan, stamped)[0]
-
-
-def _has_state(operator: Operator) -> bool:
-    state = operator.new_state()
-    return bool(state.tables or state.numbers)
+    return rebuilt(plan, stamped)
 
 
 def walk_physical(roots: Iterable[PhysicalPlan]) -> Iterator[PhysicalPlan]:
@@ -179,3 +198,7 @@ def walk_physical(roots: Iterable[PhysicalPlan]) -> Iterator[PhysicalPlan]:
 def _set_fingerprint(plan: PhysicalPlan, own: str) -> None:
     text = "\n".join([own, *(part.fingerprint for part in inputs(plan))])
     object.__setattr__(plan, "fingerprint", hashlib.sha256(text.encode()).hexdigest()[:16])
+
+
+def _text(written: Json) -> str:
+    return json.dumps(written, sort_keys=True, separators=(",", ":"))

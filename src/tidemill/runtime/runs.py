@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
     from tidemill.catalog.catalog import Catalog
     from tidemill.engine.ingest import Gate
+    from tidemill.optimizer.planner import Planned
     from tidemill.runtime.answers import Answer
     from tidemill.runtime.progress import Progress
 
@@ -22,6 +23,10 @@ class Runs(Protocol):
 
     def answer(self, query: str) -> Answer | None:
         """What a query has given, if it was there."""
+        ...
+
+    def planned(self, query: str) -> Planned | None:
+        """The plan that a query runs with, if it runs or was run."""
         ...
 
     @property

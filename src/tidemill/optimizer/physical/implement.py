@@ -5,15 +5,13 @@ Each logical operator becomes one physical operator, except that joins other tha
 made of several (``implement_joins.py``), and a window over elements longer than an instant gets a
 split below it (KB04, KB05).
 
-An exchange is put where rows must meet that are not known to be in one partition. In the end
-scalar aggregates are split, exchanges are pushed down, and delays are limited, each by a pass over
-the whole plan.
+An exchange is put where rows must meet that are not known to be in one partition. What follows are
+passes over the whole plan (``optimizer/planner.py``).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, assert_never
 
 from tidemill.algebra.expr import Column
@@ -51,9 +49,7 @@ from tidemill.optimizer.physical.implement_joins import (
     implement_semi_join,
 )
 from tidemill.optimizer.physical.instants import Instants
-from tidemill.optimizer.physical.label_parts import label_parts
-from tidemill.optimizer.physical.limit_delay import DEFAULT_DELAY, limit_delay
-from tidemill.optimizer.physical.merge_joins import merge_joins
+from tidemill.optimizer.physical.labels import Labels
 from tidemill.optimizer.physical.order import carries_ids
 from tidemill.optimizer.physical.placement import (
     ANYWHERE,
@@ -62,31 +58,27 @@ from tidemill.optimizer.physical.placement import (
     gathered,
     renamed,
 )
-from tidemill.optimizer.physical.push_exchanges import push_exchanges
 from tidemill.optimizer.physical.shared_intervals import shares_intervals
-from tidemill.optimizer.physical.split_aggregates import split_aggregates
 from tidemill.optimizer.physical.steps import (
     apply_to,
     by_row,
     columns_of,
     counted,
     distinct_rows,
-    held_until_due,
     in_form,
-    lies_behind,
     project_rows,
     union_rows,
 )
 from tidemill.optimizer.physical.techniques import Forms, Technique, choose_forms
 from tidemill.physical import interval, signed
 from tidemill.physical.interval import Change, Multiplicity
-from tidemill.physical.plan import Apply, Exchange, Input, PhysicalPlan, walk_physical
+from tidemill.physical.plan import Apply, Input
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
 
-__all__ = ["Implemented", "implement", "implement_annotated"]
+__all__ = ["Implemented", "implement"]
 
 _MOST_ROWS = 2**61
 """More rows never come, and sums of two such numbers are still numbers."""
@@ -101,61 +93,19 @@ _SET_OPERATIONS = {
 
 @dataclass(frozen=True, slots=True)
 class Implemented:
-    """A physical plan; by fingerprint, how rows of parts expire, and why they have their form."""
+    """A physical plan and where its rows are; by fingerprint, how they expire, and why so."""
 
-    plan: PhysicalPlan
-    patterns: Mapping[str, UpdatePattern]
-    reasons: Mapping[str, str]
+    placed: Placed
+    labels: Labels
 
 
-def implement(  # noqa: PLR0913 — every setting has a name and a default
-    plan: Plan,
-    *,
-    max_delay: int | None = DEFAULT_DELAY,
-    split: bool = True,
-    technique: Technique = Technique.PATTERN,
-    multiway: bool = False,
-    lazy: int = 0,
-    answer: Form | None = None,
-) -> PhysicalPlan:
-    """The physical plan of a logical one, with exchanges.
+def implement(plan: Plan, technique: Technique, answer: Form | None = None) -> Implemented:
+    """The operators of a logical plan, with exchanges where rows must meet.
 
     Args:
         plan: The logical plan.
-        max_delay: How far what does not change may lie behind the watermark; ``None`` for ever.
-        split: Whether scalar aggregates are computed in two parts, which may cost a stage more
-            and is of no use where there is one partition.
         technique: What decides on the form of each edge.
-        multiway: Whether joins of joins become one operator.
-        lazy: At multiples of how many microseconds that is evaluated; 0 for at once.
-        answer: The form that the answer must have; ``None`` for either.
-    """
-    return implement_annotated(
-        plan,
-        max_delay=max_delay,
-        split=split,
-        technique=technique,
-        multiway=multiway,
-        lazy=lazy,
-        answer=answer,
-    ).plan
-
-
-def implement_annotated(  # noqa: PLR0913 — every setting has a name and a default
-    plan: Plan,
-    *,
-    max_delay: int | None = DEFAULT_DELAY,
-    split: bool = True,
-    technique: Technique = Technique.PATTERN,
-    multiway: bool = False,
-    lazy: int = 0,
-    answer: Form | None = None,
-    whole: bool = False,
-) -> Implemented:
-    """The physical plan of a logical one, with what is known about its parts.
-
-    The arguments are those of ``implement``, and ``whole``: whether an answer of either form has
-    all rows of an instant or none, whenever it is read.
+        answer: The form that the answer is wanted in; ``None`` for either.
     """
     done: dict[int, Placed] = {}
     patterns: dict[str, UpdatePattern] = {}
@@ -172,32 +122,7 @@ def implement_annotated(  # noqa: PLR0913 — every setting has a name and a def
         return done[id(node)]
 
     made = visit(plan)
-    late = lies_behind(made, lazy=multiway and lazy > 0)
-    if answer is None and whole and late:
-        # Some rows of an instant would be there before others, which have not ended yet.
-        answer = Form.SIGNED
-    if answer is not None:
-        made = in_form(made, answer)
-        made = held_until_due(made, late=late) if answer is Form.SIGNED else made
-    top = made.plan
-    patterns[top.fingerprint] = update_pattern(plan)
-    reasons[top.fingerprint] = forms.why(plan)
-    for part in walk_physical([top]):
-        # What an exchange hands on is what came in; a window may take its place.
-        if isinstance(part, Exchange) and part.input.fingerprint in patterns:
-            patterns[part.fingerprint] = patterns[part.input.fingerprint]
-            reasons[part.fingerprint] = reasons[part.input.fingerprint]
-    label_parts(top, patterns, reasons)
-    # Split first: exchanges do not go below what combines rows where they are.
-    splitting = (split_aggregates,) if split else ()
-    merging = (partial(merge_joins, lazy=lazy),) if multiway else ()
-    limiting = partial(limit_delay, max_delay=max_delay)
-    for change in (*splitting, *merging, push_exchanges, limiting):
-        top, names = change(top)
-        patterns = {names[old]: pattern for old, pattern in patterns.items() if old in names}
-        reasons = {names[old]: reason for old, reason in reasons.items() if old in names}
-    label_parts(top, patterns, reasons)
-    return Implemented(top, patterns, reasons)
+    return Implemented(made, Labels(patterns, reasons).completed(made.plan))
 
 
 def _implement(

@@ -11,9 +11,8 @@ This is asked of the physical plan, because the logical one does not say which f
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, assert_never
 
-from tidemill.physical import interval
 from tidemill.physical.plan import Apply, Exchange, Input
 
 if TYPE_CHECKING:
@@ -45,11 +44,7 @@ class Instants:
                 return name not in self.relations
             case Exchange(below):
                 return self.come_from(below)
-            case Apply(interval.Changes()):
-                return True
-            case Apply(interval.Filter() | interval.Project() | interval.Union(), below):
-                return all(map(self.come_from, below))
-            case Apply(interval.Join(), below):
-                return any(map(self.come_from, below))
+            case Apply(_, below):
+                return part.traits.instants.of(map(self.come_from, below))
             case _:
-                return False
+                assert_never(part)

@@ -8,10 +8,9 @@ on from there. Snapshots are the same; only the cuts between elements are not.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tidemill.physical import interval, signed
+from tidemill.physical.operator import with_delay
 from tidemill.physical.plan import Apply, PhysicalPlan, rebuilt
 
 if TYPE_CHECKING:
@@ -34,21 +33,8 @@ def limit_delay(
     """
 
     def limited(part: PhysicalPlan) -> PhysicalPlan:
-        match part:
-            case Apply(
-                signed.Aggregate() | signed.Counting() | signed.RowWindow() | signed.SessionWindow()
-            ):
-                return part  # they hold nothing back
-            case Apply(
-                interval.Aggregate()
-                | interval.Counting()
-                | interval.RowWindow()
-                | interval.SessionWindow()
-                | signed.ToIntervals() as operator,
-                below,
-            ):
-                return Apply(replace(operator, max_delay=max_delay), below)
-            case _:
-                return part
+        if isinstance(part, Apply) and part.traits.delays:
+            return Apply(with_delay(part.operator, max_delay), part.inputs, part.epoch)
+        return part
 
     return rebuilt(plan, limited)

@@ -29,11 +29,14 @@ from tidemill.algebra.expr import (
     replace_columns,
     used_columns,
 )
-from tidemill.physical import interval, signed
+from tidemill.physical import interval
+from tidemill.physical.operators.join.merging import joining_of, merged_join
 from tidemill.physical.plan import Apply, PhysicalPlan, rebuilt
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from tidemill.model.batch import Form
 
 __all__ = ["merge_joins"]
 
@@ -46,13 +49,13 @@ class _Flat:
     """Joins of joins.
 
     Attributes:
-        is_signed: Their form.
+        form: Their form.
         inputs: What is joined, and whether it is in the order of ends.
         condition: What must be true, in unique names.
         columns: The unique name of each column that is left.
     """
 
-    is_signed: bool
+    form: Form
     inputs: tuple[tuple[PhysicalPlan, bool], ...]
     condition: Expr
     columns: Mapping[str, Column]
@@ -78,7 +81,7 @@ def merge_joins(plan: PhysicalPlan, lazy: int = 0) -> tuple[PhysicalPlan, Mappin
         if flat is None:
             return part
         result = part
-        if len(flat.inputs) >= _FEWEST and not _is_project(part):
+        if len(flat.inputs) >= _FEWEST and _is_join(part):
             result = _joined(flat, part, lazy)
         flats[result.fingerprint] = flat
         return result
@@ -87,34 +90,37 @@ def merge_joins(plan: PhysicalPlan, lazy: int = 0) -> tuple[PhysicalPlan, Mappin
 
 
 def _flat(part: PhysicalPlan, flats: Mapping[str, _Flat]) -> _Flat | None:
-    match part:
-        case Apply(interval.Join() | signed.Join() as join, (left, right)):
-            is_signed = isinstance(join, signed.Join)
-            orderly = (True, True) if isinstance(join, signed.Join) else join.orderly
-            sides = [
-                _side(below, flats, orderly=is_ordered, is_signed=is_signed)
-                for below, is_ordered in zip((left, right), orderly, strict=True)
-            ]
-            first, second = sides[0], _moved(sides[1], len(sides[0].inputs))
-            old = (*left.schema.names, *right.schema.names)
-            width = len(left.schema)
-            columns = {
-                name: (first if i < width else second).columns[old[i]]
-                for i, name in enumerate(join.names)
-            }
-            own = replace_columns(join.condition, lambda c: columns[c.name])
-            condition = conjunction(first.condition, second.condition, own)
-            return _Flat(is_signed, (*first.inputs, *second.inputs), condition, columns)
-        case Apply(interval.Project(columns=chosen), (below,)) if below.fingerprint in flats:
-            flat = flats[below.fingerprint]
-            kept: dict[str, Column] = {}
-            for named in chosen:
-                if not isinstance(named.expr, Column):
-                    return None
-                kept[named.name] = flat.columns[named.expr.name]
-            return _Flat(flat.is_signed, flat.inputs, flat.condition, kept)
-        case _:
-            return None
+    if not isinstance(part, Apply):
+        return None
+    join = joining_of(part.operator)
+    if join is not None:
+        left, right = part.inputs
+        sides = [
+            _side(below, flats, orderly=is_ordered, form=join.form)
+            for below, is_ordered in zip((left, right), join.orderly, strict=True)
+        ]
+        first, second = sides[0], _moved(sides[1], len(sides[0].inputs))
+        old = (*left.schema.names, *right.schema.names)
+        width = len(left.schema)
+        columns = {
+            name: (first if i < width else second).columns[old[i]]
+            for i, name in enumerate(join.names)
+        }
+        own = replace_columns(join.condition, lambda c: columns[c.name])
+        condition = conjunction(first.condition, second.condition, own)
+        return _Flat(join.form, (*first.inputs, *second.inputs), condition, columns)
+    flat = flats.get(part.inputs[0].fingerprint)
+    if flat is None or not (part.traits.passes_through and part.traits.keeps_rows):
+        return None
+    kept = {
+        new: flat.columns[old.name]
+        for old, names in part.traits.passes[0].items()
+        for new in names
+        if isinstance(old, Column)
+    }
+    if kept.keys() != set(part.schema.names):
+        return None  # some columns are computed
+    return _Flat(flat.form, flat.inputs, flat.condition, kept)
 
 
 def _side(
@@ -122,13 +128,13 @@ def _side(
     flats: Mapping[str, _Flat],
     *,
     orderly: bool,
-    is_signed: bool,
+    form: Form,
 ) -> _Flat:
     known = flats.get(part.fingerprint)
-    if known is not None and known.is_signed is is_signed:
+    if known is not None and known.form is form:
         return known
     columns = {f.name: Column(_unique(0, f.name), f.type) for f in part.schema}
-    return _Flat(is_signed, ((part, orderly),), conjunction(), columns)
+    return _Flat(form, ((part, orderly),), conjunction(), columns)
 
 
 def _unique(number: int, name: str) -> str:
@@ -143,7 +149,7 @@ def _moved(flat: _Flat, by: int) -> _Flat:
         return Column(_unique(int(number) + by, name), column.type)
 
     return _Flat(
-        flat.is_signed,
+        flat.form,
         flat.inputs,
         replace_columns(flat.condition, moved),
         {name: moved(column) for name, column in flat.columns.items()},
@@ -158,14 +164,9 @@ def _joined(flat: _Flat, part: PhysicalPlan, lazy: int) -> PhysicalPlan:
         _unique(number, name) for number, schema in enumerate(schemas) for name in schema.names
     )
     orders = _orders(len(inputs), flat.condition)
-    if flat.is_signed:
-        whole = Apply(signed.MultiJoin(schemas, names, flat.condition, orders), inputs)
-    else:
-        orderly = tuple(is_ordered for _, is_ordered in flat.inputs)
-        join = interval.MultiJoin(
-            schemas, names, flat.condition, orders, orderly, evaluation=lazy, expiration=lazy
-        )
-        whole = Apply(join, inputs)
+    orderly = tuple(is_ordered for _, is_ordered in flat.inputs)
+    join = merged_join(flat.form, schemas, names, flat.condition, orders, orderly, lazy)
+    whole = Apply(join, inputs)
     columns = tuple(Named(f.name, flat.columns[f.name]) for f in part.schema)
     return Apply(interval.Project(part.schema, columns), (whole,))
 
@@ -189,5 +190,5 @@ def _orders(count: int, condition: Expr) -> tuple[tuple[int, ...], ...]:
     return tuple(order(number) for number in range(count))
 
 
-def _is_project(part: PhysicalPlan) -> bool:
-    return isinstance(part, Apply) and isinstance(part.operator, interval.Project)
+def _is_join(part: PhysicalPlan) -> bool:
+    return isinstance(part, Apply) and joining_of(part.operator) is not None

@@ -14,17 +14,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tidemill.physical import interval, signed
 from tidemill.physical.plan import Apply, Exchange, PhysicalPlan, rebuilt
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from tidemill.physical.operator import Operator
+    from tidemill.physical.traits import Traits
 
 __all__ = ["push_exchanges"]
-
-_WITHOUT_PLACE = interval.TimeWindow | signed.ToSigned
 
 
 def push_exchanges(plan: PhysicalPlan) -> tuple[PhysicalPlan, Mapping[str, str]]:
@@ -42,10 +40,15 @@ def _pushed(part: PhysicalPlan) -> PhysicalPlan:
         return part
     windows: list[Operator] = []
     source = part.input
-    while isinstance(source, Apply) and isinstance(source.operator, _WITHOUT_PLACE):
+    while isinstance(source, Apply) and _is_anywhere(source.traits):
         windows.append(source.operator)
         (source,) = source.inputs
     result: PhysicalPlan = Exchange(source, part.keys, part.schema)
     for window in reversed(windows):
         result = Apply(window, (result,))
     return result
+
+
+def _is_anywhere(traits: Traits) -> bool:
+    """Whether it does not matter where it stands, and nothing is saved by doing it early."""
+    return traits.row_by_row and not traits.keeps_time

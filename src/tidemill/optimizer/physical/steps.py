@@ -10,6 +10,7 @@ from tidemill.optimizer.physical.placement import ANYWHERE, Placed, gathered, re
 from tidemill.physical import interval, signed
 from tidemill.physical.interval import Multiplicity
 from tidemill.physical.plan import Apply, Exchange, walk_physical
+from tidemill.physical.traits import Emission
 
 if TYPE_CHECKING:
     from tidemill.algebra.expr import Named
@@ -68,52 +69,19 @@ def held_until_due(changes: Placed, *, late: bool) -> Placed:
         moved = Exchange(changes.plan, tuple(columns_of(schema)), schema)
         return apply_to(signed.Hold(schema), Placed(moved, ANYWHERE, changes.form))
     part = changes.plan
-    while isinstance(part, Apply) and isinstance(part.operator, interval.Filter | interval.Project):
+    while isinstance(part, Apply) and part.traits.passes_through:
         (part,) = part.inputs
-    if isinstance(part, Apply) and isinstance(part.operator, _IN_TIME):
+    if isinstance(part, Apply) and part.traits.in_time:
         return changes
     return apply_to(signed.Hold(schema), by_row(changes))
 
 
-def lies_behind(placed: Placed, *, lazy: bool) -> bool:
-    """Whether rows may leave after the watermark has passed their starts, each when it is known.
-
-    Args:
-        placed: The plan of an answer.
-        lazy: Whether its joins of intervals may become one that is evaluated now and then.
-    """
-    return any(_holds_time_back(part, lazy=lazy) for part in walk_physical([placed.plan]))
-
-
-def _holds_time_back(part: PhysicalPlan, *, lazy: bool) -> bool:
-    """Whether what leaves a part may lie behind the watermark of its partition."""
-    if not isinstance(part, Apply) or isinstance(part.operator, _IN_TIME):
-        return False
-    return isinstance(part.operator, _HOLDING) or (
-        lazy and isinstance(part.operator, interval.Join)
+def lies_behind(plan: PhysicalPlan) -> bool:
+    """Whether rows may leave after the watermark has passed their starts, each when it is known."""
+    return any(
+        isinstance(part, Apply) and part.traits.emits is Emission.WHEN_ENDED
+        for part in walk_physical([plan])
     )
-
-
-_HOLDING = (
-    interval.Aggregate
-    | interval.Counting
-    | interval.RowWindow
-    | interval.SessionWindow
-    | interval.Split
-    | interval.Coalesce
-    | signed.ToIntervals
-)
-
-
-_IN_TIME = (
-    signed.Aggregate
-    | signed.Counting
-    | signed.Join
-    | signed.MultiJoin
-    | signed.RowWindow
-    | signed.SessionWindow
-)
-"""Operators that emit a change when the watermark has passed it."""
 
 
 def project_rows(schema: Schema, columns: tuple[Named, ...], below: Placed) -> Placed:

@@ -79,6 +79,11 @@ class KeyedTable(Table):
         self._row_bytes = row_bytes(schema)
 
     @property
+    def key(self) -> tuple[str, ...]:
+        """The columns that rows are found by."""
+        return self._index
+
+    @property
     def layout(self) -> str:
         """How segments are laid out."""
         return "key"

@@ -116,6 +116,11 @@ class Table:
         return self._schema
 
     @property
+    def key(self) -> tuple[str, ...]:
+        """The columns that rows are found by."""
+        return self._key
+
+    @property
     def layout(self) -> str:
         """How segments are laid out: by arrival, or by arrival and expiry."""
         return "arrival and expiry" if self._by_expiry else "arrival"

@@ -12,27 +12,29 @@ import polars as pl
 
 from tidemill.catalog.entries import QueryEntry, RelationEntry, StreamEntry
 from tidemill.engine.engine import Flow, Metrics
-from tidemill.engine.fragments import build_graph
 from tidemill.engine.ingest import Gate, latest_row, readable, relation_flow
 from tidemill.errors import RunError, closest
 from tidemill.lang.statements import ObjectKind
 from tidemill.model.time import END_OF_TIME, Time
 from tidemill.optimizer.planning import PLANNING, Planning
+from tidemill.physical.fragments import build_graph
 from tidemill.runtime.answers import Answer
 from tidemill.runtime.clock import now
 from tidemill.runtime.file_sink import FileSink
 from tidemill.runtime.local.runner import LocalRunner
 from tidemill.runtime.local.sources import read_relation, read_source
+from tidemill.runtime.planning import plan_entry
 from tidemill.runtime.progress import Progress, QueryProgress, stream_progress
-from tidemill.runtime.shapes import answer_form, new_rows
+from tidemill.runtime.shapes import new_rows
 from tidemill.runtime.sinks import KINDS, FormatSink, sinks_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from tidemill.catalog.catalog import Catalog
-    from tidemill.engine.fragments import Graph
     from tidemill.model.batch import Batch
+    from tidemill.optimizer.planner import Planned
+    from tidemill.physical.fragments import Graph
     from tidemill.runtime.callback import Callback, CallbackSink
     from tidemill.runtime.console import ConsoleSink
     from tidemill.runtime.local.sources import Arrival
@@ -88,6 +90,7 @@ class Job:
     _batches: int = 0
     _was_stopped: bool = False
     _state: tuple[int, int] = (0, 0)
+    _planned: dict[str, Planned] = field(default_factory=dict)
 
     def run(self, *, end: bool | None = None) -> None:
         """Process everything the sources hold, to the end of the streams.
@@ -104,11 +107,9 @@ class Job:
         sinks = _local_sinks(sinks_of(queries, self.callbacks))
         for sink in _file_sinks(sinks):
             sink.check_new()
-        plans = {
-            query.name: self.settings.planning.physical(query.plan, answer=answer_form(query))
-            for query in queries
-        }
-        runner = LocalRunner(build_graph(plans), partitions=self.settings.partitions)
+        self._planned = {q.name: plan_entry(q, self.settings.planning) for q in queries}
+        graph = build_graph({name: planned.physical for name, planned in self._planned.items()})
+        runner = LocalRunner(graph, partitions=self.settings.partitions)
         arriving = self._flows(runner.graph)
         # A source that cannot be read at all is found before a sink is taken.
         first = next(arriving)
@@ -146,6 +147,10 @@ class Job:
     def answer(self, query: str) -> Answer | None:
         """What a query has given, if it was there."""
         return self.answers.get(query)
+
+    def planned(self, query: str) -> Planned | None:
+        """The plan that a query runs with, if it runs or was run."""
+        return self._planned.get(query)
 
     def quarantine(self, stream: str) -> pl.DataFrame:
         """The rows of a stream that were refused and are kept."""

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from tidemill.engine.engine import Engine, Flow
-from tidemill.engine.fragments import Channel, Graph, Route
 from tidemill.engine.pool import in_pool
 from tidemill.engine.routing import route
 from tidemill.model.time import END_OF_TIME, Time
+from tidemill.physical.fragments import Channel, Graph, Route
 from tidemill.physical.frames import pick
 
 if TYPE_CHECKING:

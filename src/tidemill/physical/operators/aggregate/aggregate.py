@@ -42,6 +42,7 @@ from tidemill.physical.kernels.wide import wide_sums
 from tidemill.physical.operator import State
 from tidemill.physical.state.keyed import KeyedTable, keyed
 from tidemill.physical.state.table import Table
+from tidemill.physical.traits import Emission, Expiry, Traits, pass_named, state_tables
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -93,10 +94,10 @@ class Aggregate:
         panes: Whether many elements are known to share keys, start and end. Otherwise it is found
             out, batch by batch, at the price of counting the different starts.
         max_delay: How far an open segment may lie behind the watermark before it is cut.
-        combined: Whether the input comes from a ``Combine`` of the same aggregates. It is no part
-            of the operator's text, so that state is found as before; the text of the input is.
+        combined: Whether the input comes from a ``Combine`` of the same aggregates.
         members: How many aggregations this one stands for (``engine/stacks.py``).
-        takes: The form of the input; its text says it, too.
+        takes: The form of the input.
+        partial: Whether each partition aggregates its own rows, for an aggregate of the results.
     """
 
     keys: tuple[Named, ...]
@@ -108,6 +109,7 @@ class Aggregate:
     combined: bool = field(default=False, repr=False)
     members: int = field(default=1, repr=False)
     takes: Form = field(default=Form.INTERVAL, repr=False)
+    partial: bool = field(default=False, repr=False)
     _contributions: Contributions = field(init=False, repr=False, compare=False)
     _arguments: tuple[Argument, ...] = field(init=False, repr=False, compare=False)
     _bags: tuple[Bag, ...] = field(init=False, repr=False, compare=False)
@@ -130,6 +132,35 @@ class Aggregate:
         object.__setattr__(self, "_bags", bags)
         object.__setattr__(self, "_extremes", given.extremes if knows_ends else ())
         object.__setattr__(self, "_leaders", leaders)
+
+    @property
+    def traits(self) -> Traits:
+        """What it promises."""
+        return self.traits_in(Form.INTERVAL)
+
+    def traits_in(self, form: Form) -> Traits:
+        """What it promises if its rows leave in a form."""
+        holds = form is Form.INTERVAL
+        return Traits(
+            takes=(None if self.combined else self.takes,),
+            gives=form,
+            meets=(None if self.partial else tuple(key.expr for key in self.keys),),
+            passes=(pass_named(self.keys),),
+            emits=Emission.WHEN_ENDED if holds else Emission.ON_WATERMARK,
+            delays=holds,
+            expiry=Expiry.STRICT,
+            tables=state_tables(self.new_state()),
+            counts=True,
+            alike=self._alike(),
+        )
+
+    def _alike(self) -> str | None:
+        """What aggregations have in common that can run as one; ``None`` if this one cannot."""
+        if self.takes is not Form.INTERVAL:
+            return None
+        keys = tuple(key.expr for key in self.keys)
+        calls = tuple(aggregate.call for aggregate in self.aggregates)
+        return repr((keys, calls, self.panes, self.max_delay, self.combined, self.partial))
 
     def new_state(self) -> State:
         """The state before any input."""

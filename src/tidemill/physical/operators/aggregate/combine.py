@@ -21,12 +21,13 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from tidemill.model.batch import END, START
+from tidemill.model.batch import END, START, Form
 from tidemill.model.schema import Schema
 from tidemill.model.time import END_OF_TIME
 from tidemill.physical.grouping.contributions import Contributions
 from tidemill.physical.kernels.arguments import ROWS, arguments
 from tidemill.physical.operator import State
+from tidemill.physical.traits import Traits
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -73,6 +74,11 @@ class Combine:
     def schema(self) -> Schema:
         """No columns but the engine's own."""
         return Schema(())
+
+    @property
+    def traits(self) -> Traits:
+        """What it promises."""
+        return Traits(takes=(None,), gives=Form.INTERVAL, meets=(None,), passes=({},))
 
     def new_state(self) -> State:
         """No memory."""

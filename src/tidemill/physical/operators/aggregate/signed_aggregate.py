@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from tidemill.model.batch import Batch
     from tidemill.model.time import Time
     from tidemill.physical.operator import State
+    from tidemill.physical.traits import Traits
 
 __all__ = ["Aggregate"]
 
@@ -37,6 +38,11 @@ __all__ = ["Aggregate"]
 @dataclass(frozen=True, slots=True)
 class Aggregate(interval.Aggregate):
     """An aggregation whose results appear and are withdrawn."""
+
+    @property
+    def traits(self) -> Traits:
+        """What it promises."""
+        return self.traits_in(Form.SIGNED)
 
     def new_state(self) -> State:
         """The state before any input."""

@@ -19,12 +19,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from tidemill.model.batch import END, START, interval_columns
+from tidemill.model.batch import END, START, Form, interval_columns
 from tidemill.model.time import END_OF_TIME, Time
 from tidemill.physical.frames import pick
+from tidemill.physical.joining.meeting import meeting_keys, passes_of
 from tidemill.physical.joining.pairing import Pairing
 from tidemill.physical.operator import LEFT, State
 from tidemill.physical.state.table import Table
+from tidemill.physical.traits import Expiry, Instants, Traits, state_tables
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -62,6 +64,19 @@ class Join:
         pairing = Pairing(self.left, self.right, self.names, self.condition)
         object.__setattr__(self, "schema", pairing.schema)
         object.__setattr__(self, "_pairing", pairing)
+
+    @property
+    def traits(self) -> Traits:
+        """What it promises."""
+        return Traits(
+            takes=(Form.INTERVAL, Form.INTERVAL),
+            gives=Form.INTERVAL,
+            meets=meeting_keys((self.left, self.right), self.names, self.condition),
+            passes=passes_of((self.left, self.right), self.names),
+            expiry=Expiry.JOINED,
+            instants=Instants.JOINED,
+            tables=state_tables(self.new_state()),
+        )
 
     def new_state(self) -> State:
         """No element of either input."""

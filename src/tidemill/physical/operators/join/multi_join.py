@@ -26,10 +26,11 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from tidemill.model.batch import END, START, TIME_TYPE, interval_columns
+from tidemill.model.batch import END, START, TIME_TYPE, Form, interval_columns
 from tidemill.model.schema import Field, Schema
 from tidemill.model.time import END_OF_TIME, Time
 from tidemill.physical.frames import pick
+from tidemill.physical.joining.meeting import meeting_keys, passes_of
 from tidemill.physical.joining.probe import probe
 from tidemill.physical.joining.probe_plan import ProbePlan, begin, plan_probes
 from tidemill.physical.joining.side import numbered_inside
@@ -37,6 +38,7 @@ from tidemill.physical.kernels.window_closure import Windows, closed_windows, re
 from tidemill.physical.operator import State
 from tidemill.physical.operators.rows.granularity import round_up
 from tidemill.physical.state.table import Table
+from tidemill.physical.traits import Emission, Expiry, Instants, Traits, state_tables
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -122,6 +124,21 @@ class MultiJoin:
         inside, condition = numbered_inside(self.names, fields, self.condition)
         plan = plan_probes(self.inputs, inside, condition, self.orders, closed)
         object.__setattr__(self, "_plan", plan)
+
+    @property
+    def traits(self) -> Traits:
+        """What it promises."""
+        return Traits(
+            takes=tuple(Form.INTERVAL for _ in self.inputs),
+            gives=Form.INTERVAL,
+            meets=meeting_keys(self.inputs, self.names, self.condition),
+            passes=passes_of(self.inputs, self.names),
+            # What waits for the next evaluation lies behind the watermark meanwhile.
+            emits=Emission.WHEN_ENDED if self.evaluation else Emission.AT_ONCE,
+            expiry=Expiry.JOINED,
+            instants=Instants.JOINED,
+            tables=state_tables(self.new_state()),
+        )
 
     def new_state(self) -> State:
         """No element of any input."""

@@ -18,15 +18,17 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from tidemill.model.batch import END, SIGN, START, TIME, TIME_TYPE, signed_columns
+from tidemill.model.batch import END, SIGN, START, TIME, TIME_TYPE, Form, signed_columns
 from tidemill.model.time import END_OF_TIME, Time
 from tidemill.physical.frames import pick
+from tidemill.physical.joining.meeting import meeting_keys, passes_of
 from tidemill.physical.joining.pairing import Pairing
 from tidemill.physical.joining.pairs import OTHER
 from tidemill.physical.operator import LEFT, State
 from tidemill.physical.signs.pieces import changes_of, standing, take_touched
 from tidemill.physical.state.keyed import KeyedTable, keyed
 from tidemill.physical.state.table import Table
+from tidemill.physical.traits import Emission, Expiry, Traits, state_tables
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -63,6 +65,19 @@ class Join:
         pairing = Pairing(self.left, self.right, self.names, self.condition)
         object.__setattr__(self, "schema", pairing.schema)
         object.__setattr__(self, "_pairing", pairing)
+
+    @property
+    def traits(self) -> Traits:
+        """What it promises."""
+        return Traits(
+            takes=(Form.SIGNED, Form.SIGNED),
+            gives=Form.SIGNED,
+            meets=meeting_keys((self.left, self.right), self.names, self.condition),
+            passes=passes_of((self.left, self.right), self.names),
+            emits=Emission.ON_WATERMARK,
+            expiry=Expiry.JOINED,
+            tables=state_tables(self.new_state()),
+        )
 
     def new_state(self) -> State:
         """No row of either input."""

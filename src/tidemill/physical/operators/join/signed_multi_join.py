@@ -18,10 +18,11 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from tidemill.model.batch import END, SIGN, START, TIME, TIME_TYPE, signed_columns
+from tidemill.model.batch import END, SIGN, START, TIME, TIME_TYPE, Form, signed_columns
 from tidemill.model.schema import Field, Schema
 from tidemill.model.time import END_OF_TIME, Time
 from tidemill.physical.frames import pick
+from tidemill.physical.joining.meeting import meeting_keys, passes_of
 from tidemill.physical.joining.probe import WEIGHT, probe
 from tidemill.physical.joining.probe_plan import ProbePlan, plan_probes
 from tidemill.physical.joining.side import numbered_inside
@@ -29,6 +30,7 @@ from tidemill.physical.operator import State
 from tidemill.physical.signs.pieces import changes_of, standing, take_touched
 from tidemill.physical.state.keyed import KeyedTable, keyed
 from tidemill.physical.state.table import Table
+from tidemill.physical.traits import Emission, Expiry, Traits, state_tables
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -70,6 +72,19 @@ class MultiJoin:
         plan = plan_probes(self.inputs, inside, condition, self.orders, None)
         object.__setattr__(self, "schema", Schema(fields))
         object.__setattr__(self, "_plan", plan)
+
+    @property
+    def traits(self) -> Traits:
+        """What it promises."""
+        return Traits(
+            takes=tuple(Form.SIGNED for _ in self.inputs),
+            gives=Form.SIGNED,
+            meets=meeting_keys(self.inputs, self.names, self.condition),
+            passes=passes_of(self.inputs, self.names),
+            emits=Emission.ON_WATERMARK,
+            expiry=Expiry.JOINED,
+            tables=state_tables(self.new_state()),
+        )
 
     def new_state(self) -> State:
         """No row of any input."""

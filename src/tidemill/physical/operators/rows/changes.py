@@ -17,12 +17,14 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from tidemill.model.batch import END, START, TIME, TIME_TYPE
+from tidemill.algebra.expr import Column
+from tidemill.model.batch import END, START, TIME, TIME_TYPE, Form
 from tidemill.model.time import END_OF_TIME, Time
 from tidemill.physical.kernels.rows import elements_of, number_columns, numbered, restored
 from tidemill.physical.kernels.sweep import repeat
 from tidemill.physical.operator import State
 from tidemill.physical.state.table import Table
+from tidemill.physical.traits import Emission, Instants, Traits, pass_all, state_tables
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -48,6 +50,19 @@ class Changes:
 
     change: Change
     schema: Schema
+
+    @property
+    def traits(self) -> Traits:
+        """What it promises."""
+        return Traits(
+            takes=(None,),
+            gives=Form.INTERVAL,
+            meets=(tuple(Column(f.name, f.type) for f in self.schema),),
+            passes=(pass_all(self.schema),),
+            emits=Emission.ON_WATERMARK,
+            instants=Instants.MADE,
+            tables=state_tables(self.new_state()),
+        )
 
     def new_state(self) -> State:
         """The state before any input."""

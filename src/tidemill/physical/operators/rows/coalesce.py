@@ -19,11 +19,12 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from tidemill.model.batch import END, START, TIME_TYPE, interval_columns, polars_schema
+from tidemill.model.batch import END, START, TIME_TYPE, Form, interval_columns, polars_schema
 from tidemill.model.time import END_OF_TIME, Time
 from tidemill.physical.grouping.groups import GROUP, with_group
 from tidemill.physical.operator import State
 from tidemill.physical.state.table import Table
+from tidemill.physical.traits import Emission, Traits, pass_all, state_tables
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,6 +51,18 @@ class Coalesce:
 
     def __post_init__(self) -> None:
         assert self.max_length > 0, "an element has a length"
+
+    @property
+    def traits(self) -> Traits:
+        """What it promises."""
+        return Traits(
+            takes=(Form.INTERVAL,),
+            gives=Form.INTERVAL,
+            meets=(None,),
+            passes=(pass_all(self.schema),),
+            emits=Emission.WHEN_ENDED,
+            tables=state_tables(self.new_state()),
+        )
 
     def new_state(self) -> State:
         """No element."""

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from tidemill.model.batch import END, SIGN, START, TIME, TIME_TYPE, signed_columns
+from tidemill.model.batch import END, SIGN, START, TIME, TIME_TYPE, Form, signed_columns
 from tidemill.model.time import END_OF_TIME, Time
 from tidemill.physical.frames import pick
 from tidemill.physical.kernels.rows import number_columns, restored
@@ -26,6 +26,7 @@ from tidemill.physical.signs.net import net
 from tidemill.physical.signs.pieces import matched
 from tidemill.physical.state.keyed import KeyedTable, keyed
 from tidemill.physical.state.table import Table
+from tidemill.physical.traits import Emission, Traits, pass_all, state_tables
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,6 +42,17 @@ class ToSigned:
     """Each element as a row that appears and one that is withdrawn, unless it lasts for ever."""
 
     schema: Schema
+
+    @property
+    def traits(self) -> Traits:
+        """What it promises."""
+        return Traits(
+            takes=(Form.INTERVAL,),
+            gives=Form.SIGNED,
+            meets=(None,),
+            passes=(pass_all(self.schema),),
+            row_by_row=True,
+        )
 
     def new_state(self) -> State:
         """No memory."""
@@ -85,6 +97,19 @@ class ToIntervals:
 
     schema: Schema
     max_delay: int | None = None
+
+    @property
+    def traits(self) -> Traits:
+        """What it promises."""
+        return Traits(
+            takes=(Form.SIGNED,),
+            gives=Form.INTERVAL,
+            meets=(None,),
+            passes=(pass_all(self.schema),),
+            emits=Emission.WHEN_ENDED,
+            delays=True,
+            tables=state_tables(self.new_state()),
+        )
 
     def new_state(self) -> State:
         """The state before any input."""

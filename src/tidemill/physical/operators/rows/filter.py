@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from tidemill.model.time import END_OF_TIME
 from tidemill.physical.eval import compile_predicate
 from tidemill.physical.operator import State
+from tidemill.physical.traits import Instants, Traits, pass_all
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -42,6 +43,19 @@ class Filter:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_mask", compile_predicate(self.predicate))
+
+    @property
+    def traits(self) -> Traits:
+        """What it promises."""
+        return Traits(
+            takes=(None,),
+            gives=None,
+            meets=(None,),
+            passes=(pass_all(self.schema),),
+            row_by_row=True,
+            keeps_time=True,
+            instants=Instants.KEPT,
+        )
 
     def new_state(self) -> State:
         """No memory."""

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from tidemill.model.batch import END, START
+from tidemill.model.batch import END, START, Form
 from tidemill.model.time import END_OF_TIME
 from tidemill.physical.operator import State
+from tidemill.physical.traits import Traits, pass_all
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,6 +42,17 @@ class Granularity:
 
     def __post_init__(self) -> None:
         assert self.granule > 0, "a granule has a length"
+
+    @property
+    def traits(self) -> Traits:
+        """What it promises."""
+        return Traits(
+            takes=(Form.INTERVAL,),
+            gives=Form.INTERVAL,
+            meets=(None,),
+            passes=(pass_all(self.schema),),
+            row_by_row=True,
+        )
 
     def new_state(self) -> State:
         """No memory."""

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from tidemill.algebra.expr import Column
 from tidemill.model.batch import SIGN, TIME, TIME_TYPE, Form, signed_columns
 from tidemill.model.time import END_OF_TIME
 from tidemill.physical.frames import pick
@@ -24,6 +25,7 @@ from tidemill.physical.kernels.rows import number_columns, restored
 from tidemill.physical.operator import State
 from tidemill.physical.signs.net import net
 from tidemill.physical.state.table import Table
+from tidemill.physical.traits import Emission, Traits, pass_all, state_tables
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -44,6 +46,18 @@ class Hold:
     """
 
     schema: Schema
+
+    @property
+    def traits(self) -> Traits:
+        """What it promises."""
+        return Traits(
+            takes=(Form.SIGNED,),
+            gives=Form.SIGNED,
+            meets=(tuple(Column(f.name, f.type) for f in self.schema),),
+            passes=(pass_all(self.schema),),
+            emits=Emission.ON_WATERMARK,
+            tables=state_tables(self.new_state()),
+        )
 
     def new_state(self) -> State:
         """The state before any input."""

@@ -21,6 +21,7 @@ from tidemill.model.schema import Field, Schema
 from tidemill.model.time import END_OF_TIME
 from tidemill.model.types import BIGINT
 from tidemill.physical.operator import State
+from tidemill.physical.traits import Traits, pass_all
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -49,6 +50,19 @@ class Number:
     def __post_init__(self) -> None:
         number = Field(NUMBER, BIGINT, nullable=False)
         object.__setattr__(self, "schema", Schema((*self.input.fields, number)))
+
+    @property
+    def traits(self) -> Traits:
+        """What it promises."""
+        return Traits(
+            takes=(None,),
+            gives=None,
+            meets=(None,),
+            passes=(pass_all(self.input),),
+            keeps_time=True,
+            keeps_rows=True,
+            counts=True,
+        )
 
     def new_state(self) -> State:
         """No element has come."""

@@ -14,6 +14,7 @@ from tidemill.model.batch import END, ID, SIGN, START, TIME
 from tidemill.model.time import END_OF_TIME
 from tidemill.physical.eval import compile_expr
 from tidemill.physical.operator import State
+from tidemill.physical.traits import Instants, Traits, pass_named
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -47,6 +48,20 @@ class Project:
         assert self.schema.names == tuple(c.name for c in self.columns), "a name for each column"
         exprs = tuple(compile_expr(column.expr).alias(column.name) for column in self.columns)
         object.__setattr__(self, "_exprs", exprs)
+
+    @property
+    def traits(self) -> Traits:
+        """What it promises."""
+        return Traits(
+            takes=(None,),
+            gives=None,
+            meets=(None,),
+            passes=(pass_named(self.columns),),
+            row_by_row=True,
+            keeps_time=True,
+            keeps_rows=True,
+            instants=Instants.KEPT,
+        )
 
     def new_state(self) -> State:
         """No memory."""

@@ -11,14 +11,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tidemill.algebra.expr import Column
 from tidemill.model.batch import SIGN, Form, time_columns
 from tidemill.model.time import END_OF_TIME
 from tidemill.physical.frames import pick
 from tidemill.physical.operator import LEFT, State
+from tidemill.physical.traits import Instants, Traits, pass_all
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from tidemill.algebra.expr import Expr
     from tidemill.model.batch import Batch
     from tidemill.model.schema import Schema
     from tidemill.model.time import Time
@@ -40,6 +43,23 @@ class Union:
 
     def __post_init__(self) -> None:
         assert len(self.right_names) == len(self.schema), "both inputs have the same columns"
+
+    @property
+    def traits(self) -> Traits:
+        """What it promises."""
+        right: dict[Expr, frozenset[str]] = {
+            Column(name, field.type): frozenset({field.name})
+            for name, field in zip(self.right_names, self.schema, strict=True)
+        }
+        return Traits(
+            takes=(None, None),
+            gives=None,
+            meets=(None, None),
+            passes=(pass_all(self.schema), right),
+            keeps_time=True,
+            keeps_rows=True,
+            instants=Instants.KEPT,
+        )
 
     def new_state(self) -> State:
         """No memory."""

@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, assert_never
 
 import polars as pl
 
-from tidemill.model.batch import END, START, TIME_TYPE
+from tidemill.algebra.expr import Column
+from tidemill.model.batch import END, START, TIME_TYPE, Form
 from tidemill.model.time import END_OF_TIME, Time
 from tidemill.physical.grouping.counters import deltas, oldest, take_totals
 from tidemill.physical.kernels.rows import elements_of, number_columns, numbered, restored
@@ -34,6 +35,7 @@ from tidemill.physical.kernels.sweep import (
 from tidemill.physical.operator import LEFT, State
 from tidemill.physical.state.keyed import KeyedTable, keyed
 from tidemill.physical.state.table import Table
+from tidemill.physical.traits import Emission, Expiry, Traits, pass_by_position, state_tables
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -58,6 +60,17 @@ class Multiplicity(Enum):
     MAX_UNION = "max union"
 
 
+_WEAK = frozenset(
+    {
+        Multiplicity.DISTINCT,
+        Multiplicity.INTERSECT,
+        Multiplicity.MAX_UNION,
+        Multiplicity.SEMI,
+    }
+)
+"""A row goes when the last of those goes that it stands for; other counts can lose it before."""
+
+
 @dataclass(frozen=True, slots=True)
 class Counting:
     """A set operation.
@@ -79,6 +92,26 @@ class Counting:
         assert len(self.inputs) == ports, f"{self.multiplicity.value} has {ports} inputs"
         assert all(s.types == self.schema.types for s in self.inputs), "the binder aligns types"
         assert self.max_delay is None or self.max_delay >= 0, "a delay is not negative"
+
+    @property
+    def traits(self) -> Traits:
+        """What it promises."""
+        return self.traits_in(Form.INTERVAL)
+
+    def traits_in(self, form: Form) -> Traits:
+        """What it promises if its rows leave in a form."""
+        holds = form is Form.INTERVAL
+        is_weak = self.multiplicity in _WEAK
+        return Traits(
+            takes=(None,) * len(self.inputs),
+            gives=form,
+            meets=tuple(tuple(Column(f.name, f.type) for f in rows) for rows in self.inputs),
+            passes=tuple(pass_by_position(rows, self.schema.names) for rows in self.inputs),
+            emits=Emission.WHEN_ENDED if holds else Emission.ON_WATERMARK,
+            delays=holds,
+            expiry=Expiry.COUNTED if is_weak else Expiry.STRICT,
+            tables=state_tables(self.new_state()),
+        )
 
     def new_state(self) -> State:
         """The state before any input."""

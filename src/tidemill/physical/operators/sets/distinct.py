@@ -23,7 +23,8 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from tidemill.model.batch import END, START, TIME_TYPE
+from tidemill.algebra.expr import Column
+from tidemill.model.batch import END, START, TIME_TYPE, Form
 from tidemill.model.time import END_OF_TIME, Time
 from tidemill.physical.frames import pick
 from tidemill.physical.kernels.rows import number_columns, numbered, restored
@@ -31,6 +32,7 @@ from tidemill.physical.kernels.sweep import GROUP, encode, named
 from tidemill.physical.operator import State
 from tidemill.physical.state.keyed import KeyedTable, keyed
 from tidemill.physical.state.table import Table
+from tidemill.physical.traits import Emission, Expiry, Traits, pass_all, state_tables
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -53,6 +55,19 @@ class Distinct:
     """
 
     schema: Schema
+
+    @property
+    def traits(self) -> Traits:
+        """What it promises."""
+        return Traits(
+            takes=(Form.INTERVAL,),
+            gives=Form.INTERVAL,
+            meets=(tuple(Column(f.name, f.type) for f in self.schema),),
+            passes=(pass_all(self.schema),),
+            emits=Emission.ON_WATERMARK,
+            expiry=Expiry.COUNTED,
+            tables=state_tables(self.new_state()),
+        )
 
     def new_state(self) -> State:
         """The state before any input."""

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from tidemill.model.batch import Batch
     from tidemill.model.time import Time
     from tidemill.physical.operator import State
+    from tidemill.physical.traits import Traits
 
 __all__ = ["Counting"]
 
@@ -35,6 +36,11 @@ __all__ = ["Counting"]
 @dataclass(frozen=True, slots=True)
 class Counting(interval.Counting):
     """A set operation whose rows appear and are withdrawn."""
+
+    @property
+    def traits(self) -> Traits:
+        """What it promises."""
+        return self.traits_in(Form.SIGNED)
 
     def on_watermark(self, state: State, time: Time) -> Iterator[Batch]:
         """Emit what has changed before ``time``."""

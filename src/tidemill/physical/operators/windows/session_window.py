@@ -23,7 +23,8 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from tidemill.model.batch import END, START, TIME_TYPE, interval_columns, polars_schema
+from tidemill.algebra.expr import Column
+from tidemill.model.batch import END, START, TIME_TYPE, Form, interval_columns, polars_schema
 from tidemill.model.time import END_OF_TIME, Time
 from tidemill.physical.frames import pick
 from tidemill.physical.kernels.sweep import GROUP, encode, named
@@ -31,6 +32,7 @@ from tidemill.physical.operator import State
 from tidemill.physical.state.delay import cut_open
 from tidemill.physical.state.keyed import KeyedTable, keyed
 from tidemill.physical.state.table import Table
+from tidemill.physical.traits import Emission, Expiry, Traits, pass_all, state_tables
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -67,6 +69,26 @@ class SessionWindow:
     def __post_init__(self) -> None:
         assert 0 < self.gap < END_OF_TIME, "the binder refuses empty windows and endless ones"
         assert self.max_delay is None or self.max_delay >= 0, "a delay is not negative"
+
+    @property
+    def traits(self) -> Traits:
+        """What it promises."""
+        return self.traits_in(Form.INTERVAL)
+
+    def traits_in(self, form: Form) -> Traits:
+        """What it promises if its rows leave in a form."""
+        holds = form is Form.INTERVAL
+        keys = (Column(name, self.schema[name].type) for name in self.partition_by)
+        return Traits(
+            takes=(Form.INTERVAL,),
+            gives=form,
+            meets=(tuple(keys),),
+            passes=(pass_all(self.schema),),
+            emits=Emission.WHEN_ENDED if holds else Emission.ON_WATERMARK,
+            delays=holds,
+            expiry=Expiry.STRICT,
+            tables=state_tables(self.new_state()),
+        )
 
     def new_state(self) -> State:
         """No element."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from tidemill.model.batch import END, START
+from tidemill.model.batch import END, START, Form
 from tidemill.model.time import END_OF_TIME
 from tidemill.physical.operators.windows import row_window as interval
 from tidemill.physical.signs.pieces import changes_at
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from tidemill.model.batch import Batch
     from tidemill.model.time import Time
     from tidemill.physical.operator import State
+    from tidemill.physical.traits import Traits
 
 __all__ = ["RowWindow"]
 
@@ -32,6 +33,11 @@ __all__ = ["RowWindow"]
 @dataclass(frozen=True, slots=True)
 class RowWindow(interval.RowWindow):
     """The last rows, which appear and are withdrawn."""
+
+    @property
+    def traits(self) -> Traits:
+        """What it promises."""
+        return self.traits_in(Form.SIGNED)
 
     def on_watermark(self, state: State, time: Time) -> Iterator[Batch]:
         """Count the elements before ``time``; emit those that come in and those that go out."""

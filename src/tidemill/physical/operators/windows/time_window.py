@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from tidemill.model.batch import END, START
+from tidemill.model.batch import END, START, Form
 from tidemill.model.time import END_OF_TIME
 from tidemill.physical.operator import State
+from tidemill.physical.traits import Traits, pass_all
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -48,6 +49,17 @@ class TimeWindow:
     def __post_init__(self) -> None:
         assert self.size is None or self.size > 0, "the binder refuses empty windows"
         assert self.slide > 0, "the binder refuses windows that do not move"
+
+    @property
+    def traits(self) -> Traits:
+        """What it promises."""
+        return Traits(
+            takes=(Form.INTERVAL,),
+            gives=Form.INTERVAL,
+            meets=(None,),
+            passes=(pass_all(self.schema),),
+            row_by_row=True,
+        )
 
     def new_state(self) -> State:
         """No memory."""

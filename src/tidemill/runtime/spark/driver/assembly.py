@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import hashlib
+import json
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
+from tidemill.catalog.codec import write_stream_entry
 from tidemill.catalog.entries import RelationEntry, StreamEntry
+from tidemill.physical.codec.plans import write_plans
 from tidemill.runtime.spark.worker.deployment import Deployment
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from tidemill.catalog.catalog import Catalog
-    from tidemill.engine.fragments import Graph
+    from tidemill.physical.fragments import Graph
     from tidemill.runtime.spark.state.record import Facts
 
 __all__ = ["deployment_of", "inputs_of"]
@@ -52,6 +56,12 @@ def deployment_of(
     read = {i.rows: relations[i.name] for i in graph.inputs if i.name in relations}
     read = dict(sorted(read.items()))
     contents = {name: hashlib.sha256(rows).hexdigest() for name, (_, rows) in read.items()}
-    everything = graph, streams, sorted(contents.items()), facts
-    version = hashlib.sha256(repr(everything).encode()).hexdigest()[:16]
+    everything = [
+        write_plans(graph.plans),
+        {name: write_stream_entry(stream) for name, stream in streams.items()},
+        contents,
+        asdict(facts),
+    ]
+    text = json.dumps(everything, sort_keys=True)
+    version = hashlib.sha256(text.encode()).hexdigest()[:16]
     return Deployment(graph, streams, read, facts.pids, facts.stages, version)

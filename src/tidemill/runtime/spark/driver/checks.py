@@ -9,18 +9,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tidemill.engine.fragments import build_graph
 from tidemill.errors import RunError
-from tidemill.lang.statements import ObjectKind
-from tidemill.physical.plan import Input, begun_in, walk_physical
+from tidemill.physical.fragments import build_graph
+from tidemill.physical.plan import Input, walk_physical
 from tidemill.runtime.file_sink import FileSink
 from tidemill.runtime.local.sources import is_there, read_relation
+from tidemill.runtime.planning import plan_entry
 from tidemill.runtime.spark.driver.assembly import inputs_of
 from tidemill.runtime.spark.driver.control import Word
-from tidemill.runtime.spark.driver.planning import physical_plans
 from tidemill.runtime.spark.io.places import check_sources
 from tidemill.runtime.spark.state.damage import require_agreement, require_words, set_aside_torn
-from tidemill.runtime.spark.state.record import asked_of
+from tidemill.runtime.spark.state.record import KnownQuery, asked_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Container, Iterable, Mapping
@@ -29,12 +28,12 @@ if TYPE_CHECKING:
 
     from tidemill.catalog.catalog import Catalog
     from tidemill.catalog.entries import QueryEntry, RelationEntry, StreamEntry
-    from tidemill.engine.fragments import Graph
+    from tidemill.optimizer.planner import Planned
+    from tidemill.physical.fragments import Graph
     from tidemill.physical.plan import PhysicalPlan
     from tidemill.runtime.sinks import Sink
     from tidemill.runtime.spark.driver.settings import SparkSettings
     from tidemill.runtime.spark.state.checkpoint import Checkpoint
-    from tidemill.runtime.spark.state.record import Asked
 
 __all__ = ["Checked", "check_start", "has_ended_error"]
 
@@ -46,7 +45,8 @@ class Checked:
     Attributes:
         queries: The queries.
         sinks: Where their answers go, as those of this pipeline.
-        asked: What the checkpoint is to know of each query, and the epoch it began in.
+        known_as: What the checkpoint is to know of each query.
+        planned: How each query is computed.
         new: The queries that begin now.
         graph: The operators of all queries.
         streams: The streams they read.
@@ -58,7 +58,8 @@ class Checked:
 
     queries: list[QueryEntry]
     sinks: dict[str, Sink]
-    asked: dict[str, tuple[Asked, int]]
+    known_as: dict[str, KnownQuery]
+    planned: dict[str, Planned]
     new: frozenset[str]
     graph: Graph
     streams: dict[str, StreamEntry]
@@ -70,13 +71,18 @@ class Checked:
     @property
     def resumed(self) -> frozenset[str]:
         """The queries that have run before."""
-        return frozenset(self.asked) - self.new
+        return frozenset(self.known_as) - self.new
 
     def claim_sinks(self) -> None:
         """Take the directories of queries that begin."""
         for name, sink in self.sinks.items():
             if isinstance(sink, FileSink) and name in self.new:
                 sink.claim()
+
+    def keep_plans(self, checkpoint: Checkpoint) -> None:
+        """Keep the plans that the queries run with."""
+        for planned in self.planned.values():
+            checkpoint.keep_plan(planned)
 
     def keep_relations(self, checkpoint: Checkpoint) -> dict[str, tuple[RelationEntry, bytes]]:
         """The relations with their rows; those that are new to the checkpoint are kept in it."""
@@ -125,17 +131,27 @@ def check_start(  # noqa: PLR0913 — all that is checked
     set_aside_torn(checkpoint.directory)  # a loss of power leaves these, and Spark stumbles
     require_agreement(checkpoint.directory, has_begun=facts.begun)
     require_words(checkpoint.control, list(Word))
-    plans = physical_plans(queries, settings, partitions=len(facts.pids), stages=facts.stages)
-    asked = {q.name: asked_of(q, plans[q.name], sinks.get(q.name)) for q in queries}
+    asked = {q.name: asked_of(q, sinks.get(q.name)) for q in queries}
     epochs = checkpoint.check_queries(asked, dropped)
-    new = frozenset(name for name in plans if name.lower() not in facts.queries)
+    new = frozenset(name for name in asked if name.lower() not in facts.queries)
+    planned = {
+        q.name: plan_entry(
+            q,
+            settings.planning,
+            partitions=len(facts.pids),
+            stages=facts.stages,
+            epoch=epochs[q.name],
+            kept=checkpoint.kept_plan(q.name),
+        )
+        for q in queries
+    }
+    plans = {name: made.physical for name, made in planned.items()}
     if facts.ended and (new or not _all_in_files(queries, sinks)):
         raise has_ended_error(str(checkpoint.directory))
     owned = _owned(sinks, checkpoint, epochs)
     _refuse_inside(owned, checkpoint.directory)
     _check_sinks(owned, new)
-    names = {e.name for e in catalog.entries(ObjectKind.RELATION)}
-    graph = build_graph({n: begun_in(plan, epochs[n], names) for n, plan in plans.items()})
+    graph = build_graph(plans)
     streams, declared = inputs_of(graph, catalog)
     checkpoint.check_streams(streams)
     shared = _names_read(plan for name, plan in plans.items() if name not in new)
@@ -151,11 +167,12 @@ def check_start(  # noqa: PLR0913 — all that is checked
                 known[name] = checkpoint.check_relation(relation, now)
             else:
                 unread.append((name, read_relation(relation, memory)))
-    recorded = {name: (found, epochs[name]) for name, found in asked.items()}
+    recorded = {n: KnownQuery(a, epochs[n], planned[n].version) for n, a in asked.items()}
     return Checked(
         queries,
         owned,
         recorded,
+        planned,
         new,
         graph,
         streams,

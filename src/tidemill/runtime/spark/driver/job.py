@@ -14,11 +14,12 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from tidemill.catalog.entries import QueryEntry, StreamEntry
-from tidemill.engine.folding import stages_needed
 from tidemill.engine.ingest import Refused
 from tidemill.errors import RunError
 from tidemill.lang.statements import ObjectKind
+from tidemill.optimizer.physical.fold import stages_needed
 from tidemill.runtime.file_sink import FileSink
+from tidemill.runtime.planning import plan_entry
 from tidemill.runtime.settling import still_written
 from tidemill.runtime.sinks import FormatSink, sinks_of
 from tidemill.runtime.spark.driver.assembly import deployment_of
@@ -30,7 +31,6 @@ from tidemill.runtime.spark.driver.failures import failure_of, telling_failures
 from tidemill.runtime.spark.driver.java import has_ended
 from tidemill.runtime.spark.driver.partitions import partition_ids
 from tidemill.runtime.spark.driver.pipeline import start_pipeline
-from tidemill.runtime.spark.driver.planning import physical_plans, stages_of_new
 from tidemill.runtime.spark.driver.polling import SourcePoller
 from tidemill.runtime.spark.driver.run_report import RunReport
 from tidemill.runtime.spark.driver.ticker import Ticker
@@ -58,6 +58,7 @@ if TYPE_CHECKING:
 
     from tidemill.catalog.catalog import Catalog
     from tidemill.engine.ingest import Gate
+    from tidemill.optimizer.planner import Planned
     from tidemill.runtime.answers import Answer
     from tidemill.runtime.callback import Callback
     from tidemill.runtime.connectors import Place
@@ -97,6 +98,7 @@ class SparkJob:
         self._callbacks = callbacks
         self._report = RunReport()
         self._sinks: dict[str, Sink] = {}
+        self._planned: dict[str, Planned] = {}
         self._checkpoint: Checkpoint | None = None
         self._cluster: Cluster | None = None
         self._query: StreamingQuery | None = None
@@ -303,6 +305,10 @@ class SparkJob:
             hint="leave out INTO, or write INTO parquet(…)",
         )
 
+    def planned(self, query: str) -> Planned | None:
+        """The plan that a query runs with, if it runs or was run."""
+        return self._planned.get(query)
+
     def progress(self) -> Progress:
         """How far the run has come."""
         progress = self._report.progress(self._poller.file_logs, self._log())
@@ -389,13 +395,14 @@ class SparkJob:
         checkpoint.create()
         start.claim_sinks()  # they know the checkpoint before it knows them
         relations = start.keep_relations(checkpoint)
+        start.keep_plans(checkpoint)
         places = places_of(start.streams, checkpoint, self._memory)
         batch_log = BatchLog(checkpoint.batch_log, self._settings.clock)
         file_logs = file_logs_of(places, checkpoint, batch_log)
         if batch_log.has_delivered:
             self._skip_what_came_before(file_logs, start, batch_log, is_change=is_change)
         before = checkpoint.facts
-        checkpoint.record(start.asked, start.streams, relations)
+        checkpoint.record(start.known_as, start.streams, relations)
         try:
             deployment = deployment_of(start.graph, start.streams, relations, checkpoint.facts)
             self._poller = SourcePoller(file_logs)
@@ -430,7 +437,7 @@ class SparkJob:
 
     def _know(self, start: Checked, batch_log: BatchLog) -> None:
         """Know the queries from now on."""
-        self._sinks = start.sinks
+        self._sinks, self._planned = start.sinks, start.planned
         channels = start.graph.answers.items()
         known = {query: batch_log.known[c] for query, c in channels if c in batch_log.known}
         self._report.begin(start.queries, start.sinks, known, start.resumed)
@@ -509,9 +516,9 @@ class SparkJob:
         if self._checkpoint is None:
             settings = self._settings
             count = settings.partitions or cluster.tasks
-            stages = stages_of_new(settings, count)
-            plans = physical_plans(queries, settings, partitions=count, stages=stages)
-            stages = stages or stages_needed(*plans.values())
+            stages = settings.stages_with(count) or stages_needed(
+                *(plan_entry(q, settings.planning, partitions=count).physical for q in queries)
+            )
             facts = Facts(partition_ids(count, cluster.tasks), stages, settings.planning.facts())
             self._checkpoint = open_checkpoint(settings, facts)
         return self._checkpoint

@@ -7,9 +7,13 @@ from typing import TYPE_CHECKING
 
 from tidemill.optimizer.planning import PLANNING, Planning
 from tidemill.runtime.clock import now
+from tidemill.runtime.planning import plan_entry
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from tidemill.catalog.entries import QueryEntry
+    from tidemill.optimizer.planner import Planned
 
 __all__ = ["SparkSettings"]
 
@@ -40,3 +44,15 @@ class SparkSettings:
     memory: str = "2g"
     cache_bytes: int = 4 << 30
     clock: Callable[[], int] = now
+
+    def stages_with(self, partitions: int | None) -> int | None:
+        """How many stages a new pipeline has; ``None`` for as many as its queries need.
+
+        In one partition nothing is exchanged, and each stage costs a batch some time.
+        """
+        return 1 if self.stages is None and partitions == 1 else self.stages
+
+    def plan(self, query: QueryEntry) -> Planned:
+        """The plan that a query would have in a new pipeline."""
+        stages = self.stages_with(self.partitions)
+        return plan_entry(query, self.planning, partitions=self.partitions, stages=stages)

@@ -4,8 +4,9 @@ tidemill.json   what it is made for, where, and which streams, relations and que
 lock            who uses it
 spark/          Spark's own: offsets, commits, the state store
 control/        the control stream
-batches.jsonl    what time it was, and how far streams had come, when batches began
+batches.jsonl   what time it was, and how far streams had come, when batches began
 files/          in which order the files of each stream are read
+plans/          the plan that each query runs with
 memory/         frames that were given in memory, as files
 quarantine/     rows that were refused and are kept, and how many there were
 relations/      relations as they were when first read, so that a replayed batch sees the same
@@ -17,6 +18,7 @@ if it is something else; only then is anything written (``job.py`` has the order
 from __future__ import annotations
 
 import io
+import json
 import shutil
 import tempfile
 from dataclasses import replace
@@ -28,6 +30,7 @@ import polars as pl
 
 from tidemill.errors import RunError
 from tidemill.lang.words import quote_name
+from tidemill.physical.codec.plans import plan_version, read_physical, write_physical
 from tidemill.runtime.durable import make_directory, write_durably
 from tidemill.runtime.spark.io.places import word_of
 from tidemill.runtime.spark.state.cache import cache_directory, forget_cache
@@ -49,6 +52,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
     from tidemill.catalog.entries import RelationEntry, StreamEntry
+    from tidemill.optimizer.planner import Planned
+    from tidemill.physical.plan import PhysicalPlan
     from tidemill.runtime.spark.driver.settings import SparkSettings
 
 __all__ = ["Checkpoint", "forget_query", "open_checkpoint"]
@@ -140,7 +145,7 @@ class Checkpoint:
         known = self.facts.queries
         for name, asked in queries.items():
             same = known[name.lower()].asked if name.lower() in known else asked
-            if (same.plan, same.sink) != (asked.plan, asked.sink):
+            if (same.meaning, same.sink) != (asked.meaning, asked.sink):
                 raise _another(name, same, asked)
         there = {name.lower() for name in (*queries, *dropped)}
         missing = sorted(known.keys() - there)
@@ -204,7 +209,38 @@ class Checkpoint:
             )
         return content
 
+    def kept_plan(self, query: str) -> PhysicalPlan | None:
+        """The plan that a query runs with here, if it is known.
+
+        Raises:
+            RunError: It cannot be read, or is damaged.
+        """
+        known = self.facts.queries.get(query.lower())
+        if known is None:
+            return None
+        path = self._plan_file(known.version)
+        hint = "bring the file back, or choose a new checkpoint"
+        try:
+            plan = read_physical(json.loads(path.read_text(encoding="utf-8")))
+        except (OSError, ValueError) as error:
+            raise RunError(
+                f'the plan of query "{query}" in the checkpoint cannot be read: {error}', hint=hint
+            ) from error
+        if plan_version(plan) != known.version:
+            raise RunError(
+                f'the plan of query "{query}" in the checkpoint is damaged: "{path}"', hint=hint
+            )
+        return plan
+
     # What is written, once nothing is refused.
+
+    def keep_plan(self, planned: Planned) -> None:
+        """Keep the plan that a query runs with; ``record`` makes it known."""
+        path = self._plan_file(planned.version)
+        if not path.is_file():
+            make_directory(path.parent)
+            written = json.dumps(write_physical(planned.physical), indent=1)
+            write_durably(path, written.encode())
 
     def create(self) -> None:
         """Write down that there is a checkpoint here, before anyone is told its identity."""
@@ -223,18 +259,18 @@ class Checkpoint:
 
     def record(
         self,
-        queries: Mapping[str, tuple[Asked, int]],
+        queries: Mapping[str, KnownQuery],
         streams: Mapping[str, StreamEntry],
         relations: Mapping[str, tuple[RelationEntry, bytes]],
     ) -> None:
         """Know these queries from now on, and no others; and the streams and relations they read.
 
         Args:
-            queries: The queries that run, and the epochs they began in.
+            queries: The queries that run.
             streams: The streams they read; others that were read stay known.
             relations: The relations they read, with their rows.
         """
-        known = {name.lower(): KnownQuery(asked, epoch) for name, (asked, epoch) in queries.items()}
+        known = {name.lower(): query for name, query in queries.items()}
         facts = replace(
             self.facts,
             queries=known,
@@ -284,6 +320,9 @@ class Checkpoint:
 
     def _relation_file(self, name: str, digest: str) -> Path:
         return self.directory / "relations" / f"{word_of(name)}-{digest}.arrow"
+
+    def _plan_file(self, version: str) -> Path:
+        return self.directory / "plans" / f"{version}.json"
 
     def _kept_rows(self, name: str, digest: str) -> bytes:
         path = self._relation_file(name, digest)
@@ -376,11 +415,12 @@ def _another(name: str, known: Asked, asked: Asked) -> RunError:
     elif known.text != asked.text:
         why = f"that one asks {known.text}"
     else:
-        why = "the text is the same, but not what it reads or how this version plans it"
+        why = "the text is the same, but a stream, view or function that it uses is another one"
     return RunError(
         f'query "{name}" is not the one that this checkpoint runs: {why}',
-        hint="create it as it was, give this one another name, or write"
-        f" DROP QUERY {quote_name(name)} and create it again",
+        hint="a running query cannot be changed yet (ALTER QUERY will do that): create it as it"
+        f" was, give this one another name, or write DROP QUERY {quote_name(name)} and create it"
+        " again",
     )
 
 
@@ -408,9 +448,12 @@ def _require_fit(directory: Path, facts: Facts, settings: SparkSettings) -> None
             f'the checkpoint "{directory}" has {facts.stages} stages, not {settings.stages}',
             hint=f"write stages={facts.stages}, or choose a new directory",
         )
-    if settings.planning.facts() != facts.planning:
+    asked = settings.planning.facts()
+    other = [name for name in asked if asked[name] != facts.planning.get(name)]
+    if other:
+        was = ", ".join(f"{name}={facts.planning.get(name)!r}" for name in other)
+        now = ", ".join(f"{name}={asked[name]!r}" for name in other)
         raise RunError(
-            f'the checkpoint "{directory}" was made with other settings of optimize,'
-            " max_delay, technique, joins or negation",
-            hint="choose them as they were, or a new directory",
+            f'the checkpoint "{directory}" was made with {was}, not with {now}',
+            hint="choose the settings as they were, or a new directory",
         )

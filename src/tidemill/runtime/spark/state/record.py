@@ -12,6 +12,8 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
+from tidemill.algebra.codec.plans import meaning
+from tidemill.catalog.codec import write_relation_entry, write_stream_entry
 from tidemill.errors import RunError
 from tidemill.lang.parse import parse_one
 from tidemill.lang.statements import CreateQuery
@@ -27,7 +29,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tidemill.catalog.entries import QueryEntry, RelationEntry, StreamEntry
-    from tidemill.physical.plan import PhysicalPlan
     from tidemill.runtime.sinks import Sink
 
 __all__ = [
@@ -45,7 +46,7 @@ __all__ = [
     "write_record",
 ]
 
-FORMAT = 6
+FORMAT = 7
 
 RECORD = "tidemill.json"
 
@@ -55,22 +56,30 @@ class Asked:
     """A query that a session creates, as far as a checkpoint is to know it again.
 
     Attributes:
-        plan: The fingerprint of its plan.
+        meaning: A short name for the plan that it is bound to; a query that reads the same text
+            otherwise, because a view has changed, has another.
         text: What it asks, in normal form, without its sink.
         sink: Where its answer goes.
     """
 
-    plan: str
+    meaning: str
     text: str
     sink: Destination
 
 
 @dataclass(frozen=True, slots=True)
 class KnownQuery:
-    """A query that a checkpoint runs, and the epoch it began in."""
+    """A query that a checkpoint runs.
+
+    Attributes:
+        asked: What it is known by.
+        epoch: When it began.
+        version: The plan that it runs with, which names the file that it is in.
+    """
 
     asked: Asked
     epoch: int
+    version: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,12 +128,12 @@ class Facts:
     ending: bool = False
 
 
-def asked_of(query: QueryEntry, plan: PhysicalPlan, sink: Sink | None) -> Asked:
+def asked_of(query: QueryEntry, sink: Sink | None) -> Asked:
     """What a checkpoint is to know of a query."""
     statement = parse_one(query.text)
     # The text of a sink may hold secrets.
     asks = statement.query if isinstance(statement, CreateQuery) else statement
-    return Asked(plan.fingerprint, unparse(asks), destination_of(sink))
+    return Asked(meaning(query.plan), unparse(asks), destination_of(sink))
 
 
 def stream_digest(stream: StreamEntry) -> str:
@@ -133,12 +142,18 @@ def stream_digest(stream: StreamEntry) -> str:
     source = replace(stream.source, named=named)
     # The same text means other files where another directory is the current one.
     path = file_path(source_place(stream.name, stream.source))
-    return content_digest(repr((source, path, stream.schema, stream.time_column)).encode())
+    written = write_stream_entry(replace(stream, source=source))
+    kept = [
+        None if path is None else str(path),
+        *(written.get(part) for part in ("schema", "source", "time_column")),
+    ]
+    return content_digest(json.dumps(kept, sort_keys=True).encode())
 
 
 def relation_digest(relation: RelationEntry) -> str:
     """What makes a relation this relation."""
-    return content_digest(repr(replace(relation, name=relation.name.lower())).encode())
+    written = write_relation_entry(replace(relation, name=relation.name.lower()))
+    return content_digest(json.dumps(written, sort_keys=True).encode())
 
 
 def content_digest(content: bytes) -> str:
@@ -180,6 +195,7 @@ def _facts(found: dict[str, Any]) -> Facts:
         name: KnownQuery(
             Asked(**{**known["asked"], "sink": Destination(**known["asked"]["sink"])}),
             known["epoch"],
+            known["version"],
         )
         for name, known in found.pop("queries").items()
     }

@@ -2,17 +2,23 @@
 
 Stage 0 of the graph runs where rows come in; each later fragment in a stage of its own. The number
 of stages is fixed for the life of a checkpoint, so there may be more than the graph needs, which
-hand everything on; queries that would need more are folded (``engine/folding.py``).
+hand everything on; queries that would need more are folded (``optimizer/physical/fold.py``).
 """
 
 from __future__ import annotations
 
-import io
-import pickle
-from dataclasses import dataclass, fields, is_dataclass
-from typing import TYPE_CHECKING, Any
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from tidemill.engine.fragments import Fragment, Graph, Route
+from tidemill.catalog.codec import (
+    read_relation_entry,
+    read_stream_entry,
+    write_relation_entry,
+    write_stream_entry,
+)
+from tidemill.physical.codec.plans import read_plans, write_plans
+from tidemill.physical.fragments import Fragment, Graph, Route, build_graph
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -82,6 +88,9 @@ class Deployment:
 class PackedDeployment:
     """A deployment on its way to the workers, each of which unpacks it once.
 
+    It is a text, and the rows of relations: plans and streams are written as JSON, and no code is
+    sent. What a plan is made into is made by each worker.
+
     Spark gives a worker its function anew with every task, and to read a plan takes longer than to
     run an almost empty batch of it.
 
@@ -91,35 +100,44 @@ class PackedDeployment:
 
     def __init__(self, deployment: Deployment) -> None:
         self.version = deployment.version
-        packed = io.BytesIO()
-        _Packer(packed).dump(deployment)
-        self._packed = packed.getvalue()
+        self._text = json.dumps(
+            {
+                "plans": write_plans(deployment.graph.plans),
+                "streams": {
+                    name: write_stream_entry(stream) for name, stream in deployment.streams.items()
+                },
+                "relations": {
+                    name: write_relation_entry(relation)
+                    for name, (relation, _) in deployment.relations.items()
+                },
+                "pids": deployment.pids,
+                "stages": deployment.stages,
+            },
+            separators=(",", ":"),
+        )
+        self._rows = {name: rows for name, (_, rows) in deployment.relations.items()}
 
     def open(self) -> Deployment:
         """The deployment."""
         if self.version not in _UNPACKED:
             _UNPACKED.clear()  # a worker may live longer than many plans
-            deployment = pickle.loads(self._packed)  # noqa: S301 — it comes from the driver
-            assert isinstance(deployment, Deployment), "only deployments are sent"
-            _UNPACKED[self.version] = deployment
+            _UNPACKED[self.version] = self._unpacked()
         return _UNPACKED[self.version]
 
-
-class _Packer(pickle.Pickler):
-    """Packs what describes an operator, and not what it has made of it: that is made again."""
-
-    def reducer_override(self, obj: object) -> Any:  # noqa: ANN401 — as pickle has it
-        """How an object is packed."""
-        if isinstance(obj, type) or not is_dataclass(obj):
-            return NotImplemented
-        if all(part.init for part in fields(obj)):
-            return NotImplemented
-        given = {part.name: getattr(obj, part.name) for part in fields(obj) if part.init}
-        return _made, (type(obj), given)
-
-
-def _made(kind: type[object], given: dict[str, object]) -> object:
-    return kind(**given)
+    def _unpacked(self) -> Deployment:
+        written = json.loads(self._text)
+        relations = {
+            name: (read_relation_entry(relation), self._rows[name])
+            for name, relation in written["relations"].items()
+        }
+        return Deployment(
+            build_graph(read_plans(written["plans"])),
+            {name: read_stream_entry(stream) for name, stream in written["streams"].items()},
+            relations,
+            tuple(written["pids"]),
+            written["stages"],
+            self.version,
+        )
 
 
 _UNPACKED: dict[str, Deployment] = {}

@@ -16,12 +16,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
 from tidemill.engine.engine import Engine, Flow
-from tidemill.engine.fragments import Route
 from tidemill.engine.ingest import Gate, timed
 from tidemill.engine.routing import route
 from tidemill.errors import RunError
 from tidemill.model.batch import START
 from tidemill.model.time import Time
+from tidemill.physical.fragments import Route
 from tidemill.physical.state.texts import with_own_texts
 from tidemill.runtime.spark.worker.wire import Kind, Message
 
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-    from tidemill.engine.fragments import Channel
     from tidemill.engine.ingest import Refused
     from tidemill.model.batch import Batch
+    from tidemill.physical.fragments import Channel
     from tidemill.runtime.spark.worker.deployment import Deployment
     from tidemill.runtime.spark.worker.wire import Facts
 

@@ -13,19 +13,19 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tidemill.engine.engine import Engine, Flow
-from tidemill.engine.fragments import Route
 from tidemill.engine.ingest import relation_flow
 from tidemill.engine.routing import route
 from tidemill.model.batch import START
 from tidemill.model.time import END_OF_TIME, Time
+from tidemill.physical.fragments import Route
 from tidemill.runtime.spark.worker.intake import deal
 from tidemill.runtime.spark.worker.wire import Kind, Message
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from tidemill.engine.fragments import Channel
     from tidemill.model.batch import Batch
+    from tidemill.physical.fragments import Channel
     from tidemill.runtime.spark.worker.deployment import Deployment
 
 __all__ = ["CONTROL", "KNOWN", "WATERMARKS", "Progress", "Stage"]

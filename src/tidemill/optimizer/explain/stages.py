@@ -9,21 +9,46 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tidemill.algebra.text import expr_text
-from tidemill.engine.fragments import Route
-from tidemill.optimizer.explain_physical import describe
+from tidemill.optimizer.explain.physical import describe
+from tidemill.physical.fragments import Route
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tidemill.engine.fragments import Channel, Fragment, Graph
+    from tidemill.algebra.codec.values import Json
+    from tidemill.physical.fragments import Channel, Fragment, Graph
 
-__all__ = ["explain_stages"]
+__all__ = ["explain_stages", "stages_json"]
 
 
 def explain_stages(graph: Graph) -> str:
     """The stages of a graph as text."""
     readers = {name: f.stage for f in reversed(graph.fragments) for name in f.reads}
     return "\n".join(line for f in graph.fragments for line in _stage(f, readers))
+
+
+def stages_json(graph: Graph) -> Json:
+    """The stages of a graph for ``json``."""
+    readers = {name: f.stage for f in reversed(graph.fragments) for name in f.reads}
+    return [
+        {
+            "stage": fragment.stage,
+            "operators": [
+                {"fingerprint": node.name, "text": describe(node.apply), "reads": node.reads}
+                for node in fragment.nodes
+            ],
+            "sends": [
+                {
+                    "rows": channel.source,
+                    "to": readers.get(channel.name, "answer"),
+                    "route": channel.route.name,
+                    "keys": [expr_text(key) for key in channel.keys],
+                }
+                for channel in fragment.writes
+            ],
+        }
+        for fragment in graph.fragments
+    ]
 
 
 def _stage(fragment: Fragment, readers: dict[str, int]) -> Iterator[str]:

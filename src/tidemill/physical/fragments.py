@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import TYPE_CHECKING
 
-from tidemill.physical import interval
 from tidemill.physical.plan import (
     Apply,
     Exchange,
@@ -98,17 +97,24 @@ class Fragment:
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """The whole plan of all queries: fragments by stage, and which channel answers which query."""
+    """The whole plan of all queries.
+
+    Attributes:
+        fragments: The operators, by stage.
+        inputs: What they read.
+        answers: The channel that answers each query.
+        plans: The plans of the queries, of which all this was made.
+    """
 
     fragments: tuple[Fragment, ...]
     inputs: tuple[Input, ...]
     answers: Mapping[str, str]
+    plans: Mapping[str, PhysicalPlan] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def needs_ids(self) -> bool:
         """Whether some operator orders elements of one instant by their ids."""
-        operators = (node.apply.operator for f in self.fragments for node in f.nodes)
-        return any(isinstance(o, interval.RowWindow) and o.by_id for o in operators)
+        return any(node.apply.traits.needs_ids for f in self.fragments for node in f.nodes)
 
     def groups(self) -> frozenset[frozenset[str]]:
         """The inputs that the answer of each query is made of, by name."""
@@ -143,7 +149,8 @@ def build_graph(queries: Mapping[str, PhysicalPlan]) -> Graph:
         _fragment(stage, parts, stages, tuple(channels.get(stage, {}).values()), users)
         for stage in range(max((*stages.values(), *channels), default=0) + 1)
     ]
-    return Graph(tuple(fragments), tuple(p for p in parts if isinstance(p, Input)), answers)
+    read = tuple(part for part in parts if isinstance(part, Input))
+    return Graph(tuple(fragments), read, answers, dict(queries))
 
 
 def rows_name(part: PhysicalPlan) -> str:
@@ -163,7 +170,7 @@ def stages_of(parts: list[PhysicalPlan]) -> dict[str, int]:
 
 def has_no_time(part: PhysicalPlan) -> bool:
     """Whether rows pass one by one and keep the time they came with."""
-    return isinstance(part, Apply) and isinstance(part.operator, interval.Filter | interval.Project)
+    return isinstance(part, Apply) and part.traits.passes_through
 
 
 def _crossings(parts: list[PhysicalPlan], stages: dict[str, int]) -> Iterator[tuple[int, Channel]]:

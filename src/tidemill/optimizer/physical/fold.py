@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, assert_never
 
-from tidemill.engine.fragments import build_graph, rows_name, stages_of
+from tidemill.physical.fragments import build_graph, rows_name, stages_of
 from tidemill.physical.plan import Apply, Exchange, Input, walk_physical
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from tidemill.physical.plan import PhysicalPlan
 
 __all__ = ["folded", "stages_needed"]
@@ -24,10 +26,15 @@ def stages_needed(*plans: PhysicalPlan) -> int:
     return max(1, len(build_graph(queries).fragments) - 1)
 
 
-def folded(plan: PhysicalPlan, stages: int) -> PhysicalPlan:
-    """A plan with the same answer that needs no more than so many stages."""
+def folded(plan: PhysicalPlan, stages: int) -> tuple[PhysicalPlan, Mapping[str, str]]:
+    """A plan with the same answer that needs no more than so many stages.
+
+    Returns:
+        The plan, and for each part of the given one the part that has the same rows, by
+        fingerprint.
+    """
     if stages_needed(plan) <= stages:
-        return plan
+        return plan, {part.fingerprint: part.fingerprint for part in walk_physical([plan])}
     level = stages_of(list(walk_physical([plan])))
     new: dict[str, PhysicalPlan] = {}
 
@@ -49,4 +56,4 @@ def folded(plan: PhysicalPlan, stages: int) -> PhysicalPlan:
                 new[part.fingerprint] = Apply(operator, tuple(inputs), part.epoch)
             case _:
                 assert_never(part)
-    return new[plan.fingerprint]
+    return new[plan.fingerprint], {old: part.fingerprint for old, part in new.items()}

@@ -8,26 +8,77 @@ together; or by key. Exchanges say where rows meet.
 
 from __future__ import annotations
 
-from dataclasses import fields, is_dataclass
+from dataclasses import asdict, dataclass, fields, is_dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING, assert_never
 
 from tidemill.algebra.expr import AggregateCall, Call, Case, Cast, Column, Literal, Named
 from tidemill.algebra.plan import NamedAggregate
 from tidemill.algebra.text import aggregate_text, expr_text, name_text
+from tidemill.model.time import time_text
+from tidemill.physical.codec.operators import operator_name
+from tidemill.physical.codec.plans import write_physical
 from tidemill.physical.forms import form_of
-from tidemill.physical.plan import Apply, Exchange, Input, PhysicalPlan, inputs
+from tidemill.physical.plan import (
+    Apply,
+    Exchange,
+    Input,
+    PhysicalPlan,
+    inputs,
+    walk_physical,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
-    from tidemill.optimizer.physical.implement import Implemented
+    from tidemill.algebra.codec.values import Json
+    from tidemill.optimizer.physical.labels import Labels
 
-__all__ = ["describe", "explain_physical"]
+__all__ = ["NO_FIGURES", "Figures", "describe", "explain_physical", "physical_json"]
 
 
-def explain_physical(implemented: Implemented) -> str:
-    """The plan as text; a part used in several places is shown once, with a number."""
-    plan, patterns, reasons = implemented.plan, implemented.patterns, implemented.reasons
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """What was measured of an operator: what it has done so far, and what it remembers now.
+
+    Attributes:
+        rows_in: How many elements came.
+        rows_out: How many left.
+        seconds: How long that took, over all partitions.
+        state_rows: How many rows are remembered.
+        state_bytes: How many bytes they take.
+        watermark: How far time has come; ``None`` if there is none yet.
+    """
+
+    rows_in: int
+    rows_out: int
+    seconds: float
+    state_rows: int
+    state_bytes: int
+    watermark: int | None
+
+    def text(self) -> str:
+        """What people see at the end of a line."""
+        state = f", {self.state_rows:,} rows in {self.state_bytes:,} bytes" * bool(self.state_rows)
+        mark = "" if self.watermark is None else f", watermark {time_text(self.watermark)}"
+        seconds = f"{self.seconds:.3f} s"
+        return f"  | {self.rows_in:,} in, {self.rows_out:,} out, {seconds}{state}{mark}"
+
+
+NO_FIGURES: Mapping[str, Figures] = MappingProxyType({})
+
+
+def explain_physical(
+    plan: PhysicalPlan, labels: Labels, figures: Mapping[str, Figures] = NO_FIGURES
+) -> str:
+    """The plan as text; a part used in several places is shown once, with a number.
+
+    Args:
+        plan: The plan.
+        labels: What is known of its parts.
+        figures: What was measured of them, by fingerprint.
+    """
+    patterns, reasons = labels.patterns, labels.reasons
     uses: dict[str, int] = {}
 
     def count(part: PhysicalPlan) -> None:
@@ -51,11 +102,30 @@ def explain_physical(implemented: Implemented) -> str:
             label = f"[{numbers[name]}] "
         labelled = name in patterns and not isinstance(part, Exchange)
         expiry = f"  {patterns[name].name.lower()}: {reasons[name]}" if labelled else ""
-        yield f"{indent}{label}{describe(part)}{expiry}{_state(part)}"
+        measured = figures[name].text() if name in figures else ""
+        yield f"{indent}{label}{describe(part)}{expiry}{_state(part)}{measured}"
         for below in inputs(part):
             yield from lines(below, depth + 1)
 
     return "\n".join(lines(plan, 0))
+
+
+def physical_json(
+    plan: PhysicalPlan, labels: Labels, figures: Mapping[str, Figures] = NO_FIGURES
+) -> Json:
+    """The plan for ``json``, as it is written, each part with what is known about it."""
+    written = write_physical(plan)
+    for part, shown in zip(walk_physical([plan]), written["parts"], strict=True):
+        name = part.fingerprint
+        shown["fingerprint"], shown["form"] = name, form_of(part).value
+        if name in labels.patterns:
+            shown["expiry"], shown["reason"] = labels.patterns[name].name, labels.reasons[name]
+        if name in figures:
+            shown["figures"] = asdict(figures[name])
+        if isinstance(part, Apply):
+            shown["emits"] = part.traits.emits.value
+            shown["state"] = [asdict(table) for table in part.traits.tables]
+    return written
 
 
 def describe(part: PhysicalPlan) -> str:
@@ -68,16 +138,16 @@ def describe(part: PhysicalPlan) -> str:
         case Exchange(_, keys):
             return f"Exchange by {', '.join(map(expr_text, keys))}"
         case Apply(operator):
-            return f"{form_of(part).value}.{type(operator).__name__}{_parameters(operator)}"
+            name = operator_name(operator).partition(".")[2]
+            return f"{form_of(part).value}.{name}{_parameters(operator)}"
         case _:
             assert_never(part)
 
 
 def _state(part: PhysicalPlan) -> str:
-    tables = part.operator.new_state().tables if isinstance(part, Apply) else {}
     layouts: dict[str, list[str]] = {}
-    for name, table in tables.items():
-        layouts.setdefault(table.layout, []).append(name)
+    for table in part.traits.tables if isinstance(part, Apply) else ():
+        layouts.setdefault(table.layout, []).append(table.name)
     kept = "; ".join(f"{', '.join(names)} by {layout}" for layout, names in layouts.items())
     return f"  remembers {kept}" if kept else ""
 

@@ -1,0 +1,83 @@
+"""Streams and relations as JSON, for the workers that read them.
+
+Law: ``read(write(entry)) == entry``; where an entry stands in a statement is left out.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tidemill.algebra.codec.records import Record
+from tidemill.algebra.codec.values import PLAIN, SCHEMA, Codec, enum, many, optional
+from tidemill.algebra.plan import Validity
+from tidemill.catalog.entries import RelationEntry, StreamEntry
+from tidemill.lang.statements import ConnectorCall, LatePolicy, MalformedPolicy, Name
+
+if TYPE_CHECKING:
+    from tidemill.algebra.codec.values import Json
+
+__all__ = ["read_relation_entry", "read_stream_entry", "write_relation_entry", "write_stream_entry"]
+
+
+def _write_call(call: ConnectorCall) -> Json:
+    """The connector with its arguments: the one place where they are written unmasked."""
+    return {"name": call.name.text, "positional": call.positional, "named": call.named}
+
+
+def _read_call(written: Json) -> ConnectorCall:
+    named = tuple((name, value) for name, value in written["named"])
+    return ConnectorCall(Name(written["name"]), tuple(written["positional"]), named)
+
+
+_CALL = Codec(_write_call, _read_call)
+_PERIOD = Record("validity", Validity, {"start": PLAIN, "end": PLAIN})
+
+_STREAM = Record(
+    "stream",
+    StreamEntry,
+    {
+        "name": PLAIN,
+        "schema": SCHEMA,
+        "source": _CALL,
+        "time_column": PLAIN,
+        "within": PLAIN,
+        "late": enum(LatePolicy),
+        "idle_after": PLAIN,
+        "malformed": enum(MalformedPolicy),
+    },
+)
+
+_RELATION = Record(
+    "relation",
+    RelationEntry,
+    {
+        "name": PLAIN,
+        "schema": SCHEMA,
+        "source": _CALL,
+        "validity": optional(Codec(_PERIOD.write, _PERIOD.read)),
+        "key": many(PLAIN),
+        "retroactive": PLAIN,
+    },
+)
+
+
+def write_stream_entry(stream: StreamEntry) -> Json:
+    """A stream, for ``json``."""
+    return _STREAM.write(stream)
+
+
+def read_stream_entry(written: Json) -> StreamEntry:
+    """The stream that was written."""
+    stream: StreamEntry = _STREAM.read(written)
+    return stream
+
+
+def write_relation_entry(relation: RelationEntry) -> Json:
+    """A relation, for ``json``."""
+    return _RELATION.write(relation)
+
+
+def read_relation_entry(written: Json) -> RelationEntry:
+    """The relation that was written."""
+    relation: RelationEntry = _RELATION.read(written)
+    return relation

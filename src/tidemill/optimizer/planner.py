@@ -1,0 +1,311 @@
+"""The planner: from what a query means to what runs, in phases that can be seen.
+
+``PHASES`` is the whole way. A phase takes a draft and gives a better one; what it changed is kept
+as a step, so that EXPLAIN TRACE can show how a plan came about. The last phase checks the plan.
+Sessions, both runtimes, EXPLAIN and the command line take what ``plan`` gives; nobody else plans.
+
+Law: the answer of a planned query is that of the bound one, at every instant, whatever the target,
+and a query is planned alike wherever and whenever that is done.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from tidemill.algebra.patterns import update_pattern
+from tidemill.algebra.plan import Relation, Source
+from tidemill.algebra.tree import walk
+from tidemill.model.batch import Form
+from tidemill.optimizer.logical.rewrite import rewrite
+from tidemill.optimizer.logical.rules import rules_with
+from tidemill.optimizer.physical.check import check_plan
+from tidemill.optimizer.physical.fold import folded, stages_needed
+from tidemill.optimizer.physical.implement import implement
+from tidemill.optimizer.physical.labels import Labels
+from tidemill.optimizer.physical.limit_delay import limit_delay
+from tidemill.optimizer.physical.merge_joins import merge_joins
+from tidemill.optimizer.physical.push_exchanges import push_exchanges
+from tidemill.optimizer.physical.split_aggregates import split_aggregates
+from tidemill.optimizer.physical.steps import held_until_due, in_form, lies_behind
+from tidemill.optimizer.planning import PLANNING, Joins
+from tidemill.physical.codec.plans import plan_version
+from tidemill.physical.fragments import build_graph
+from tidemill.physical.plan import Input, begun_in, walk_physical
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from tidemill.algebra.plan import Plan
+    from tidemill.optimizer.logical.rewrite import Step
+    from tidemill.optimizer.physical.placement import Placed
+    from tidemill.optimizer.planning import Planning
+    from tidemill.physical.fragments import Graph
+    from tidemill.physical.plan import PhysicalPlan
+
+__all__ = [
+    "CONTEXT",
+    "PHASES",
+    "TARGET",
+    "Context",
+    "PhysicalStep",
+    "Planned",
+    "Target",
+    "plan",
+    "resume",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What a plan is made for.
+
+    Attributes:
+        partitions: How many partitions there are; ``None`` for any number.
+        stages: How many stateful stages there are; ``None`` for as many as are needed.
+        answer: The form that the answer must have; ``None`` for either.
+        whole: Whether an answer of either form has all rows of an instant or none, whenever it is
+            read.
+        epoch: When the query begins; it shares no state with those of other epochs.
+    """
+
+    partitions: int | None = None
+    stages: int | None = None
+    answer: Form | None = None
+    whole: bool = True
+    epoch: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What is known besides the query.
+
+    Attributes:
+        planning: The settings.
+    """
+
+    planning: Planning = PLANNING
+
+
+TARGET, CONTEXT = Target(), Context()
+
+
+@dataclass(frozen=True, slots=True)
+class PhysicalStep:
+    """What one phase made of a physical plan."""
+
+    phase: str
+    before: PhysicalPlan
+    after: PhysicalPlan
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A query as it runs, and how that came about.
+
+    Attributes:
+        bound: What the query means.
+        logical: The same after all rewrites.
+        physical: The operators, and the exchanges between them.
+        labels: How the rows of each part expire, and why they have their form.
+        steps: What the phases have changed, one after the other.
+        target: What it is made for.
+        version: A short name for the physical plan, another for every other plan.
+    """
+
+    bound: Plan
+    logical: Plan
+    physical: PhysicalPlan
+    labels: Labels
+    steps: tuple[Step | PhysicalStep, ...]
+    target: Target
+    version: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "version", plan_version(self.physical))
+
+    def graph(self, name: str = "query") -> Graph:
+        """The plan cut into fragments, if the query runs alone."""
+        return build_graph({name: self.physical})
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A query on its way through the phases."""
+
+    bound: Plan
+    logical: Plan
+    target: Target
+    planning: Planning
+    placed: Placed | None = None
+    labels: Labels = field(default_factory=Labels)
+    steps: tuple[Step | PhysicalStep, ...] = ()
+
+    @property
+    def physical(self) -> PhysicalPlan:
+        """The physical plan, once there is one."""
+        assert self.placed is not None, "a phase before this one implements the plan"
+        return self.placed.plan
+
+    def changed(self, phase: str, new: PhysicalPlan, names: Mapping[str, str]) -> Draft:
+        """The draft with another physical plan.
+
+        Args:
+            phase: What has changed it.
+            new: The plan.
+            names: For each part of the one before, the part that has the same rows now.
+        """
+        if new.fingerprint == self.physical.fingerprint:
+            return self
+        assert self.placed is not None, "a phase before this one implements the plan"
+        step = PhysicalStep(phase, self.physical, new)
+        return replace(
+            self,
+            placed=replace(self.placed, plan=new),
+            labels=self.labels.moved(names).completed(new),
+            steps=(*self.steps, step),
+        )
+
+
+def _rewrite(draft: Draft) -> Draft:
+    if not draft.planning.optimized:
+        return draft
+    done = rewrite(draft.bound, rules_with(draft.planning.negation))
+    return replace(draft, logical=done.plan, steps=done.steps)
+
+
+def _implement(draft: Draft) -> Draft:
+    made = implement(draft.logical, draft.planning.technique, draft.target.answer)
+    return replace(draft, placed=made.placed, labels=made.labels)
+
+
+def _split_aggregates(draft: Draft) -> Draft:
+    if draft.target.partitions == 1:
+        return draft  # nothing is exchanged
+    return draft.changed("split_aggregates", *split_aggregates(draft.physical))
+
+
+def _merge_joins(draft: Draft) -> Draft:
+    if draft.planning.joins is not Joins.MULTIWAY:
+        return draft
+    return draft.changed("merge_joins", *merge_joins(draft.physical, lazy=draft.planning.lazy))
+
+
+def _shape_answer(draft: Draft) -> Draft:
+    """The answer in the form in which it is wanted, none of its rows before their time."""
+    assert draft.placed is not None, "a phase before this one implements the plan"
+    made, wanted = draft.placed, draft.target.answer
+    is_late = lies_behind(made.plan)
+    if wanted is None and draft.target.whole and is_late:
+        # Some rows of an instant would be there before others, which have not ended yet.
+        wanted = Form.SIGNED
+    if wanted is not None:
+        made = in_form(made, wanted)
+        made = held_until_due(made, late=is_late) if wanted is Form.SIGNED else made
+    top = draft.physical.fingerprint
+    same = {name: name for name in draft.labels.patterns}
+    patterns = {**draft.labels.patterns, made.plan.fingerprint: draft.labels.patterns[top]}
+    reasons = {**draft.labels.reasons, made.plan.fingerprint: draft.labels.reasons[top]}
+    labelled = replace(draft, labels=Labels(patterns, reasons))
+    same[made.plan.fingerprint] = made.plan.fingerprint
+    return replace(labelled.changed("shape_answer", made.plan, same), placed=made)
+
+
+def _push_exchanges(draft: Draft) -> Draft:
+    return draft.changed("push_exchanges", *push_exchanges(draft.physical))
+
+
+def _limit_delay(draft: Draft) -> Draft:
+    return draft.changed("limit_delay", *limit_delay(draft.physical, draft.planning.max_delay))
+
+
+def _fold(draft: Draft) -> Draft:
+    if draft.target.stages is None:
+        return draft
+    return draft.changed("fold", *folded(draft.physical, draft.target.stages))
+
+
+def _begin(draft: Draft) -> Draft:
+    if not draft.target.epoch:
+        return draft
+    relations = {node.name for node in walk(draft.bound) if isinstance(node, Relation)}
+    return draft.changed("begin", *begun_in(draft.physical, draft.target.epoch, relations))
+
+
+def _check(draft: Draft) -> Draft:
+    check_plan(draft.bound, draft.logical, draft.physical, draft.target.answer, draft.target.stages)
+    return draft
+
+
+PHASES: tuple[Callable[[Draft], Draft], ...] = (
+    # Logical: rules until none has anything left to do (``logical/rules``).
+    _rewrite,
+    # From logical operators to physical ones, in which form, with exchanges where rows must meet.
+    _implement,
+    # Before exchanges are pushed: they do not go below what combines rows where they are.
+    _split_aggregates,
+    _merge_joins,
+    # After joins are merged: whether an answer lies behind depends on whether they are lazy.
+    _shape_answer,
+    _push_exchanges,
+    _limit_delay,
+    # Last the shape of the pipeline: how many stages, and since when.
+    _fold,
+    _begin,
+    _check,
+)
+"""The way of every query, in this order."""
+
+
+def plan(query: Plan, target: Target = TARGET, context: Context = CONTEXT) -> Planned:
+    """Plan a query.
+
+    The first part of a scalar aggregate in two parts may take a stage of its own. A query that
+    would need more stages than there are is planned with its aggregates in one part, as where there
+    is only one partition, and if that is not enough, folded. This depends on the query and on the
+    target alone, not on other queries: after a restart it has the same plan.
+
+    Args:
+        query: What it means, as bound.
+        target: What the plan is made for.
+        context: What is known besides.
+    """
+    draft = _run(query, replace(target, stages=None), context)
+    if target.stages is None:
+        return draft
+    if stages_needed(draft.physical) <= target.stages:
+        return replace(draft, target=target)
+    return _run(query, target, context, partitions=1)
+
+
+def resume(
+    query: Plan, physical: PhysicalPlan, target: Target, context: Context = CONTEXT
+) -> Planned:
+    """A query that runs on with the plan it had, whatever this version would plan today.
+
+    Args:
+        query: What it means, as bound.
+        physical: The plan that was kept.
+        target: What that was made for.
+        context: What is known besides.
+    """
+    made = plan(query, target, context)
+    if made.physical.fingerprint == physical.fingerprint:
+        # The same state; how joins probe, and what else is no part of that, stays as it was.
+        return replace(made, physical=physical)
+    patterns = {n.name: update_pattern(n) for n in walk(query) if isinstance(n, Source | Relation)}
+    inputs = [part for part in walk_physical([physical]) if isinstance(part, Input)]
+    labels = Labels(
+        {part.fingerprint: patterns[part.name] for part in inputs},
+        {part.fingerprint: "as it was planned" for part in inputs},
+    ).completed(physical)
+    step = PhysicalStep("resume", made.physical, physical)
+    return Planned(query, made.logical, physical, labels, (*made.steps, step), target)
+
+
+def _run(query: Plan, target: Target, context: Context, partitions: int | None = None) -> Planned:
+    narrowed = target if partitions is None else replace(target, partitions=partitions)
+    draft = Draft(query, query, narrowed, context.planning)
+    for phase in PHASES:
+        draft = phase(draft)
+    return Planned(query, draft.logical, draft.physical, draft.labels, draft.steps, target)

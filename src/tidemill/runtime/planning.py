@@ -1,0 +1,46 @@
+"""Planning for a runtime: the query with its sink, for the partitions and stages there are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tidemill.optimizer.planner import Context, Target, plan, resume
+from tidemill.optimizer.planning import PLANNING
+from tidemill.runtime.shapes import answer_form
+
+if TYPE_CHECKING:
+    from tidemill.catalog.entries import QueryEntry
+    from tidemill.optimizer.planner import Planned
+    from tidemill.optimizer.planning import Planning
+    from tidemill.physical.plan import PhysicalPlan
+
+__all__ = ["plan_entry"]
+
+
+def plan_entry(  # noqa: PLR0913 — what a plan is made for
+    query: QueryEntry,
+    planning: Planning = PLANNING,
+    *,
+    partitions: int | None = None,
+    stages: int | None = None,
+    epoch: int = 0,
+    kept: PhysicalPlan | None = None,
+) -> Planned:
+    """The plan of a query.
+
+    Args:
+        query: The query.
+        planning: The settings.
+        partitions: How many partitions there are; ``None`` for any number.
+        stages: How many stages there are; ``None`` for as many as are needed.
+        epoch: When it begins.
+        kept: The plan that it runs with already.
+
+    Raises:
+        RunError: Its sink says a form that it cannot have.
+    """
+    target = Target(partitions, stages, answer_form(query), epoch=epoch)
+    context = Context(planning)
+    if kept is not None:
+        return resume(query.plan, kept, target, context)
+    return plan(query.plan, target, context)
