@@ -26,7 +26,8 @@ ARE_KEPT_BY = Instants._are_kept_by  # noqa: SLF001 — a mutant goes where nobo
 def fails(law: Callable[..., None], **arguments: object) -> None:
     """Require that a law fails; its smallest counterexample is not looked for."""
     name = "_hypothesis_internal_use_settings"
-    quick = settings(getattr(law, name, None), phases=[Phase.generate], database=None)
+    known = getattr(law, name, None)
+    quick = settings(known, phases=[Phase.generate], database=None, max_examples=2000)
     with (
         patch.object(law, name, quick, create=True),
         pytest.raises((AssertionError, ExceptionGroup)),

@@ -255,8 +255,8 @@ def test_a_start_that_is_refused_writes_nothing_but_a_lock(tmp_path: Path) -> No
 def test_an_older_format_is_refused(tmp_path: Path) -> None:
     start(tmp_path, {})
     record = json.loads((tmp_path / "tidemill.json").read_text())
-    assert record["format"] == FORMAT == 6
-    for content in (json.dumps({**record, "format": 5}), "{", "[]", json.dumps({"format": 6})):
+    assert record["format"] == FORMAT == 7
+    for content in (json.dumps({**record, "format": 5}), "{", "[]", json.dumps({"format": 7})):
         (tmp_path / "tidemill.json").write_text(content)
         assert "has format 5" in (text := refused(tmp_path, {}).message) or "is damaged" in text
 

@@ -18,6 +18,7 @@ from tidemill.algebra.bounds import unbounded_state
 from tidemill.algebra.expr import Column, replace_columns, used_columns
 from tidemill.errors import PlanError
 from tidemill.optimizer.physical.fold import stages_needed
+from tidemill.physical.codec.operators import operator_name
 from tidemill.physical.forms import form_of
 from tidemill.physical.interval import NUMBER
 from tidemill.physical.plan import Apply, Exchange, Input, walk_physical
@@ -164,7 +165,7 @@ def _merged(placements: Sequence[_Placement], merge: Callable[..., frozenset[Exp
 
 
 def _name(part: Apply) -> str:
-    return type(part.operator).__name__
+    return operator_name(part.operator)
 
 
 def _mistake(what: str) -> PlanError:
