@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import contextmanager
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
+from unittest.mock import patch
 
 import pytest
 
@@ -18,9 +20,18 @@ from oracle.world import DEFINITIONS
 from scenario import scenarios, snapshot
 from spark.on_spark import run_on_spark
 from tidemill.algebra.snapshot import Reference
+from tidemill.lang.statements import ExplainMode
+from tidemill.optimizer.explain.physical import explain_physical
+from tidemill.optimizer.explain.planned import explain_planned
+from tidemill.physical.codec.plans import plan_version
+from tidemill.runtime.spark.worker.deployment import PackedDeployment
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from scenario import Scenario
+    from tidemill.runtime.spark.driver.job import SparkJob
+    from tidemill.runtime.spark.worker.deployment import Deployment
 
 pytestmark = pytest.mark.spark
 
@@ -39,6 +50,33 @@ CASES = [
 ]
 
 
+@contextmanager
+def deployed() -> Iterator[list[PackedDeployment]]:
+    """What is sent to the workers meanwhile."""
+    sent: list[PackedDeployment] = []
+    pack = PackedDeployment.__init__
+
+    def noting(packed: PackedDeployment, deployment: Deployment) -> None:
+        pack(packed, deployment)
+        sent.append(packed)
+
+    with patch.object(PackedDeployment, "__init__", noting):
+        yield sent
+
+
+def assert_explained(job: SparkJob, queries: set[str], sent: list[PackedDeployment]) -> None:
+    """What EXPLAIN shows of the queries is what the workers have read and run."""
+    for packed in sent:
+        read = packed.open().graph.plans
+        assert read.keys() == queries
+        for name, plan in read.items():
+            planned = job.planned(name)
+            assert planned is not None
+            assert plan_version(plan) == planned.version
+            shown = explain_planned(ExplainMode.PHYSICAL, planned)
+            assert shown == explain_physical(plan, planned.labels)
+
+
 @pytest.mark.parametrize(("path", "partitions"), CASES)
 def test_scenarios_give_the_answer(path: Path, partitions: int, tmp_path: Path) -> None:
     found = scenarios(path)
@@ -48,14 +86,16 @@ def test_scenarios_give_the_answer(path: Path, partitions: int, tmp_path: Path) 
         query = session.sql(scenario.query)
         assert isinstance(query, tidemill.Query)
         queries.append((scenario, query))
-    job = run_on_spark(
-        tmp_path,
-        session.catalog,
-        found[-1].streams,
-        found[-1].relations,
-        partitions=partitions,
-        rows_per_batch=5,
-    )
+    with deployed() as sent:
+        job = run_on_spark(
+            tmp_path,
+            session.catalog,
+            found[-1].streams,
+            found[-1].relations,
+            partitions=partitions,
+            rows_per_batch=5,
+        )
+    assert_explained(job, {query.name for _, query in queries}, sent)
     for scenario, query in queries:
         expected = scenario.answer(query.schema.types)
         answer = job.answer(query.name)

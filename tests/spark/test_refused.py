@@ -4,22 +4,27 @@ from __future__ import annotations
 
 import shutil
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+from unittest.mock import patch
 
 import polars as pl
 import pytest
 
 import tidemill
 from spark.on_spark import MASTER
+from tidemill.optimizer import planner
+from tidemill.optimizer.planner import PHASES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
 pytestmark = pytest.mark.spark
 
 COUNT = "SELECT k, COUNT(*) AS n FROM s [RANGE 100] GROUP BY k"
 NAMED = "SELECT name, COUNT(*) AS n FROM s [RANGE 3], r WHERE id = k GROUP BY name"
+NO_SETTINGS: Mapping[str, Any] = MappingProxyType({})
 NAMES = pl.DataFrame({"id": [1, 2], "name": ["one", "two"]})
 
 
@@ -36,11 +41,15 @@ class Place:
         (self.root / "in" / f".{number}").rename(self.root / "in" / f"{number}.parquet")
 
     def session(
-        self, state: str = "state", source: str = "in", names: str = "r.csv"
+        self,
+        state: str = "state",
+        source: str = "in",
+        names: str = "r.csv",
+        settings: Mapping[str, Any] = NO_SETTINGS,
     ) -> tidemill.Session:
         """A session on the checkpoint."""
         session = tidemill.connect(
-            engine="spark", master=MASTER, partitions=2, checkpoint=self.root / state
+            engine="spark", master=MASTER, partitions=2, checkpoint=self.root / state, **settings
         )
         self.declare(session, source, names)
         return session
@@ -203,6 +212,75 @@ def test_a_start_that_is_refused_touches_nothing(
     place: Place, asking: Callable[[Place], tidemill.Session], message: str
 ) -> None:
     place.refused(asking(place), message)
+
+
+@pytest.mark.parametrize(
+    ("settings", "was"),
+    [
+        ({"optimize": False}, "optimize=1, not with optimize=0"),
+        ({"technique": "negative"}, "technique='pattern', not with technique='negative'"),
+        ({"joins": "multiway"}, "joins='binary', not with joins='multiway'"),
+    ],
+)
+def test_other_settings_are_refused_and_named(
+    place: Place, settings: dict[str, Any], was: str
+) -> None:
+    session = place.session(settings=settings)
+    place.queries(session)
+    before = place.files()
+    with pytest.raises(tidemill.RunError) as caught:
+        session.start()
+    assert str(caught.value) == (
+        f'the checkpoint "{place.root / "state"}" was made with {was}\n'
+        "hint: choose the settings as they were, or a new directory"
+    )
+    assert place.files() == before
+
+
+def test_a_changed_statement_is_refused_with_a_way_on(place: Place) -> None:
+    session, before = changed_text(place), place.files()
+    with pytest.raises(tidemill.RunError) as caught:
+        session.start()
+    assert str(caught.value) == (
+        'query "counted" is not the one that this checkpoint runs: that one asks '
+        "SELECT k, COUNT(*) AS n FROM s [RANGE 100 MICROSECONDS] GROUP BY k\n"
+        "hint: a running query cannot be changed yet (ALTER QUERY will do that): create it as it "
+        "was, give this one another name, or write DROP QUERY counted and create it again"
+    )
+    assert place.files() == before
+
+
+def test_a_plan_that_is_damaged_or_gone_is_refused(place: Place) -> None:
+    for path in sorted((place.root / "state" / "plans").iterdir()):
+        content = path.read_bytes()
+        for damage in (b"{", content.replace(b'"size": 100', b'"size": 101'), None):
+            path.unlink() if damage is None else path.write_bytes(damage)
+            if damage != content:
+                session = place.session()
+                place.queries(session)
+                place.refused(session, 'plan of query "[a-z]+" in the checkpoint')
+        path.write_bytes(content)
+
+
+def test_a_query_goes_on_with_the_plan_it_had(place: Place) -> None:
+    """Another version of the planner, which plans otherwise, finds the state and goes on."""
+    others = tuple(phase for phase in PHASES if phase.__name__ != "_push_exchanges")
+    with patch.object(planner, "PHASES", others), place.session() as session:
+        place.queries(session)
+        statement = session.sql(f"EXPLAIN PHYSICAL {COUNT}")
+        session.start()
+        place.give(2)
+        session.await_idle()
+        assert "resume" in str(session.sql("EXPLAIN TRACE counted"))
+        running = session.sql("EXPLAIN PHYSICAL counted")
+        assert running != statement
+        answer = session.planned("counted")
+        assert session.sql("SHOW QUERIES") is not None
+        counted = session.answer("counted").results()
+    assert counted.filter(pl.col("start") < 29).equals(
+        place.expected(COUNT).filter(pl.col("start") < 29)
+    )
+    assert answer.version in {path.stem for path in (place.root / "state" / "plans").iterdir()}
 
 
 def test_rows_of_a_relation_that_have_changed_are_refused(place: Place) -> None:

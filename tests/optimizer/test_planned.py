@@ -1,0 +1,149 @@
+"""What EXPLAIN shows is what runs: one planner for sessions, runtimes and the command line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+from unittest.mock import patch
+
+import pytest
+
+import tidemill
+from laws.test_nexmark import QUERIES
+from nexmark import DECLARATIONS
+from scenario import scenarios
+from tidemill.optimizer import planner
+from tidemill.physical.codec.plans import plan_version, read_physical
+from tidemill.physical.plan import Exchange, rebuilt
+from tidemill.runtime.local import job as local_job
+
+if TYPE_CHECKING:
+    from tidemill.physical.fragments import Graph
+    from tidemill.physical.plan import PhysicalPlan
+
+FILES = sorted((Path(__file__).parents[1] / "scenarios").glob("*.scenario"))
+STREAM = "CREATE STREAM s (k BIGINT, v BIGINT, t BIGINT) SOURCE memory('s') ORDERED BY t"
+COUNTS = "SELECT k, COUNT(*) AS n FROM s [RANGE 10] GROUP BY k"
+
+
+class Started(Exception):  # noqa: N818 — it is no error
+    """The plans are about to run."""
+
+
+def run_plans(session: tidemill.Session) -> dict[str, PhysicalPlan]:
+    """The plans that the local engine would run, as it is about to."""
+    found: dict[str, PhysicalPlan] = {}
+
+    def begin(graph: Graph, **_: object) -> None:
+        found.update(graph.plans)
+        raise Started
+
+    with patch.object(local_job, "LocalRunner", begin), pytest.raises(Started):
+        session.run()
+    return found
+
+
+def assert_explained(session: tidemill.Session, texts: dict[str, str]) -> None:
+    run = run_plans(session)
+    for name, text in texts.items():
+        planned = session.planned(name)
+        assert plan_version(run[name]) == planned.version
+        for mode in ("LOGICAL", "PHYSICAL", "STAGES", "TRACE"):
+            shown = session.sql(f"EXPLAIN {mode} {name}")
+            assert shown == session.sql(f"EXPLAIN {mode} {text}"), "as it would be registered"
+        written = json.loads(str(session.sql(f"EXPLAIN PHYSICAL FORMAT JSON {name}")))
+        assert read_physical(written["physical"]) == run[name]
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_the_scenarios_run_as_explained(path: Path) -> None:
+    found = scenarios(path)
+    session, texts = found[0].session, {}
+    for scenario in found:
+        query = session.sql(scenario.query)
+        assert isinstance(query, tidemill.Query)
+        texts[query.name] = scenario.query
+    assert_explained(session, texts)
+
+
+def test_the_auction_queries_run_as_explained() -> None:
+    session = tidemill.connect()
+    session.sql(DECLARATIONS)
+    texts = {}
+    for name, text in QUERIES.items():
+        session.sql(f"CREATE QUERY {name} AS {text}")
+        texts[name] = text
+    assert_explained(session, texts)
+
+
+def test_explain_sees_the_sink_of_a_statement() -> None:
+    session = tidemill.connect()
+    session.sql(STREAM)
+    create = f"CREATE QUERY q INTO csv('out', form => 'changes') AS {COUNTS}"
+    plain = session.sql(f"EXPLAIN PHYSICAL {COUNTS}")
+    shown = session.sql(f"EXPLAIN PHYSICAL {create}")
+    files = session.sql(f"EXPLAIN PHYSICAL CREATE QUERY q INTO csv('out') AS {COUNTS}")
+    assert str(plain).startswith("signed.")
+    assert shown == plain, "changes leave when they are due"
+    assert str(files).startswith("interval."), "results leave when their ends are known"
+    session.sql(create)
+    assert session.sql("EXPLAIN PHYSICAL q") == shown
+
+
+def test_the_trace_has_logical_and_physical_steps() -> None:
+    session = tidemill.connect()
+    session.sql(STREAM)
+    text = str(session.sql(f"EXPLAIN TRACE {COUNTS.replace('GROUP', 'WHERE v > 1 GROUP')}"))
+    assert text.startswith("push_filter_through_window\n  Filter v > 1\n")
+    assert "\n\npush_exchanges\n  - " in text
+    steps = json.loads(str(session.sql(f"EXPLAIN TRACE FORMAT JSON {COUNTS}")))["trace"]
+    assert "push_exchanges" in [step.get("phase") for step in steps]
+
+
+def test_only_queries_are_explained_by_name() -> None:
+    session = tidemill.connect()
+    session.sql(STREAM)
+    with pytest.raises(tidemill.BindError, match='"s" is not a query'):
+        session.sql("EXPLAIN s")
+    with pytest.raises(tidemill.BindError, match="nothing"):
+        session.sql("EXPLAIN nothing")
+
+
+# The check
+
+
+def test_an_answer_in_another_form_is_found() -> None:
+    others = tuple(p for p in planner.PHASES if p.__name__ != "_shape_answer")
+    session = tidemill.connect(technique="negative")
+    session.sql(STREAM)
+    with (
+        patch.object(planner, "PHASES", others),
+        pytest.raises(tidemill.PlanError, match="an answer in interval form is wanted"),
+    ):
+        session.sql(f"EXPLAIN CREATE QUERY q INTO csv('out') AS {COUNTS}")
+
+
+def test_rows_that_do_not_meet_are_found() -> None:
+    session = tidemill.connect()
+    session.sql(STREAM)
+
+    def without_exchanges(draft: planner.Draft) -> planner.Draft:
+        def skipped(part: PhysicalPlan) -> PhysicalPlan:
+            return part.input if isinstance(part, Exchange) else part
+
+        return draft.changed("skip", *rebuilt(draft.physical, skipped))
+
+    phases = (*planner.PHASES[:-1], without_exchanges, planner.PHASES[-1])
+    for text in (
+        COUNTS,
+        "SELECT DISTINCT k FROM s [RANGE 10]",
+        "SELECT a.v FROM s [RANGE 10] a, s [RANGE 10] b WHERE a.k = b.k",
+        "SELECT k FROM s [PARTITION BY k ROWS 2]",
+        "SELECT k FROM s [RANGE 10] EXCEPT ALL SELECT v FROM s [RANGE 10]",
+    ):
+        with (
+            patch.object(planner, "PHASES", phases),
+            pytest.raises(tidemill.PlanError, match="the planner made a plan that cannot run"),
+        ):
+            session.sql(f"EXPLAIN {text}")
