@@ -13,9 +13,16 @@ import tidemill
 from laws.test_nexmark import QUERIES
 from nexmark import DECLARATIONS
 from scenario import scenarios
+from tidemill.algebra.expr import TRUE
+from tidemill.algebra.plan import Source
+from tidemill.model.batch import Form
+from tidemill.model.schema import Field, Schema
+from tidemill.model.types import BIGINT
 from tidemill.optimizer import planner
+from tidemill.optimizer.physical.check import check_plan
+from tidemill.physical import interval, signed
 from tidemill.physical.codec.plans import plan_version, read_physical
-from tidemill.physical.plan import Exchange, rebuilt
+from tidemill.physical.plan import Apply, Exchange, Input, rebuilt
 from tidemill.runtime.local import job as local_job
 
 if TYPE_CHECKING:
@@ -113,15 +120,28 @@ def test_only_queries_are_explained_by_name() -> None:
 # The check
 
 
-def test_an_answer_in_another_form_is_found() -> None:
-    others = tuple(p for p in planner.PHASES if p.__name__ != "_shape_answer")
-    session = tidemill.connect(technique="negative")
-    session.sql(STREAM)
-    with (
-        patch.object(planner, "PHASES", others),
-        pytest.raises(tidemill.PlanError, match="an answer in interval form is wanted"),
+def test_an_answer_in_another_form_or_with_too_many_stages_is_found() -> None:
+    session = tidemill.connect()
+    session.sql(f"{STREAM}; CREATE QUERY q INTO csv('out') AS {COUNTS}")
+    made = session.planned("q")
+    check_plan(made.bound, made.logical, made.physical, Form.INTERVAL, 1)
+    with pytest.raises(tidemill.PlanError, match="an answer in signed form is wanted"):
+        check_plan(made.bound, made.logical, made.physical, Form.SIGNED, None)
+    with pytest.raises(tidemill.PlanError, match="a plan of 1 stages does not fit into 0"):
+        check_plan(made.bound, made.logical, made.physical, None, 0)
+
+
+def test_forms_that_do_not_meet_are_found() -> None:
+    schema = Schema((Field("k", BIGINT),))
+    source = Source("s", schema)
+    rows = Apply(signed.ToSigned(schema), (Input("s", schema),))
+    for wrong in (
+        Apply(interval.TimeWindow(schema, 5), (rows,)),
+        Apply(interval.Union(schema, ("k",)), (rows, Input("s", schema))),
+        Apply(interval.Filter(schema, TRUE), (rows, rows)),
     ):
-        session.sql(f"EXPLAIN CREATE QUERY q INTO csv('out') AS {COUNTS}")
+        with pytest.raises(tidemill.PlanError, match="cannot run: interval"):
+            check_plan(source, source, wrong, None, None)
 
 
 def test_rows_that_do_not_meet_are_found() -> None:
