@@ -11,6 +11,7 @@ and a query is planned alike wherever and whenever that is done.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from tidemill.algebra.patterns import update_pattern
@@ -99,7 +100,7 @@ class PhysicalStep:
     after: PhysicalPlan
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Planned:
     """A query as it runs, and how that came about.
 
@@ -110,7 +111,6 @@ class Planned:
         labels: How the rows of each part expire, and why they have their form.
         steps: What the phases have changed, one after the other.
         target: What it is made for.
-        version: A short name for the physical plan, another for every other plan.
     """
 
     bound: Plan
@@ -119,10 +119,11 @@ class Planned:
     labels: Labels
     steps: tuple[Step | PhysicalStep, ...]
     target: Target
-    version: str = field(init=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "version", plan_version(self.physical))
+    @cached_property
+    def version(self) -> str:
+        """A short name for the physical plan, another for every other plan."""
+        return plan_version(self.physical)
 
     def graph(self, name: str = "query") -> Graph:
         """The plan cut into fragments, if the query runs alone."""

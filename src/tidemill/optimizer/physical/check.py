@@ -60,10 +60,10 @@ def check_plan(
     """
     placements: dict[str, _Placement] = {}
     for part in walk_physical([physical]):
-        placements[part.fingerprint] = _placement(part, placements)
         if isinstance(part, Apply):
             _check_forms(part)
             _check_meeting(part, [placements[below.fingerprint] for below in part.inputs])
+        placements[part.fingerprint] = _placement(part, placements)
     if answer is not None and form_of(physical) is not answer:
         raise _mistake(f"an answer in {answer.value} form is wanted")
     if stages is not None and stages_needed(physical) > stages:
