@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tidemill.cli.answers import print_answers, print_summary
-from tidemill.cli.options import Engine, EngineName
+from tidemill.cli.options import DEFAULT, Engine, EngineName
 from tidemill.cli.present import Glimpses
 from tidemill.cli.run import INTERRUPTED
 from tidemill.cli.terminal import console, reporting_errors
@@ -35,7 +35,7 @@ _ROWS = 5
 
 def demo(
     *,
-    engine: Engine = EngineName.SPARK,
+    engine: Engine = DEFAULT,
     events: Annotated[int, typer.Option(min=50, help="How many events there are.")] = 60_000,
     seed: Annotated[int, typer.Option(min=0, help="Which random numbers.")] = 1,
 ) -> None:

@@ -2,39 +2,24 @@
 
 from __future__ import annotations
 
-from enum import Enum
-from typing import TYPE_CHECKING, Annotated, assert_never
+from typing import Annotated
 
 import typer
 
-from tidemill.algebra.explain import explain as logical_text
-from tidemill.cli.options import Script, TechniqueName  # noqa: TC001 — typer reads them
+from tidemill.cli.options import Script  # noqa: TC001 — typer reads it
+from tidemill.cli.planning import takes_planning
 from tidemill.cli.present import queries_of
 from tidemill.cli.terminal import carry_out, console, read_script, reporting_errors
 from tidemill.connecting import connect
 from tidemill.errors import PlanError
-from tidemill.optimizer.explain_physical import explain_physical
-from tidemill.optimizer.logical.rewrite import rewrite
-from tidemill.optimizer.logical.rules import RULES
-from tidemill.optimizer.logical.trace import trace_text
-from tidemill.optimizer.physical.techniques import Technique
-from tidemill.optimizer.planning import Planning
-
-if TYPE_CHECKING:
-    from tidemill.algebra.plan import Plan
+from tidemill.lang.statements import ExplainMode
+from tidemill.planning import Planning  # noqa: TC001 — takes_planning reads it
 
 __all__ = ["explain"]
 
 
-class _Form(Enum):
-    """A form of a plan."""
-
-    LOGICAL = "logical"
-    PHYSICAL = "physical"
-    TRACE = "trace"
-
-
-def explain(
+@takes_planning
+def explain(  # noqa: PLR0913 — every option of the command
     file: Script,
     *,
     logical: Annotated[
@@ -43,40 +28,31 @@ def explain(
     physical: Annotated[
         bool, typer.Option("--physical", help="What is run: operators and exchanges.")
     ] = False,
+    stages: Annotated[
+        bool, typer.Option("--stages", help="Which operators run where, and what is sent.")
+    ] = False,
     trace: Annotated[
         bool, typer.Option("--trace", help="What the optimizer does, step by step.")
     ] = False,
-    technique: TechniqueName = Technique.PATTERN,
+    planning: Planning,
 ) -> None:
     """Print the plan of every query of a file. Nothing is read or run."""
-    form = _form(logical=logical, physical=physical, trace=trace)
+    asked = {
+        ExplainMode.LOGICAL: logical,
+        ExplainMode.PHYSICAL: physical,
+        ExplainMode.STAGES: stages,
+        ExplainMode.TRACE: trace,
+    }
+    modes = [mode for mode, is_asked in asked.items() if is_asked] or [ExplainMode.LOGICAL]
+    if len(modes) > 1:
+        raise typer.BadParameter("choose one of --logical, --physical, --stages and --trace")
     out = console()
     with reporting_errors():
-        session = connect(unbounded_state=True)  # a plan can be looked at, whatever it costs
+        # A plan can be looked at, whatever it costs.
+        session = connect(planning=planning, unbounded_state=True)
         carry_out(session, read_script(file))
         queries = list(queries_of(session))
         if not queries:
             raise PlanError("the file has no query", hint="add a SELECT or a CREATE QUERY")
-        planning = Planning(technique=technique)
-        texts = (f"-- {query.name}\n{_text(query.plan, form, planning)}" for query in queries)
+        texts = (f"-- {query.name}\n{session.explain(query, modes[0])}" for query in queries)
         out.print("\n\n".join(texts), soft_wrap=True)
-
-
-def _form(*, logical: bool, physical: bool, trace: bool) -> _Form:
-    if logical + physical + trace > 1:
-        raise typer.BadParameter("choose one of --logical, --physical and --trace")
-    if physical:
-        return _Form.PHYSICAL
-    return _Form.TRACE if trace else _Form.LOGICAL
-
-
-def _text(plan: Plan, form: _Form, planning: Planning) -> str:
-    match form:
-        case _Form.LOGICAL:
-            return logical_text(plan)
-        case _Form.PHYSICAL:
-            return explain_physical(planning.annotated(plan))
-        case _Form.TRACE:
-            return trace_text(rewrite(plan, RULES).steps)
-        case _:
-            assert_never(form)

@@ -408,9 +408,26 @@ def _require_fit(directory: Path, facts: Facts, settings: SparkSettings) -> None
             f'the checkpoint "{directory}" has {facts.stages} stages, not {settings.stages}',
             hint=f"write stages={facts.stages}, or choose a new directory",
         )
-    if settings.planning.facts() != facts.planning:
+    if differing := _differing(settings.planning.facts(), facts.planning):
         raise RunError(
-            f'the checkpoint "{directory}" was made with other settings of optimize,'
-            " max_delay, technique, joins or negation",
-            hint="choose them as they were, or a new directory",
+            f'the checkpoint "{directory}" was made with other settings of {", ".join(differing)}',
+            hint=f"write {', '.join(differing.values())}, or choose a new directory",
         )
+
+
+def _differing(now: Mapping[str, object], then: Mapping[str, object]) -> dict[str, str]:
+    """The settings of planning that are not what they were, and how to write what they were."""
+    found = {}
+    for name in [*now, *(name for name in then if name not in now)]:
+        was = then.get(name)
+        if name in now and name in then and now[name] == was:
+            continue
+        setting = "optimize" if name == "optimized" else name
+        if setting == "optimize":
+            was = bool(was)
+        elif isinstance(was, int):
+            was = f"{was / 1_000_000:g}"  # the others count microseconds
+        elif isinstance(was, str):
+            was = f'"{was}"'
+        found[setting] = f"{setting}={was}"
+    return found
