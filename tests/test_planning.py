@@ -97,5 +97,5 @@ def test_no_setting_is_given_twice(setting: str) -> None:
 def test_what_does_not_fit_is_refused_both_ways(settings: dict[str, object], message: str) -> None:
     for make in (Planning, tidemill.connect):
         with pytest.raises(tidemill.PlanError) as caught:
-            make(**settings)  # type: ignore[operator]
+            make(**settings)  # type: ignore[arg-type]
         assert str(caught.value) == message

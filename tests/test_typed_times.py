@@ -76,7 +76,7 @@ def test_times_are_timestamps_if_all_that_is_read_is(
     session.run()
     results, changes = query.results(), query.changes()
     assert (results.schema["start"], results.schema["end"]) == (expected, expected)
-    assert (changes.schema["time"], changes.schema["sign"]) == (expected, pl.Int32)
+    assert (changes.schema["time"], changes.schema["sign"]) == (expected, pl.Int32())
     assert str(query.time) == ("TIMESTAMP" if expected == TYPED else "BIGINT")
     assert query.snapshot(NOON).columns == ["x"]
 

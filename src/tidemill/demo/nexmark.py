@@ -10,7 +10,7 @@ the same however the work is cut, and files need no more memory than one of them
 
 >>> site = demo_site(100, seed=1)
 >>> [(name, rows.height) for name, rows in site.streams().items()]
-[('person', 2), ('auction', 6), ('bid', 92), ('closed', 0)]
+[('person', 2), ('auction', 6), ('bid', 92), ('closed', 1)]
 """
 
 from __future__ import annotations
