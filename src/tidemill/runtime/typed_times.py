@@ -33,6 +33,5 @@ def with_typed_times(frame: pl.DataFrame, time: DataType) -> pl.DataFrame:
         return frame
     *_, first, last = frame.columns
     # A sign is a small number, and no time.
-    columns = [first] if frame.schema[last] == _SIGN else [first, last]
-    ends = pl.col(columns).replace(END_OF_TIME, None)
-    return frame.with_columns(ends.cast(polars_type(time)))
+    times = pl.col([first] if frame.schema[last] == _SIGN else [first, last])
+    return frame.with_columns(pl.when(times < END_OF_TIME).then(times).cast(polars_type(time)))
