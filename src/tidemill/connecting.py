@@ -33,6 +33,9 @@ class _Unset(Enum):
 
     UNSET = auto()
 
+    def __repr__(self) -> str:
+        return "…"  # as help shows it
+
 
 _UNSET: Final = _Unset.UNSET
 
