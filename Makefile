@@ -8,7 +8,7 @@ WORKERS ?= 2
 .PHONY: demo test fast check golden bench bench-full peers soak fmt docs java clean
 
 demo: $(READY) java      ## five queries on Spark over a generated auction site, checked
-	$(BIN)/python -m tidemill demo
+	$(BIN)/python -m tidemill demo --engine spark
 
 test: $(READY) java      ## every test; those on Spark after the others, a Spark for each worker
 	$(BIN)/pytest -q -n $(WORKERS) --dist worksteal -m "not spark"

@@ -15,7 +15,7 @@ import polars as pl
 import tidemill
 from tidemill.algebra.explain import explain
 from tidemill.algebra.snapshot import Element, Reference
-from tidemill.model.time import from_datetime, to_datetime
+from tidemill.model.time import from_datetime
 from tidemill.optimizer.logical.rewrite import optimize
 
 STREAMS = """
@@ -62,8 +62,7 @@ def main() -> None:
     session.sql(STREAMS)
     session.put("bids", pl.DataFrame(BIDS, ["at", "item", "bidder", "price"], orient="row"))
     session.put("sales", pl.DataFrame(SALES, ["at", "item"], orient="row"))
-    highest, sold = session.sql(HIGHEST), session.sql(SOLD)
-    assert isinstance(highest, tidemill.Query) and isinstance(sold, tidemill.Query)  # noqa: PT018
+    highest, sold = session.query(HIGHEST), session.query(SOLD)
     session.run()
 
     print("1. Item by item, the bids of at least 12 in the last ten minutes:\n", HIGHEST, sep="")
@@ -90,7 +89,7 @@ def table(query: tidemill.Query) -> str:
     """The answer of a query as lines of text; seconds are left out where there are none."""
     lines = [[*query.schema.names, "from", "until"]]
     for *values, start, end in query.results().rows():
-        times = (f"{to_datetime(time):%H:%M:%S.%f}" for time in (start, end))
+        times = (f"{time:%H:%M:%S.%f}" for time in (start, end))
         lines.append([*map(str, values), *(time.removesuffix(":00.000000") for time in times)])
     return "\n".join("  " + "".join(cell.ljust(9) for cell in line).rstrip() for line in lines)
 

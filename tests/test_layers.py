@@ -23,6 +23,7 @@ LAYERS = (
     ("cli",),
     ("demo",),
     ("connecting",),
+    ("planning",),
     ("session",),
     ("runtime",),
     ("engine",),

@@ -179,7 +179,7 @@ def test_a_time_column_gets_a_name_that_is_free(session: tidemill.Session) -> No
         ("orc('a', path => 'b')", 'the sink of "q" takes one path'),
         ("orc(7)", 'the sink of "q" takes one path, which is a text'),
         ("orc('a')", 'the local engine cannot write "orc", the sink of "q"'),
-        ("orc('a')", "it writes parquet, csv, json, console, callback, memory; connect"),
+        ("orc('a')", 'it writes parquet, csv, json, console, callback, memory; engine="spark", or'),
         ("parqet('a')", 'did you mean "parquet"?'),
     ],
 )

@@ -32,15 +32,17 @@ import polars as pl
 
 import tidemill
 from benchmarks.harness.comparable import same_rows
-from benchmarks.nexmark.events import SECOND
-from benchmarks.nexmark.generator import STREAMS, Site, around_midnight, write
+from benchmarks.nexmark.generator import around_midnight, write
 from benchmarks.nexmark.queries import ASKED, MACROS, QUESTIONS, declarations
 from tidemill.demo.chance import Chance
+from tidemill.demo.events import SECOND
+from tidemill.demo.nexmark import STREAMS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from benchmarks.nexmark.question import Question
+    from tidemill.demo.nexmark import Site
     from tidemill.runtime.answers import Answer
 
 __all__ = [
@@ -110,7 +112,7 @@ def check(
 def run(site: Site, directory: Path, *, partitions: int) -> tidemill.Session:
     """A session that has run all queries."""
     session = tidemill.connect(engine="local", partitions=partitions)
-    session.sql(declarations(directory, disorder=site.disorder))
+    session.sql(declarations(site, directory))
     for question in ASKED:
         session.sql(f"CREATE QUERY {question.name} AS {question.sql}")
     session.run()

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from pyspark.sql import functions as F  # noqa: N812 — as everyone writes it
 
 from benchmarks.harness.comparable import UNTIL
-from benchmarks.nexmark.events import SECOND
+from tidemill.demo.events import SECOND
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,9 +8,13 @@ from benchmarks.nexmark.joins import JOINS
 from benchmarks.nexmark.question import Question
 from benchmarks.nexmark.rows import ROWS
 from benchmarks.nexmark.totals import TOTALS
+from tidemill.demo.site import columns_of
+from tidemill.demo.site import declarations as of_streams
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from tidemill.demo.nexmark import Site
 
 __all__ = ["ASKED", "COLUMNS", "MACROS", "QUESTIONS", "Question", "declarations"]
 
@@ -20,19 +24,7 @@ QUESTIONS = tuple(sorted((*ROWS, *JOINS, *TOTALS), key=lambda question: int(ques
 ASKED = tuple(question for question in QUESTIONS if question.missing is None)
 """Those that the language can say."""
 
-COLUMNS = {
-    "person": "id BIGINT NOT NULL, name VARCHAR NOT NULL, email_address VARCHAR NOT NULL,"
-    " credit_card VARCHAR NOT NULL, city VARCHAR NOT NULL, state VARCHAR NOT NULL,"
-    " date_time TIMESTAMP, extra VARCHAR NOT NULL",
-    "auction": "id BIGINT NOT NULL, item_name VARCHAR NOT NULL, description VARCHAR NOT NULL,"
-    " initial_bid BIGINT NOT NULL, reserve BIGINT NOT NULL, date_time TIMESTAMP,"
-    " expires TIMESTAMP NOT NULL, seller BIGINT NOT NULL, category BIGINT NOT NULL,"
-    " extra VARCHAR NOT NULL",
-    "bid": "auction BIGINT NOT NULL, bidder BIGINT NOT NULL, price BIGINT NOT NULL,"
-    " channel VARCHAR NOT NULL, url VARCHAR NOT NULL, date_time TIMESTAMP, extra VARCHAR NOT NULL",
-    "closed": "id BIGINT NOT NULL, seller BIGINT NOT NULL, category BIGINT NOT NULL,"
-    " opened TIMESTAMP NOT NULL, date_time TIMESTAMP",
-}
+COLUMNS = columns_of(padded=True)
 """The columns of each stream."""
 
 MACROS = """
@@ -50,23 +42,18 @@ Where ``t`` is NULL, queries without windows are about all instants together.
 """
 
 
-def declarations(directory: Path, *, disorder: int = 0, files_per_batch: int | None = None) -> str:
+def declarations(site: Site, directory: Path, *, files_per_batch: int | None = None) -> str:
     """The statements that declare the streams and the relation of a directory.
 
     Args:
-        directory: Where ``generator.write`` has put them.
-        disorder: By how much less than this rows are out of order, in microseconds.
+        site: What has been written.
+        directory: Where ``generator.write`` has put it.
         files_per_batch: How many files of each stream make a batch; ``None`` leaves it open.
     """
     place = str(directory).replace("'", "''")
-    cut = "" if files_per_batch is None else f", files_per_batch => {files_per_batch}"
-    streams = [
-        f"CREATE STREAM {name} ({columns}) SOURCE parquet('{place}/{name}', settle => 0{cut})"
-        f" ORDERED BY date_time WITHIN {disorder} MICROSECONDS;"
-        for name, columns in COLUMNS.items()
-    ]
+    streams = of_streams(site, directory, files_per_batch=files_per_batch)
     side = (
         "CREATE RELATION side (key BIGINT NOT NULL, value VARCHAR NOT NULL)"
         f" SOURCE parquet('{place}/side', settle => 0);"
     )
-    return "\n".join([*streams, side])
+    return f"{streams}\n{side}"

@@ -35,10 +35,11 @@ from benchmarks.harness.spark_sides import (
     stream_of,
 )
 from benchmarks.nexmark.check import compare, instants, own_instants
-from benchmarks.nexmark.generator import STREAMS, Site, write
+from benchmarks.nexmark.generator import write
 from benchmarks.nexmark.native import NATIVE
 from benchmarks.nexmark.queries import ASKED, COLUMNS, declarations
 from benchmarks.nexmark.refused import CANNOT
+from tidemill.demo.nexmark import STREAMS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
 
     from benchmarks.harness.spark_sides import Sides
     from benchmarks.nexmark.question import Question
+    from tidemill.demo.nexmark import Site
 
 __all__ = ["Load", "Local", "native_seconds", "run_local", "spark_seconds", "streams_of", "warm_up"]
 
@@ -177,7 +179,7 @@ def _session(load: Load, question: Question, out: Path) -> tidemill.Session:
 
 
 def _declare(session: tidemill.Session, load: Load, question: Question, out: Path) -> None:
-    session.sql(declarations(load.directory, disorder=load.site.disorder, files_per_batch=1))
+    session.sql(declarations(load.site, load.directory, files_per_batch=1))
     session.sql(f"CREATE QUERY {question.name} INTO parquet('{out}') AS {question.sql}")
 
 

@@ -32,7 +32,12 @@ def prepare(task: Task) -> Run:
                 f"SOURCE parquet('{task.folder / name}', settle => 0) ORDERED BY at"
             )
         found: list[pl.DataFrame] = []
-        session.callback("keep", lambda frame, _: found.append(query.expand(frame)))
+        numbers = pl.col("start", "end").cast(pl.Int64)
+
+        def keep(frame: pl.DataFrame, _batch: int) -> None:
+            found.append(query.expand(frame.with_columns(numbers)))
+
+        session.callback("keep", keep)
         session.sql(f"CREATE QUERY q INTO callback('keep') AS {query.tidemill}")
         return took(session.run), pl.concat(found).to_arrow()
 

@@ -23,7 +23,7 @@ from benchmarks.techniques.sides import (
     feed_of,
     planned,
 )
-from tidemill.demo.nexmark import generate
+from tidemill.demo.nexmark import demo_site
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -61,7 +61,7 @@ _STEP = 50
 
 def auction_site(count: int, seed: int) -> dict[str, pl.DataFrame]:
     """The events of an auction site, with times from 0 on."""
-    events = generate(count, seed=seed).streams()
+    events = demo_site(count, seed).streams()
     times = [frame["date_time"].cast(pl.Int64) for frame in events.values()]
     first = min(int(time[0]) for time in times)
     return {

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
         TidemillError,
         TidemillWarning,
     )
+    from tidemill.planning import Planning
     from tidemill.runtime.query import Query
     from tidemill.session import Session
 
@@ -20,6 +21,7 @@ __all__ = [
     "BindError",
     "ParseError",
     "PlanError",
+    "Planning",
     "Query",
     "RunError",
     "Session",
@@ -28,7 +30,12 @@ __all__ = [
     "connect",
 ]
 
-_HOMES = {"connect": "connecting", "Query": "runtime.query", "Session": "session"}
+_HOMES = {
+    "connect": "connecting",
+    "Planning": "planning",
+    "Query": "runtime.query",
+    "Session": "session",
+}
 
 
 def __getattr__(name: str) -> object:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
+from enum import Enum, auto
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Final
 
 from tidemill.errors import PlanError, suggestion
-from tidemill.optimizer.logical.rules import PATTERN_RULES
-from tidemill.optimizer.physical.techniques import Technique
-from tidemill.optimizer.planning import Joins, Planning
+from tidemill.planning import Planning
 from tidemill.runtime.clock import now
 from tidemill.runtime.local.job import Job, Settings
 from tidemill.runtime.planning import plan_entry
@@ -18,29 +17,45 @@ from tidemill.session import Session
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from tidemill.optimizer.logical.rules import Negation
+__all__ = ["DEFAULT_ENGINE", "ENGINES", "connect"]
 
-__all__ = ["connect"]
+ENGINES: Final = ("local", "spark")
+"""Where queries can run."""
 
-_ENGINES = ("local", "spark")
+DEFAULT_ENGINE: Final = "local"
+"""Where queries run if nobody says it, here and on the command line: it needs no Java."""
+
 _MASTER = "local[*]"
 _MEMORY = "2g"
 
 
+class _Unset(Enum):
+    """The value of a setting that is not given; ``None`` can be given."""
+
+    UNSET = auto()
+
+    def __repr__(self) -> str:
+        return "…"  # as help shows it
+
+
+_UNSET: Final = _Unset.UNSET
+
+
 def connect(  # noqa: PLR0913 — every setting has a name and a default
     *,
-    engine: str = "local",
+    engine: str = DEFAULT_ENGINE,
+    planning: Planning | None = None,
     master: str | None = _MASTER,
     checkpoint: str | Path | None = None,
     partitions: int | None = None,
     stages: int | None = None,
     memory: str = _MEMORY,
-    optimize: bool = True,
-    max_delay: float | None = 60,
-    technique: str = "pattern",
-    joins: str = "binary",
-    negation: str = "written",
-    lazy: float = 0,
+    optimize: bool | _Unset = _UNSET,
+    max_delay: float | _Unset | None = _UNSET,
+    technique: str | _Unset = _UNSET,
+    joins: str | _Unset = _UNSET,
+    negation: str | _Unset = _UNSET,
+    lazy: float | _Unset = _UNSET,
     trigger: float = 0,
     unbounded_state: bool = False,
     clock: Callable[[], int] = now,
@@ -50,6 +65,9 @@ def connect(  # noqa: PLR0913 — every setting has a name and a default
     Args:
         engine: Where queries run: ``"local"`` is this process, ``"spark"`` is Spark. The answers
             are the same.
+        planning: How queries are computed, for experts; the answers are the same. Its settings can
+            also be given one by one: ``connect(technique="direct")`` is short for
+            ``connect(planning=Planning(technique="direct"))``.
         master: Which Spark, as Spark writes it; ``None`` takes what ``spark-submit`` says.
         checkpoint: On Spark, the directory that state is kept in, so that a later session can
             take it up; ``None`` forgets it after the run.
@@ -57,20 +75,12 @@ def connect(  # noqa: PLR0913 — every setting has a name and a default
         stages: On Spark, how many stateful stages there are, which is fixed for the life of a
             checkpoint; ``None`` for as many as the first queries need, one with one partition.
         memory: How much memory Spark's driver gets, with a local master all there is.
-        optimize: Whether plans are rewritten before they run; the answers are the same.
-        max_delay: For how long, in seconds of the streams' time, a result that does not change may
-            be held back from whoever computes with it; ``None`` for ever.
-        technique: How plans tell that rows go: ``"direct"``, every row knows its end;
-            ``"negative"``, a row that goes is withdrawn by a message; ``"hybrid"``, messages above
-            joins; ``"pattern"``, messages where the end is not known in advance. The answers are
-            the same.
-        joins: Whether joins of joins remember intermediate results: ``"binary"`` ones do,
-            ``"multiway"`` ones make them again. The answers are the same.
-        lazy: With ``joins="multiway"``, every how many seconds of the streams' time what has come
-            is joined; 0 for at once. The answers are the same, but later.
-        negation: Where NOT EXISTS and NOT IN are computed: ``"written"``, where the query has
-            them; ``"pulled"`` above joins, so that these know the ends of their rows; ``"pushed"``
-            below joins, so that these have fewer rows. The answers are the same.
+        optimize: Short for that of ``Planning``, which has its meaning and default.
+        max_delay: Likewise.
+        technique: Likewise.
+        joins: Likewise.
+        negation: Likewise.
+        lazy: Likewise.
         trigger: On Spark, how often a batch begins while the session is running, in seconds; 0
             for as soon as the last one is done.
         unbounded_state: Accept queries whose state can grow without bound, such as a join of two
@@ -79,37 +89,25 @@ def connect(  # noqa: PLR0913 — every setting has a name and a default
             those that may be idle. It is there for tests.
 
     Raises:
-        PlanError: There is no such engine, technique, kind of joins or place of negation, not at
-            least one partition or stage, a time is negative, or a setting of Spark's is given to
+        PlanError: There is no such engine, not at least one partition or stage, a time is negative,
+            settings of planning do not fit or are given twice, or a setting of Spark's is given to
             the local engine.
     """
-    if engine not in _ENGINES:
-        raise PlanError(f'there is no engine "{engine}"', hint=suggestion(engine, _ENGINES))
+    if engine not in ENGINES:
+        raise PlanError(f'there is no engine "{engine}"', hint=suggestion(engine, ENGINES))
     if partitions is not None and partitions < 1:
         raise PlanError("there must be at least one partition", hint="write partitions=1")
     if stages is not None and stages < 1:
         raise PlanError("there must be at least one stage", hint="write stages=1")
-    if max_delay is not None and not 0 <= max_delay < math.inf:
-        raise PlanError(
-            "max_delay must be a number of seconds, not negative",
-            hint="write max_delay=60, or max_delay=None for ever",
-        )
-    for what, given, known in (
-        ("technique", technique, [t.value for t in Technique]),
-        ("kind of joins", joins, [j.value for j in Joins]),
-        ("place of negation", negation, list(PATTERN_RULES)),
-    ):
-        if given not in known:
-            hint = suggestion(str(given), known, what="choices")
-            raise PlanError(f'there is no {what} "{given}"', hint=hint)
-    if lazy and joins != Joins.MULTIWAY.value:
-        raise PlanError("only joins of many inputs can be lazy", hint='write joins="multiway"')
-    if negation != "written" and not optimize:
-        raise PlanError(
-            "negation is moved by the optimizer", hint='write negation="written", or optimize=True'
-        )
-    if not (0 <= lazy < math.inf):
-        raise PlanError("lazy must be a number of seconds, not negative", hint="write lazy=0")
+    short = {
+        "optimize": optimize,
+        "max_delay": max_delay,
+        "technique": technique,
+        "joins": joins,
+        "negation": negation,
+        "lazy": lazy,
+    }
+    chosen = _planning(planning, short).for_optimizer()
     if not (0 <= trigger < math.inf):
         raise PlanError("trigger must be a number of seconds, not negative", hint="write trigger=0")
     if engine == "local":
@@ -122,19 +120,10 @@ def connect(  # noqa: PLR0913 — every setting has a name and a default
                 "trigger": trigger != 0,
             }
         )
-    planning = Planning(
-        optimized=optimize,
-        max_delay=None if max_delay is None else round(max_delay * 1_000_000),
-        technique=Technique(technique),
-        joins=Joins(joins),
-        negation=cast("Negation", negation),
-        lazy=round(lazy * 1_000_000),
-    )
-    if engine == "local":
-        settings = Settings(partitions=partitions or 1, planning=planning, clock=clock)
+        settings = Settings(partitions=partitions or 1, planning=chosen, clock=clock)
         return Session(
             lambda catalog, frames, callbacks: Job(catalog, frames, settings, callbacks),
-            planner=lambda query: plan_entry(query, planning),
+            planner=lambda query: plan_entry(query, chosen),
             unbounded_state=unbounded_state,
         )
     # Spark takes a second to import, so only those who use it wait for it.
@@ -147,7 +136,7 @@ def connect(  # noqa: PLR0913 — every setting has a name and a default
     on_spark = SparkSettings(
         master=master,
         partitions=partitions,
-        planning=planning,
+        planning=chosen,
         checkpoint=state,
         stages=stages,
         trigger=trigger,
@@ -160,6 +149,24 @@ def connect(  # noqa: PLR0913 — every setting has a name and a default
         unbounded_state=unbounded_state,
         forget=lambda query: state is not None and forget_query(state, query),
     )
+
+
+def _planning(planning: Planning | None, short: Mapping[str, object]) -> Planning:
+    """What is given as a whole, or setting by setting.
+
+    Raises:
+        PlanError: A setting is given both ways, or does not fit.
+    """
+    given = {setting: value for setting, value in short.items() if value is not _UNSET}
+    if planning is None:
+        return Planning(**given)  # type: ignore[arg-type]  # they are those of connect
+    if given:
+        setting, value = next(iter(given.items()))
+        raise PlanError(
+            f"{setting} is given twice, by itself and in planning",
+            hint=f"write planning=Planning({setting}={value!r}, …) only",
+        )
+    return planning
 
 
 def _refuse_ignored(given: Mapping[str, bool]) -> None:

@@ -11,7 +11,7 @@ It wires the stages (parse, bind, optimize, run) and owns no logic of its own.
 ...     CREATE STREAM bid (auction BIGINT, price DOUBLE, at BIGINT)
 ...       SOURCE memory('bids') ORDERED BY at
 ... ''')
->>> query = session.sql('''
+>>> query = session.query('''
 ...     SELECT auction, MAX(price) AS highest FROM bid [RANGE 10] GROUP BY auction
 ... ''')
 >>> session.run()
@@ -40,7 +40,7 @@ from tidemill.errors import (
     TidemillWarning,
     suggestion,
 )
-from tidemill.lang.parse import parse_script
+from tidemill.lang.parse import parse_script, require_one_query
 from tidemill.lang.statements import (
     CreateDerivedStream,
     CreateFunction,
@@ -70,6 +70,8 @@ if TYPE_CHECKING:
     from tidemill.catalog.entries import Entry
     from tidemill.catalog.listing import Listing
     from tidemill.errors import Note, Span
+    from tidemill.lang.parse import Script
+    from tidemill.lang.statements import ExplainMode
     from tidemill.optimizer.planner import Planned
     from tidemill.runtime.answers import Answer
     from tidemill.runtime.callback import Callback
@@ -84,8 +86,8 @@ Result: TypeAlias = Query | pl.DataFrame | str | None
 """What a statement gives back: a query, a table (SHOW, DESCRIBE), a text (EXPLAIN) or nothing."""
 
 
-_CALLER = 5
-"""How far above ``warnings.warn`` the call of ``sql`` stands."""
+_CALLER = 6
+"""How far above ``warnings.warn`` the call of ``sql``, or ``query``, stands."""
 
 
 class Session:
@@ -299,10 +301,39 @@ class Session:
         Raises:
             TidemillError: A statement could not be parsed, bound or planned.
         """
+        return self._carry_out(_script(text), text)
+
+    def query(self, text: str) -> Query:
+        """Register one query: a SELECT, or a CREATE QUERY.
+
+        It is what ``sql`` does with such a statement; here the type of the result is known, and
+        anything else is refused before it is carried out.
+
+        Raises:
+            TidemillError: It is not exactly one query, or could not be parsed, bound or planned.
+        """
+        script = _script(text)
         try:
-            script = parse_script(text)
+            require_one_query(script)
         except TidemillError as error:
             raise error.located(text) from None
+        made = self._carry_out(script, text)
+        assert isinstance(made, Query), "these statements make queries"
+        return made
+
+    def explain(self, query: str, mode: ExplainMode, *, as_json: bool = False) -> str:
+        """A registered query as text, as EXPLAIN shows it.
+
+        Raises:
+            BindError: There is no such query.
+            RunError: It is to be analyzed, and has not been run.
+        """
+        return self._shown(self.planned(query), mode, as_json=as_json)
+
+    def _shown(self, planned: Planned, mode: ExplainMode, *, as_json: bool) -> str:
+        return explain_json(mode, planned) if as_json else explain_planned(mode, planned)
+
+    def _carry_out(self, script: Script, text: str) -> Result:
         result: Result = None
         for number, (statement, span) in enumerate(script, start=1):
             try:
@@ -372,7 +403,7 @@ class Session:
             self._warn(notes, source)
             assert isinstance(entry, QueryEntry), "these define queries"
             planned = self._planner(entry)
-        return explain_json(mode, planned) if statement.as_json else explain_planned(mode, planned)
+        return self._shown(planned, mode, as_json=statement.as_json)
 
     def planned(self, query: str, *, span: Span | None = None) -> Planned:
         """How a registered query is computed: the plan it runs with, or would run with.
@@ -405,7 +436,7 @@ class Session:
                     assert isinstance(entry, QueryEntry), "these define queries"
                     named = statement.name.span if isinstance(statement, CreateQuery) else None
                     self._go_on_with(self._catalog.added(entry, span=named))
-                return Query(entry.name, entry.plan, self)
+                return Query(entry.name, entry.plan, self, entry.time)
             case Drop(kind, name, if_exists):
                 with self._changing():
                     is_gone = self._is_forgotten(kind, name) or if_exists
@@ -420,6 +451,14 @@ class Session:
                 return self._explain(statement, source)
             case _:
                 assert_never(statement)
+
+
+def _script(text: str) -> Script:
+    """The statements of a text."""
+    try:
+        return parse_script(text)
+    except TidemillError as error:
+        raise error.located(text) from None
 
 
 def _which(number: int, statements: int) -> str | None:

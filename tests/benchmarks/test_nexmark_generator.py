@@ -1,180 +1,29 @@
-"""NEXMark's streams are a function of the seed, and look as the benchmark says."""
+"""What the benchmark adds to the generator: the relation of query 13, and a day that changes."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from datetime import timedelta
+from typing import TYPE_CHECKING
 
 import polars as pl
-import pytest
 from polars.testing import assert_frame_equal
 
-from benchmarks.nexmark.events import BLOCK, EPOCH, FIRST_ID, LEAD, SECOND
-from benchmarks.nexmark.generator import BEGIN, STREAMS, Site, generate, side_input, write
+from benchmarks.nexmark.generator import around_midnight, side_input, write
+from tidemill.demo.nexmark import BEGIN
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-Streams: TypeAlias = dict[str, pl.DataFrame]
 
-COUNT = 30_000
-TIME = pl.Datetime("us")
-
-
-@pytest.fixture(scope="module")
-def streams() -> Streams:
-    return generate(COUNT, seed=3)
-
-
-@pytest.fixture(scope="module")
-def shuffled() -> Streams:
-    return generate(COUNT, seed=3, disorder=SECOND // 10)
-
-
-def numbers(bid: pl.DataFrame) -> pl.Series:
-    """The numbers of the events that bids are, from their times."""
-    return (bid["date_time"] - BEGIN).dt.total_microseconds() * 10_000 // SECOND
-
-
-@pytest.mark.parametrize("disorder", [0, SECOND // 10])
-@pytest.mark.parametrize("chunk", [977, 10_000])
-def test_the_rows_do_not_depend_on_the_chunks(chunk: int, disorder: int) -> None:
-    whole = generate(5_000, seed=3, disorder=disorder)
-    pieces = generate(5_000, seed=3, disorder=disorder, chunk=chunk)
-    for name in STREAMS:
-        assert_frame_equal(pieces[name], whole[name])
-
-
-def test_more_events_begin_with_the_same(streams: Streams) -> None:
-    for name, rows in generate(5_000, seed=3).items():
-        assert_frame_equal(rows, streams[name].head(rows.height))
-
-
-def test_another_seed_gives_others_at_the_same_times(streams: Streams) -> None:
-    others = generate(COUNT, seed=4)
-    assert not others["bid"].equals(streams["bid"])
-    assert others["bid"]["date_time"].equals(streams["bid"]["date_time"])
-
-
-def test_of_fifty_events_one_is_a_person_and_three_are_auctions(streams: Streams) -> None:
-    heights = [streams[name].height for name in ("person", "auction", "bid")]
-    assert heights == [COUNT // EPOCH * share for share in (1, 3, 46)]
-
-
-def test_people_and_auctions_are_numbered(streams: Streams) -> None:
-    for name in ("person", "auction"):
-        assert streams[name]["id"].to_list() == list(
-            range(FIRST_ID, FIRST_ID + streams[name].height)
-        )
-
-
-def test_who_is_referred_to_is_there_or_soon_will_be(streams: Streams) -> None:
-    bid = streams["bid"].with_columns(newest=numbers(streams["bid"]) // EPOCH + FIRST_ID)
-    newest_auction = (pl.col("newest") - FIRST_ID) * 3 + 2 + FIRST_ID
-    assert bid.select(
-        bidders=pl.col("bidder").is_between(FIRST_ID, pl.col("newest") + LEAD).all(),
-        auctions=pl.col("auction").is_between(FIRST_ID, newest_auction + LEAD).all(),
-        recent=(pl.col("auction") >= newest_auction - BLOCK).all(),
-    ).row(0) == (True, True, True)
-
-
-@pytest.mark.parametrize(
-    ("stream", "column", "place", "share"),
-    [("bid", "auction", 0, 0.5), ("bid", "bidder", 1, 0.75), ("auction", "seller", 0, 0.75)],
-)
-def test_chance_has_favourites(
-    streams: Streams, stream: str, column: str, place: int, share: float
-) -> None:
-    is_hot = (streams[stream][column] - FIRST_ID) % BLOCK == place
-    assert is_hot.mean() == pytest.approx(share, abs=0.03)
-
-
-def test_prices_are_spread_over_orders_of_magnitude(streams: Streams) -> None:
-    price = streams["bid"]["price"]
-    assert price.is_between(100, 100_000_000).all()
-    for power in range(2, 8):
-        share = price.is_between(10**power, 10 ** (power + 1), closed="left").mean()
-        assert share == pytest.approx(1 / 6, abs=0.02)
-
-
-def test_half_of_the_bids_come_through_four_channels(streams: Streams) -> None:
-    known = streams["bid"]["channel"].is_in(["Google", "Facebook", "Baidu", "Apple"])
-    assert known.mean() == pytest.approx(0.5, abs=0.02)
-    has_id = streams["bid"].filter(~known)["url"].str.contains("&channel_id=")
-    assert has_id.mean() == pytest.approx(0.9, abs=0.02)
-
-
-def test_rows_have_the_sizes_of_the_benchmark(streams: Streams) -> None:
-    texts = ["name", "email_address", "credit_card", "city", "state", "extra"]
-    size = streams["person"].select(pl.sum_horizontal(pl.col(texts).str.len_bytes())).to_series()
-    assert size.mean() == pytest.approx(192, abs=5)
-    assert streams["bid"]["extra"].str.len_bytes().mean() == pytest.approx(68, abs=1)
-    assert streams["bid"]["extra"].str.contains(r"^[a-z]+$").all()
-
-
-def test_auctions_are_open_while_a_hundred_others_open(streams: Streams) -> None:
-    life = (streams["auction"]["expires"] - streams["auction"]["date_time"]).dt.total_microseconds()
-    mean = BLOCK * EPOCH // 3 * SECOND // 10_000
-    assert life.is_between(1, 2 * mean + 200).all()
-    assert life.mean() == pytest.approx(mean, rel=0.05)
-
-
-@pytest.mark.parametrize("disorder", [0, SECOND // 10])
-def test_what_has_closed_by_the_last_event_is_closed_once(disorder: int) -> None:
-    streams = generate(COUNT, seed=3, disorder=disorder)
-    last = max(streams[name]["date_time"].max() for name in ("person", "auction", "bid"))  # type: ignore[type-var]
-    expected = streams["auction"].filter(pl.col("expires") <= pl.lit(last))
-    same = ["id", "seller", "category"]
-    assert_frame_equal(
-        streams["closed"].select(*same, opened="opened", date_time="date_time").sort("id"),
-        expected.select(*same, opened="date_time", date_time="expires").sort("id"),
-    )
-
-
-def test_disorder_moves_rows_by_less_than_it_says(streams: Streams, shuffled: Streams) -> None:
-    for name in ("person", "auction", "bid"):
-        assert_frame_equal(shuffled[name].sort("date_time"), streams[name])
-    for rows in shuffled.values():
-        late = (rows["date_time"].cum_max() - rows["date_time"]).dt.total_microseconds()
-        assert late.max() > SECOND // 100  # type: ignore[operator]
-        assert late.max() < SECOND // 10  # type: ignore[operator]
-
-
-def test_the_schema_is_that_of_the_benchmark(streams: Streams) -> None:
-    whole, text = pl.Int64(), pl.String()
-    assert dict(streams["person"].schema) == {
-        "id": whole,
-        **dict.fromkeys(["name", "email_address", "credit_card", "city", "state"], text),
-        "date_time": TIME,
-        "extra": text,
-    }
-    assert dict(streams["auction"].schema) == {
-        "id": whole,
-        "item_name": text,
-        "description": text,
-        "initial_bid": whole,
-        "reserve": whole,
-        "date_time": TIME,
-        "expires": TIME,
-        "seller": whole,
-        "category": whole,
-        "extra": text,
-    }
-    assert dict(streams["bid"].schema) == {
-        "auction": whole,
-        "bidder": whole,
-        "price": whole,
-        "channel": text,
-        "url": text,
-        "date_time": TIME,
-        "extra": text,
-    }
-    assert not any(rows.null_count().sum_horizontal().item() for rows in streams.values())
-
-
-def test_files_have_what_arrives_one_after_another(tmp_path: Path, shuffled: Streams) -> None:
-    write(tmp_path, Site(COUNT, 3, disorder=SECOND // 10), files=7)
-    for name, rows in shuffled.items():
-        files = sorted((tmp_path / name).iterdir())
-        assert [path.name for path in files] == [f"{number:04d}.parquet" for number in range(7)]
-        assert_frame_equal(pl.concat([pl.read_parquet(path) for path in files]), rows)
+def test_the_relation_is_written_beside_the_streams(tmp_path: Path) -> None:
+    site = around_midnight(1_000, 3, rate=100)
+    write(tmp_path, site, files=2)
     assert_frame_equal(pl.read_parquet(tmp_path / "side" / "*.parquet"), side_input())
+    for name, rows in site.streams().items():
+        assert_frame_equal(pl.read_parquet(tmp_path / name / "*.parquet"), rows)
+
+
+def test_the_day_changes_half_way() -> None:
+    bid = around_midnight(1_000, 3, rate=100).streams()["bid"]
+    is_next = bid["date_time"] >= BEGIN + timedelta(days=1)
+    assert is_next.mean() == 0.5

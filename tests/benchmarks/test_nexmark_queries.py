@@ -10,14 +10,14 @@ import pytest
 
 import tidemill
 from benchmarks.nexmark.check import compare, database_of, run, slow_site
-from benchmarks.nexmark.events import SECOND
 from benchmarks.nexmark.generator import write
 from benchmarks.nexmark.queries import ASKED, QUESTIONS
 from benchmarks.questions.nexmark import COLUMNS, behind
+from tidemill.demo.events import SECOND
 
 if TYPE_CHECKING:
-    from benchmarks.nexmark.generator import Site
     from benchmarks.nexmark.question import Question
+    from tidemill.demo.nexmark import Site
 
 World: TypeAlias = tuple["Site", tidemill.Session, duckdb.DuckDBPyConnection]
 

@@ -174,10 +174,15 @@ def test_a_file_that_is_no_text_is_wrong_use(tmp_path: Path) -> None:
     assert "UTF-8" in result.stderr
 
 
-def test_the_local_engine_does_not_run_for_ever(tmp_path: Path) -> None:
-    result = run(write_shop(tmp_path), "--forever")
+@pytest.mark.parametrize(
+    "options", [("--forever",), ("--checkpoint", "state"), ("--master", "spark://127.0.0.1:7077")]
+)
+def test_the_local_engine_says_which_options_need_spark(
+    tmp_path: Path, options: tuple[str, ...]
+) -> None:
+    result = run(write_shop(tmp_path), *options)
     assert result.exit_code == 1
-    assert "hint: use --engine spark" in result.stderr
+    assert result.stderr == f"{options[0]} needs Spark\nhint: add --engine spark\n"
 
 
 def test_a_run_has_one_way_to_end(tmp_path: Path) -> None:
@@ -196,9 +201,9 @@ def test_a_run_has_one_way_to_end(tmp_path: Path) -> None:
     [
         ((), True),
         (("--end",), True),
-        (("--checkpoint", "state"), False),
-        (("--checkpoint", "state", "--once"), False),
-        (("--checkpoint", "state", "--end"), True),
+        (("--engine", "spark", "--checkpoint", "state"), False),
+        (("--engine", "spark", "--checkpoint", "state", "--once"), False),
+        (("--engine", "spark", "--checkpoint", "state", "--end"), True),
     ],
 )
 def test_a_run_on_a_checkpoint_ends_the_streams_if_it_is_asked_to(

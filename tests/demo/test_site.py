@@ -9,7 +9,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from tidemill.connecting import connect
-from tidemill.demo.nexmark import generate
+from tidemill.demo.nexmark import demo_site
 from tidemill.demo.questions import QUESTIONS, script
 from tidemill.demo.site import declarations, write_site
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 @pytest.mark.parametrize("files", [1, 4])
 def test_the_files_of_a_stream_are_the_stream(tmp_path: Path, files: int) -> None:
-    events = generate(2_000, seed=1)
-    write_site(events, tmp_path, files=files)
-    for name, rows in events.streams().items():
+    site = demo_site(2_000, seed=1)
+    write_site(site, tmp_path, files=files)
+    for name, rows in site.streams().items():
         paths = sorted((tmp_path / name).iterdir())
         assert len(paths) == files
         assert_frame_equal(pl.concat(pl.read_parquet(path) for path in paths), rows)
@@ -30,9 +30,10 @@ def test_the_files_of_a_stream_are_the_stream(tmp_path: Path, files: int) -> Non
 
 
 def test_no_row_comes_late(tmp_path: Path) -> None:
-    write_site(generate(2_000, seed=1), tmp_path, files=5)
+    site = demo_site(2_000, seed=1)
+    write_site(site, tmp_path, files=5)
     session = connect()
-    session.sql(declarations(tmp_path))
+    session.sql(declarations(site, tmp_path))
     session.sql(script())
     session.run()
     assert session.refused().is_empty()

@@ -5,6 +5,7 @@ Laws of the same are in ``test_stage``, ``test_ticker``, ``test_feed`` and ``law
 
 from __future__ import annotations
 
+from datetime import timedelta
 from time import monotonic, sleep
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ import pytest
 
 import tidemill
 from spark.on_spark import MASTER
+from tidemill.model.time import to_datetime
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -75,11 +77,11 @@ def test_windows_empty_and_silent_streams_are_idle_while_nothing_comes(tmp_path:
         query(session, "SELECT COUNT(*) AS n FROM unread [RANGE 5]")
         session.start()
         session.await_idle()
-        begin = clock.now
+        begin = to_datetime(clock.now)
         assert count.changes().rows() == [(2, begin, 1)], "it is there at once"
         assert both.results().rows() == []
         clock.now += 15 * SECOND
-        soon(lambda: count.results().rows() == [(2, begin, begin + 10 * SECOND)])
+        soon(lambda: count.results().rows() == [(2, begin, begin + timedelta(seconds=10))])
         assert both.results().rows() == []
         clock.now += 15 * SECOND
         soon(lambda: both.results().rows() == [(1, 10, 11)])

@@ -12,6 +12,7 @@ from pyarrow import orc
 
 import tidemill
 from spark.on_spark import MASTER
+from tidemill.model.time import to_datetime
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -83,7 +84,7 @@ def test_streams_of_several_formats_run_side_by_side(tmp_path: Path) -> None:
     values = sorted(ticks.results()["value"])
     assert values == list(range(0, 2 * len(values), 2)), "every second tick, once"
     assert bids.results().drop("start", "end").rows() == BIDS.select("at", "item", "price").rows()
-    assert bids.results()["start"].to_list() == [1_000_000, 2_000_000]
+    assert bids.results()["start"].to_list() == [to_datetime(1_000_000), to_datetime(2_000_000)]
     assert lines.results()["VALUE"].to_list() == ["one line\nand another\n"]
     assert session.progress().batches <= taken / 0.5 + 1, "one batch in half a second at most"
 

@@ -217,9 +217,9 @@ def test_a_start_that_is_refused_touches_nothing(
 @pytest.mark.parametrize(
     ("settings", "was"),
     [
-        ({"optimize": False}, "optimize=1, not with optimize=0"),
-        ({"technique": "negative"}, "technique='pattern', not with technique='negative'"),
-        ({"joins": "multiway"}, "joins='binary', not with joins='multiway'"),
+        ({"optimize": False}, "optimize=True"),
+        ({"technique": "negative"}, 'technique="pattern"'),
+        ({"joins": "multiway"}, 'joins="binary"'),
     ],
 )
 def test_other_settings_are_refused_and_named(
@@ -231,8 +231,8 @@ def test_other_settings_are_refused_and_named(
     with pytest.raises(tidemill.RunError) as caught:
         session.start()
     assert str(caught.value) == (
-        f'the checkpoint "{place.root / "state"}" was made with {was}\n'
-        "hint: choose the settings as they were, or a new directory"
+        f'the checkpoint "{place.root / "state"}" was made with other settings of '
+        f"{was.partition('=')[0]}\nhint: write {was}, or choose a new directory"
     )
     assert place.files() == before
 
@@ -243,7 +243,7 @@ def test_a_changed_statement_is_refused_with_a_way_on(place: Place) -> None:
         session.start()
     assert str(caught.value) == (
         'query "counted" is not the one that this checkpoint runs: that one asks '
-        "SELECT k, COUNT(*) AS n FROM s [RANGE 100 MICROSECONDS] GROUP BY k\n"
+        "SELECT k, COUNT(*) AS n FROM s [RANGE 100] GROUP BY k\n"
         "hint: a running query cannot be changed yet (ALTER QUERY will do that): create it as it "
         "was, give this one another name, or write DROP QUERY counted and create it again"
     )
@@ -275,11 +275,10 @@ def test_a_query_goes_on_with_the_plan_it_had(place: Place) -> None:
         running = session.sql("EXPLAIN PHYSICAL counted")
         assert running != statement
         answer = session.planned("counted")
-        assert session.sql("SHOW QUERIES") is not None
         counted = session.answer("counted").results()
-    assert counted.filter(pl.col("start") < 29).equals(
-        place.expected(COUNT).filter(pl.col("start") < 29)
-    )
+    known = pl.col("end") <= counted["end"].max()
+    assert counted.height > 20
+    assert counted.equals(place.expected(COUNT).filter(known))
     assert answer.version in {path.stem for path in (place.root / "state" / "plans").iterdir()}
 
 

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 import tidemill
 from plans import implement
-from tidemill.catalog.entries import StreamEntry
+from tidemill.catalog.entries import RelationEntry, StreamEntry
+from tidemill.engine.ingest import relation_flow
 from tidemill.model.batch import polars_schema
 from tidemill.model.time import END_OF_TIME, Time
 from tidemill.physical.fragments import Route, build_graph
@@ -26,7 +27,13 @@ from tidemill.runtime.spark.worker.wire import Kind, Message
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    import pytest
+
+    from tidemill.engine.engine import Flow
     from tidemill.model.schema import Schema
+
+
+RELATION = pl.DataFrame({"k": [1, 2], "name": ["one", "two"]})
 
 
 def deployed(clauses: str, *texts: str) -> Deployment:
@@ -36,7 +43,8 @@ def deployed(clauses: str, *texts: str) -> Deployment:
         "CREATE STREAM quiet (k BIGINT, t BIGINT) SOURCE memory('q') ORDERED BY t "
         "IDLE AFTER 10;"
         "CREATE STREAM other (k BIGINT, t BIGINT) SOURCE memory('o') ORDERED BY t;"
-        "CREATE STREAM timeless (k BIGINT) SOURCE memory('u')"
+        "CREATE STREAM timeless (k BIGINT) SOURCE memory('u');"
+        "CREATE RELATION r (k BIGINT, name VARCHAR) SOURCE memory('r')"
     )
     plans = {}
     for text in texts:
@@ -44,12 +52,16 @@ def deployed(clauses: str, *texts: str) -> Deployment:
         assert isinstance(query, tidemill.Query)
         plans[query.name] = implement(query.plan)
     graph = build_graph(plans)
-    streams = {}
+    streams, relations = {}, {}
     for input_ in graph.inputs:
         entry = session.catalog.find(input_.name)
-        assert isinstance(entry, StreamEntry)
-        streams[entry.name] = entry
-    return Deployment(graph, streams, {}, (2,), max(1, len(graph.fragments) - 1), "v")
+        if isinstance(entry, RelationEntry):
+            rows = Message.of_rows(0, Kind.ROWS, entry.name, RELATION)
+            relations[entry.name] = entry, rows.blob
+        else:
+            assert isinstance(entry, StreamEntry)
+            streams[entry.name] = entry
+    return Deployment(graph, streams, relations, (2,), max(1, len(graph.fragments) - 1), "v")
 
 
 def schema_of(deployment: Deployment) -> Schema:
@@ -149,6 +161,37 @@ def test_a_row_without_a_time_enters_an_aggregate_at_once_and_leaves_it_as_time_
     assert answer.results().rows() == [(2, 50, 60), (3, 60, 80), (1, 80, 90)]
     assert sum(state.rows() for e in stage.engines for state in e.states.values()) == 0
     assert known == [51, 61, 80, 81, 96]
+
+
+def test_a_relation_is_computed_once_for_each_query_and_not_in_every_batch(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    computed: list[str] = []
+
+    def counting(relation: RelationEntry, frame: pl.DataFrame) -> Flow:
+        computed.append(relation.name)
+        return relation_flow(relation, frame)
+
+    monkeypatch.setattr("tidemill.runtime.spark.worker.stage.relation_flow", counting)
+    join = "SELECT name FROM s JOIN r USING (k)"
+    deployment = deployed("", join)
+    stage = Stage(deployment, 1, 2)
+    found: list[object] = []
+    for batch in range(4):
+        rows: list[tuple[int | None, ...]] = [(batch, batch)]
+        found += answers(stage.step(came(deployment, "s", rows, batch=batch, now=batch)))
+    found += answers(stage.step(tick(deployment, 10)))
+    assert found == [("one", 1, 2), ("two", 2, 3)]
+    assert computed == ["r"]
+    # A query that comes later gets the rows, once; those that were there have had them.
+    more = deployed("", join, "SELECT name FROM r WHERE k = 1")
+    again = Stage(more, 1, 2)
+    again.progress, before = stage.progress, list(stage.progress.fed)
+    assert answers(again.step(tick(more, 11))) == [("one", 0, END_OF_TIME)]
+    assert answers(again.step(tick(more, 12))) == []
+    assert computed == ["r", "r"]
+    assert again.progress.fed[: len(before)] == before
+    assert len(again.progress.fed) == len(before) + 1
 
 
 def test_a_tick_is_no_end() -> None:

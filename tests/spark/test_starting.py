@@ -243,7 +243,7 @@ def test_the_command_says_it_in_two_lines(tmp_path: Path) -> None:
         encoding="utf-8",
     )
     run = subprocess.run(  # noqa: S603 — a command of ours
-        [sys.executable, "-m", "tidemill", "run", str(script)],
+        [sys.executable, "-m", "tidemill", "run", str(script), "--engine", "spark"],
         env={**os.environ, "PYTHONPATH": ":".join(sys.path), "JAVA_HOME": str(tmp_path)},
         capture_output=True,
         text=True,

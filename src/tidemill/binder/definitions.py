@@ -27,6 +27,7 @@ from tidemill.binder.expressions import ExpressionBinder
 from tidemill.binder.limits import check_plan
 from tidemill.binder.queries import bind_query
 from tidemill.binder.scope import Scope, ScopeColumn
+from tidemill.binder.times import time_type
 from tidemill.binder.types import bind_type
 from tidemill.catalog.entries import (
     DerivedStreamEntry,
@@ -99,10 +100,12 @@ def define(
             return DerivedStreamEntry(name.text, plan, unparse(statement), uses)
         case CreateQuery(name, query, sink):
             plan, uses = plan_query(query, catalog, allow_unbounded=allow_unbounded, notes=notes)
-            return QueryEntry(name.text, plan, unparse(statement), uses, sink)
+            time = time_type(plan, catalog)
+            return QueryEntry(name.text, plan, unparse(statement), uses, sink, time)
         case Select(query):
             plan, uses = plan_query(query, catalog, allow_unbounded=allow_unbounded, notes=notes)
-            return QueryEntry(catalog.unused_query_name(), plan, unparse(statement), uses)
+            name_, time = catalog.unused_query_name(), time_type(plan, catalog)
+            return QueryEntry(name_, plan, unparse(statement), uses, time=time)
         case _:
             assert_never(statement)
 

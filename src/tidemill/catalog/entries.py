@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeAlias, assert_never
 
 from tidemill.lang.statements import LatePolicy, MalformedPolicy, ObjectKind
 from tidemill.model.schema import Schema
+from tidemill.model.types import BIGINT
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from tidemill.algebra.plan import Plan, Validity
     from tidemill.lang.statements import ConnectorCall
     from tidemill.model.schema import Field
+    from tidemill.model.types import DataType
 
 __all__ = [
     "DerivedStreamEntry",
@@ -82,13 +84,19 @@ class DerivedStreamEntry:
 
 @dataclass(frozen=True, slots=True)
 class QueryEntry:
-    """A continuous query and where its answer goes."""
+    """A continuous query and where its answer goes.
+
+    Attributes:
+        sink: Where; ``None`` for memory.
+        time: The type that the times of the answer have for its readers, TIMESTAMP or BIGINT.
+    """
 
     name: str
     plan: Plan
     text: str = field(repr=False)
     uses: frozenset[str]
     sink: ConnectorCall | None = None
+    time: DataType = BIGINT
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,23 +4,27 @@ from __future__ import annotations
 
 from tidemill.catalog.entries import entry_schema
 from tidemill.cli.options import Script, UnboundedState  # noqa: TC001 — typer reads them
+from tidemill.cli.planning import takes_planning
 from tidemill.cli.table import table
 from tidemill.cli.terminal import carry_out, console, read_script, reporting_errors
 from tidemill.connecting import connect
 from tidemill.lang.statements import ObjectKind
+from tidemill.planning import Planning  # noqa: TC001 — takes_planning reads it
 
 __all__ = ["check"]
 
 
+@takes_planning
 def check(
     file: Script,
     *,
     unbounded_state: UnboundedState = False,
+    planning: Planning,
 ) -> None:
     """Say whether the statements of a file are right, and what they define. Nothing is read."""
     out = console()
     with reporting_errors():
-        session = connect(unbounded_state=unbounded_state)
+        session = connect(planning=planning, unbounded_state=unbounded_state)
         carry_out(session, read_script(file))
         defined = table("defines", "name")
         defined.add_column("columns", overflow="fold")

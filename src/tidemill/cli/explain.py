@@ -6,19 +6,20 @@ from typing import Annotated
 
 import typer
 
-from tidemill.cli.options import Script, TechniqueName  # noqa: TC001 — typer reads them
+from tidemill.cli.options import Script  # noqa: TC001 — typer reads it
+from tidemill.cli.planning import takes_planning
 from tidemill.cli.present import queries_of
 from tidemill.cli.terminal import carry_out, console, read_script, reporting_errors
 from tidemill.connecting import connect
 from tidemill.errors import PlanError
 from tidemill.lang.statements import ExplainMode
-from tidemill.optimizer.explain.planned import explain_json, explain_planned
-from tidemill.optimizer.physical.techniques import Technique
+from tidemill.planning import Planning  # noqa: TC001 — takes_planning reads it
 
 __all__ = ["explain"]
 
 
-def explain(  # noqa: PLR0913 — every option has a name and a default
+@takes_planning
+def explain(  # noqa: PLR0913 — every option of the command
     file: Script,
     *,
     logical: Annotated[
@@ -28,37 +29,34 @@ def explain(  # noqa: PLR0913 — every option has a name and a default
         bool, typer.Option("--physical", help="What is run: operators and exchanges.")
     ] = False,
     stages: Annotated[
-        bool, typer.Option("--stages", help="What is done in which stage, and where rows go.")
+        bool, typer.Option("--stages", help="Which operators run where, and what is sent.")
     ] = False,
     trace: Annotated[
         bool, typer.Option("--trace", help="What the optimizer does, step by step.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="As JSON, one object a query.")] = False,
-    technique: TechniqueName = Technique.PATTERN,
+    planning: Planning,
 ) -> None:
     """Print the plan of every query of a file. Nothing is read or run."""
-    mode = _mode(logical=logical, physical=physical, stages=stages, trace=trace)
+    asked = {
+        ExplainMode.LOGICAL: logical,
+        ExplainMode.PHYSICAL: physical,
+        ExplainMode.STAGES: stages,
+        ExplainMode.TRACE: trace,
+    }
+    modes = [mode for mode, is_asked in asked.items() if is_asked] or [ExplainMode.LOGICAL]
+    if len(modes) > 1:
+        raise typer.BadParameter("choose one of --logical, --physical, --stages and --trace")
     out = console()
     with reporting_errors():
         # A plan can be looked at, whatever it costs.
-        session = connect(unbounded_state=True, technique=technique.value)
+        session = connect(planning=planning, unbounded_state=True)
         carry_out(session, read_script(file))
         queries = list(queries_of(session))
         if not queries:
             raise PlanError("the file has no query", hint="add a SELECT or a CREATE QUERY")
-        planned = {query.name: session.planned(query.name) for query in queries}
-        if as_json:
-            texts = [explain_json(mode, made) for made in planned.values()]
-        else:
-            texts = [f"-- {n}\n{explain_planned(mode, made)}" for n, made in planned.items()]
-        out.print("\n\n".join(texts), soft_wrap=True, markup=False, highlight=False)
-
-
-def _mode(*, logical: bool, physical: bool, stages: bool, trace: bool) -> ExplainMode:
-    if logical + physical + stages + trace > 1:
-        raise typer.BadParameter("choose one of --logical, --physical, --stages and --trace")
-    if physical:
-        return ExplainMode.PHYSICAL
-    if stages:
-        return ExplainMode.STAGES
-    return ExplainMode.TRACE if trace else ExplainMode.LOGICAL
+        for number, query in enumerate(queries):
+            text = session.explain(query.name, modes[0], as_json=as_json)
+            title = "" if as_json else f"-- {query.name}\n"
+            between = "\n" * (number > 0 and not as_json)
+            out.print(f"{between}{title}{text}", soft_wrap=True, markup=False, highlight=False)

@@ -8,9 +8,10 @@ from typing import Annotated
 
 import typer
 
-from tidemill.optimizer.physical.techniques import Technique
+from tidemill.connecting import DEFAULT_ENGINE, ENGINES
 
 __all__ = [
+    "DEFAULT",
     "Checkpoint",
     "End",
     "Engine",
@@ -21,7 +22,6 @@ __all__ = [
     "Partitions",
     "Rows",
     "Script",
-    "TechniqueName",
     "Trigger",
     "UnboundedState",
 ]
@@ -30,8 +30,14 @@ __all__ = [
 class EngineName(StrEnum):
     """Where queries run."""
 
-    SPARK = "spark"
     LOCAL = "local"
+    SPARK = "spark"
+
+
+assert tuple(EngineName) == ENGINES, "the command line has the engines of connect"
+
+DEFAULT = EngineName(DEFAULT_ENGINE)
+"""Where queries run if nobody says it."""
 
 
 # A file that is not there ends the command with exit code 2.
@@ -50,21 +56,16 @@ Master = Annotated[
 
 Checkpoint = Annotated[
     Path | None,
-    typer.Option(file_okay=False, help="Where state is kept, for a later run to go on."),
+    typer.Option(file_okay=False, help="On Spark, where state is kept, for a later run to go on."),
 ]
 
 Partitions = Annotated[
     int | None, typer.Option(min=1, help="How many partitions state is kept in.")
 ]
 
-TechniqueName = Annotated[
-    Technique,
-    typer.Option("--technique", help="How plans tell that rows go; the answers are the same."),
-]
-
 Forever = Annotated[
     bool,
-    typer.Option("--forever", help="Process what comes until Ctrl-C."),
+    typer.Option("--forever", help="On Spark, process what comes until Ctrl-C."),
 ]
 
 Once = Annotated[

@@ -9,6 +9,7 @@ import typer
 
 from tidemill.cli.answers import print_answers, print_summary
 from tidemill.cli.options import (
+    DEFAULT,
     Checkpoint,
     End,
     Engine,
@@ -19,10 +20,10 @@ from tidemill.cli.options import (
     Partitions,
     Rows,
     Script,
-    TechniqueName,
     Trigger,
     UnboundedState,
 )
+from tidemill.cli.planning import takes_planning
 from tidemill.cli.present import Glimpses, queries_of
 from tidemill.cli.terminal import carry_out, console, read_script, reporting_errors
 from tidemill.cli.units import batches_text
@@ -30,9 +31,10 @@ from tidemill.cli.watch import watch
 from tidemill.connecting import connect
 from tidemill.errors import PlanError, RunError
 from tidemill.model.time import time_text
-from tidemill.optimizer.physical.techniques import Technique
+from tidemill.planning import Planning  # noqa: TC001 — takes_planning reads it
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from rich.console import Console
@@ -45,35 +47,44 @@ __all__ = ["INTERRUPTED", "run"]
 INTERRUPTED = 130
 """The exit code after Ctrl-C."""
 
+_MASTER = "local[*]"
+
 _GOES_ON = "the same command goes on from there, with {}"
 
 
+@takes_planning
 def run(  # noqa: PLR0913 — every option of the command
     file: Script,
     *,
-    engine: Engine = EngineName.SPARK,
-    master: Master = "local[*]",
+    engine: Engine = DEFAULT,
+    master: Master = _MASTER,
     checkpoint: Checkpoint = None,
     partitions: Partitions = None,
-    technique: TechniqueName = Technique.PATTERN,
     once: Once = False,
     end: End = False,
     forever: Forever = False,
     trigger: Trigger = None,
     unbounded_state: UnboundedState = False,
     rows: Rows = 10,
+    planning: Planning,
 ) -> None:
     """Run the queries of a file and show their progress and the latest rows of their answers."""
     text, out = read_script(file), console()
     with reporting_errors():
         if once + end + forever > 1:
             raise PlanError("a run is once, to the end or for ever", hint="choose one of them")
+        if engine is EngineName.LOCAL:
+            _require_spark(
+                {
+                    "--checkpoint": checkpoint is not None,
+                    "--master": master != _MASTER,
+                    "--forever": forever,
+                }
+            )
         if once and checkpoint is None:
             raise PlanError(
                 "without a checkpoint there is nothing to go on from", hint="add --checkpoint DIR"
             )
-        if forever and engine is EngineName.LOCAL:
-            raise PlanError("the local engine does not run for ever", hint="use --engine spark")
         if trigger is not None and not forever:
             raise PlanError("--trigger is for runs without an end", hint="add --forever")
         session = connect(
@@ -81,7 +92,7 @@ def run(  # noqa: PLR0913 — every option of the command
             master=master or None,
             checkpoint=checkpoint,
             partitions=partitions,
-            technique=technique.value,
+            planning=planning,
             trigger=trigger or 0,
             unbounded_state=unbounded_state,
         )
@@ -101,6 +112,13 @@ def run(  # noqa: PLR0913 — every option of the command
         print_answers(out, session, rows)
         if outcome.stopped:
             raise typer.Exit(INTERRUPTED)
+
+
+def _require_spark(given: Mapping[str, bool]) -> None:
+    """Refuse options that only Spark heeds."""
+    for option, is_given in given.items():
+        if is_given:
+            raise PlanError(f"{option} needs Spark", hint="add --engine spark")
 
 
 def _register(session: Session, text: str, out: Console) -> None:

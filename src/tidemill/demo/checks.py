@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from tidemill.algebra.snapshot import Element, Reference
 from tidemill.catalog.entries import QueryEntry
 from tidemill.connecting import connect
-from tidemill.demo.nexmark import BEGIN, generate
+from tidemill.demo.nexmark import demo_site
 from tidemill.demo.questions import QUESTIONS, script
 from tidemill.demo.site import declarations, write_site
 from tidemill.model.time import from_datetime
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tidemill.algebra.plan import Plan
-    from tidemill.demo.nexmark import Events
+    from tidemill.demo.nexmark import Site
     from tidemill.demo.questions import Question
     from tidemill.session import Session
 
@@ -59,48 +59,51 @@ def same_answers(session: Session, other: Session, *, what: str) -> Check:
     return Check(what, tuple(differing))
 
 
-def at_one_instant(session: Session, events: Events, directory: Path) -> Check:
+def at_one_instant(session: Session, site: Site, directory: Path) -> Check:
     """Compare each answer at one instant with DuckDB, or else with the reference evaluator."""
     if find_spec("duckdb") is None:
         return by_definition(directory)
     what = "at one instant of each, DuckDB finds the same rows in the tables of all events"
-    return _at_one_instant(session, _duckdb(events), what=what)
+    return _at_one_instant(session, site, _duckdb(site), what=what)
 
 
 def by_definition(directory: Path) -> Check:
     """Compare answers about the first events with the reference evaluator."""
-    events = generate(_PREFIX, seed=0)
-    write_site(events, directory / "prefix", files=2)
+    site = demo_site(_PREFIX, seed=0)
+    write_site(site, directory / "prefix", files=2)
     session = connect(engine="local")
-    session.sql(declarations(directory / "prefix"))
+    session.sql(declarations(site, directory / "prefix"))
     session.sql(script())
     session.run()
     what = (
         f"at one instant of each over {_PREFIX} events, the reference evaluator finds the same rows"
         " (DuckDB is not installed)"
     )
-    return _at_one_instant(session, _reference(session, events), what=what)
+    return _at_one_instant(session, site, _reference(session, site), what=what)
 
 
-def _at_one_instant(session: Session, ask: Callable[[Question, int], Rows], *, what: str) -> Check:
+def _at_one_instant(
+    session: Session, site: Site, ask: Callable[[Question, int], Rows], *, what: str
+) -> Check:
     differing: list[str] = []
     for question in QUESTIONS:
         at = _middle(session, question.name)
+        at = site.begins() if at is None else at
         rows: Rows = Counter(session.answer(question.name).snapshot(at).rows())
         if rows != ask(question, at):
             differing.append(question.name)
     return Check(what, tuple(differing))
 
 
-def _middle(session: Session, name: str) -> int:
-    """An instant at which something in the middle of an answer begins."""
+def _middle(session: Session, name: str) -> int | None:
+    """An instant at which something in the middle of an answer begins, if it has rows."""
     start = session.answer(name).results()["start"]
-    return int(start[len(start) // 2]) if len(start) else from_datetime(BEGIN)
+    return int(start[len(start) // 2]) if len(start) else None
 
 
-def _duckdb(events: Events) -> Callable[[Question, int], Rows]:
+def _duckdb(site: Site) -> Callable[[Question, int], Rows]:
     database = importlib.import_module("duckdb").connect()
-    for name, rows in events.streams().items():
+    for name, rows in site.streams().items():
         database.register(name, rows.to_arrow())
 
     def ask(question: Question, at: int) -> Rows:
@@ -112,13 +115,13 @@ def _duckdb(events: Events) -> Callable[[Question, int], Rows]:
     return ask
 
 
-def _reference(session: Session, events: Events) -> Callable[[Question, int], Rows]:
+def _reference(session: Session, site: Site) -> Callable[[Question, int], Rows]:
     streams = {
         name: [
             Element(from_datetime(row[rows.get_column_index("date_time")]), number, row)
             for number, row in enumerate(rows.rows())
         ]
-        for name, rows in events.streams().items()
+        for name, rows in site.streams().items()
     }
     reference = Reference(streams)
     plans = {question.name: _plan(session, question.name) for question in QUESTIONS}

@@ -1,215 +1,133 @@
-"""NEXMark: the events of an auction site, a function of their numbers and a seed.
+"""NEXMark: the streams of an auction site, in the order in which their rows arrive.
 
-Of 50 events one is a person who registers, three are auctions that open and 46 are bids. Event n
-comes ``n / rate`` seconds after the beginning. Prices are spread evenly over orders of magnitude.
-Chance has favourites: three quarters of the auctions are opened by one seller in a hundred people,
-half of the bids go to one auction in a hundred, and three quarters come from one bidder in a
-hundred. An auction closes after it has been open for as long as 100 others need to open, on
-average; what has closed by the time of the last event is a stream of its own.
+It is the only generator: the demonstration, the tests and the benchmarks have their settings. What
+the events are is said in ``events.py``; here they get an order. An event arrives up to ``disorder``
+microseconds after it has happened, by chance. So a row can follow one that is later, but never by
+as much as ``disorder``: the promise of ``WITHIN``.
 
-It differs from the benchmark in four points. Whoever is referred to exists: the benchmark also
-refers to people and auctions that come a little later, and adds 1000 to bidders twice. Random
-numbers are a function of the seed. Rows are not padded with text nobody reads. The closings are
-given, as in the first version of the benchmark, since no window ends when a column says so.
+Which rows arrive in a stretch of time is computed from that stretch alone. The rows are therefore
+the same however the work is cut, and files need no more memory than one of them.
+
+>>> site = demo_site(100, seed=1)
+>>> [(name, rows.height) for name, rows in site.streams().items()]
+[('person', 2), ('auction', 6), ('bid', 92), ('closed', 1)]
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
+from itertools import pairwise
 
 import polars as pl
 
-from tidemill.demo.chance import Chance
-from tidemill.demo.texts import (
-    CHANNELS,
-    CITIES,
-    FAVOURITES,
-    FIRST_NAMES,
-    LAST_NAMES,
-    STATES,
-    URLS,
-    card_numbers,
-    picked,
-    words,
-)
+from tidemill.demo.events import AUCTIONS, EPOCH, LEAD, SECOND, Events
+from tidemill.model.time import from_datetime
 
-__all__ = ["BEGIN", "EPOCH", "FIRST_ID", "Events", "generate"]
+__all__ = ["BEGIN", "RATE", "STREAMS", "Site", "demo_site"]
 
-BEGIN = datetime(2026, 3, 1, 12)  # noqa: DTZ001 — timestamps carry no zone
-"""The time of event 0."""
+BEGIN = datetime(2015, 7, 15)  # noqa: DTZ001 — timestamps carry no zone
+"""The time of event 0, as in the benchmark."""
 
-EPOCH = 50
-"""So many events follow each other in the same pattern: a person, three auctions, bids."""
+RATE = 10_000
+"""How many events there are in a second, as in the benchmark."""
 
-FIRST_ID = 1000
-"""The number of the first person and of the first auction."""
+STREAMS = ("person", "auction", "bid", "closed")
 
-_AUCTIONS = 3
-_BLOCK = 100
-_ACTIVE_PEOPLE = 1000
-_CATEGORIES = 5
-_FIRST_CATEGORY = 10
+_CHUNK = 250_000
+_DEMO_BEGIN = datetime(2026, 3, 1, 12)  # noqa: DTZ001 — timestamps carry no zone
+_DEMO_RATE = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Events:
-    """What happened, stream by stream, each in the order of time.
+class Site:
+    """The auction site: so many events, and when they arrive.
 
     Attributes:
-        person: People who register.
-        auction: Auctions that open.
-        bid: Bids.
-        closed: Auctions that close.
-        last: The time of the last event.
-    """
-
-    person: pl.DataFrame
-    auction: pl.DataFrame
-    bid: pl.DataFrame
-    closed: pl.DataFrame
-    last: datetime
-
-    def streams(self) -> dict[str, pl.DataFrame]:
-        """The streams by name."""
-        return {
-            "person": self.person,
-            "auction": self.auction,
-            "bid": self.bid,
-            "closed": self.closed,
-        }
-
-
-def generate(count: int, *, seed: int, rate: int = 100) -> Events:
-    """The first events.
-
-    >>> events = generate(100, seed=1)
-    >>> events.person.height, events.auction.height, events.bid.height
-    (2, 6, 92)
-
-    Args:
-        count: How many of persons, auctions and bids together; at least one.
+        events: How many people, auctions and bids together.
         seed: Which random numbers.
         rate: How many events there are in a second.
+        disorder: By how much less than this rows may be out of order, in microseconds.
+        begin: The time of event 0.
+        lead: How many people, and auctions, that are still to come can be referred to.
+        padded: Whether rows have a column of letters that brings them to the benchmark's size.
     """
-    maker = _Maker(Chance(seed), rate)
-    numbers = pl.int_range(count, dtype=pl.Int64, eager=True)
-    offset = numbers % EPOCH
-    auction = maker.auctions(numbers.filter(offset.is_between(1, _AUCTIONS)))
-    last = BEGIN + timedelta(milliseconds=(count - 1) * 1000 // rate)
-    return Events(
-        maker.persons(numbers.filter(offset == 0)),
-        auction,
-        maker.bids(numbers.filter(offset > _AUCTIONS)),
-        _closed(auction, last),
-        last,
-    )
 
+    events: int
+    seed: int
+    rate: int = RATE
+    disorder: int = 0
+    begin: datetime = BEGIN
+    lead: int = LEAD
+    padded: bool = True
 
-def _closed(auction: pl.DataFrame, last: datetime) -> pl.DataFrame:
-    """The auctions that have closed, in the order in which they did."""
-    return (
-        auction.filter(pl.col("expires") <= pl.lit(last))
-        .select("id", "seller", "category", date_time="expires")
-        .sort("date_time", "id")
-    )
+    def begins(self) -> int:
+        """The time of the first event, in microseconds."""
+        return from_datetime(self.begin)
 
+    def ends(self) -> int:
+        """The time of the last event, in microseconds."""
+        return self.begins() + (self.events - 1) * SECOND // self.rate
 
-@dataclass(frozen=True, slots=True)
-class _Maker:
-    """Makes events of the given numbers."""
+    def cuts(self, pieces: int) -> list[tuple[int, int]]:
+        """The time until everything has arrived, in stretches of the same length."""
+        begin, end = self.begins(), self.ends() + self.disorder + 1
+        bounds = [begin + (end - begin) * piece // pieces for piece in range(pieces + 1)]
+        return list(pairwise(bounds))
 
-    chance: Chance
-    rate: int
+    def streams(self, *, chunk: int = _CHUNK) -> dict[str, pl.DataFrame]:
+        """All rows, stream by stream, each in the order of arrival.
 
-    def persons(self, numbers: pl.Series) -> pl.DataFrame:
-        first = picked(FIRST_NAMES, self._below(len(FIRST_NAMES), numbers, "first name"))
-        last = picked(LAST_NAMES, self._below(len(LAST_NAMES), numbers, "last name"))
-        user = words(self.chance, numbers, lane="user", most=7, blank="_")
-        host = words(self.chance, numbers, lane="host", most=5, blank="_")
-        return pl.DataFrame(
-            {
-                "id": numbers // EPOCH + FIRST_ID,
-                "name": first + " " + last,
-                "email_address": user + "@" + host + ".com",
-                "credit_card": card_numbers(self.chance, numbers),
-                "city": picked(CITIES, self._below(len(CITIES), numbers, "city")),
-                "state": picked(STATES, self._below(len(STATES), numbers, "state")),
-                "date_time": self.times(numbers),
-            }
+        Args:
+            chunk: How many events are made at a time; the rows are the same.
+        """
+        pieces = [self.arriving(*cut) for cut in self.cuts(max(1, -(-self.events // chunk)))]
+        return {name: pl.concat([piece[name] for piece in pieces]) for name in STREAMS}
+
+    def arriving(self, begin: int, end: int) -> dict[str, pl.DataFrame]:
+        """The rows that arrive in a stretch of time, stream by stream."""
+        maker = Events(self.seed, self.rate, self.begins(), self.lead, self.padded)
+        numbers = self._happening(begin - self.disorder, end)
+        times = maker.times(numbers)
+        arrivals = times + maker.delays(numbers, self.disorder, lane="delay")
+        numbers = _in_order(numbers, arrivals, times, begin, end)
+        offset = numbers % EPOCH
+        older = self._happening(begin - self.disorder - maker.longest_life() - 1, end)
+        auctions = older.filter((older % EPOCH).is_between(1, AUCTIONS))
+        times = maker.expiries(auctions)
+        arrivals = times + maker.delays(auctions, self.disorder, lane="closing delay")
+        is_over = times <= self.ends()
+        closing = _in_order(
+            auctions.filter(is_over), arrivals.filter(is_over), times.filter(is_over), begin, end
         )
+        return {
+            "person": maker.persons(numbers.filter(offset == 0)),
+            "auction": maker.auctions(numbers.filter(offset.is_between(1, AUCTIONS))),
+            "bid": maker.bids(numbers.filter(offset > AUCTIONS)),
+            "closed": maker.closings(closing),
+        }
 
-    def auctions(self, numbers: pl.Series) -> pl.DataFrame:
-        newest = numbers // EPOCH
-        is_hot = self._below(4, numbers, "hot seller") < 3  # noqa: PLR2004 — three in four
-        seller = self._one_of_the_last(_ACTIVE_PEOPLE, newest, numbers, "seller")
-        opening = self._prices(numbers, "opening price")
-        time = self.times(numbers)
-        # As long as a hundred auctions need to open, in milliseconds; twice that at most.
-        horizon = max(1, _BLOCK * EPOCH * 1000 // (_AUCTIONS * self.rate))
-        life = self._below(2 * horizon, numbers, "life") + 1
-        return pl.DataFrame(
-            {
-                "id": _auction_number(numbers) + FIRST_ID,
-                "item_name": words(self.chance, numbers, lane="item", most=20),
-                "description": words(self.chance, numbers, lane="description", most=100),
-                "initial_bid": opening,
-                "reserve": opening + self._prices(numbers, "reserve"),
-                "date_time": time,
-                "expires": time + (life * 1000).cast(pl.Duration("us")),
-                "seller": _either(is_hot, newest // _BLOCK * _BLOCK, seller) + FIRST_ID,
-                "category": self._below(_CATEGORIES, numbers, "category") + _FIRST_CATEGORY,
-            }
-        )
-
-    def bids(self, numbers: pl.Series) -> pl.DataFrame:
-        newest = numbers // EPOCH
-        auction = (newest + 1) * _AUCTIONS - 1
-        hot_auction = self._below(2, numbers, "hot auction") == 0
-        any_auction = self._one_of_the_last(_BLOCK, auction, numbers, "auction")
-        hot_bidder = self._below(4, numbers, "hot bidder") < 3  # noqa: PLR2004 — three in four
-        any_bidder = self._one_of_the_last(_ACTIVE_PEOPLE, newest, numbers, "bidder")
-        # The second of a block, so that the hot bidder is not the hot seller.
-        second = newest // _BLOCK * _BLOCK + (newest % _BLOCK > 0).cast(pl.Int64)
-        known = self._below(2, numbers, "known channel") == 0
-        favourite = self._below(FAVOURITES, numbers, "favourite")
-        other = self._below(len(CHANNELS) - FAVOURITES, numbers, "channel") + FAVOURITES
-        channel = _either(known, favourite, other)
-        return pl.DataFrame(
-            {
-                "auction": _either(hot_auction, auction // _BLOCK * _BLOCK, any_auction) + FIRST_ID,
-                "bidder": _either(hot_bidder, second, any_bidder) + FIRST_ID,
-                "price": self._prices(numbers, "price"),
-                "channel": picked(CHANNELS, channel),
-                "url": picked(URLS, channel),
-                "date_time": self.times(numbers),
-            }
-        )
-
-    def times(self, numbers: pl.Series) -> pl.Series:
-        """When the events happen, in whole milliseconds."""
-        passed = numbers * 1000 // self.rate * 1000
-        return (passed.cast(pl.Duration("us")) + BEGIN).alias("date_time")
-
-    def _below(self, limit: int | pl.Series, numbers: pl.Series, lane: str) -> pl.Series:
-        return self.chance.below(limit, numbers, lane=lane)
-
-    def _one_of_the_last(
-        self, most: int, newest: pl.Series, numbers: pl.Series, lane: str
-    ) -> pl.Series:
-        """One of the last people, or auctions, up to the newest."""
-        there = (newest + 1).clip(upper_bound=most)
-        return newest - self._below(there, numbers, lane)
-
-    def _prices(self, numbers: pl.Series, lane: str) -> pl.Series:
-        """Prices from a dollar to a million, in cents, each order of magnitude as often."""
-        exponent = self.chance.fractions(numbers, lane=lane) * 6 + 2
-        return (pl.Series([10.0]) ** exponent).round().cast(pl.Int64)
+    def _happening(self, begin: int, end: int) -> pl.Series:
+        """The numbers of the events of a stretch of time, and perhaps of one before and behind."""
+        first = max(0, (begin - self.begins()) * self.rate // SECOND)
+        last = min(self.events, (end - self.begins()) * self.rate // SECOND + 1)
+        return pl.int_range(first, max(first, last), dtype=pl.Int64, eager=True)
 
 
-def _auction_number(numbers: pl.Series) -> pl.Series:
-    return numbers // EPOCH * _AUCTIONS + numbers % EPOCH - 1
+def _in_order(
+    numbers: pl.Series, arrivals: pl.Series, times: pl.Series, begin: int, end: int
+) -> pl.Series:
+    """The numbers of what arrives in a stretch of time, in that order; at once, the older first."""
+    frame = pl.DataFrame({"number": numbers, "arrival": arrivals, "time": times})
+    inside = frame.filter(pl.col("arrival").is_between(begin, end, closed="left"))
+    return inside.sort("arrival", "time", "number")["number"]
 
 
-def _either(condition: pl.Series, yes: pl.Series, no: pl.Series) -> pl.Series:
-    return yes.zip_with(condition, no)
+def demo_site(events: int, seed: int) -> Site:
+    """The site of the demonstration: slow, in order, small rows, and no reference to what comes.
+
+    Args:
+        events: How many people, auctions and bids together; at least one.
+        seed: Which random numbers.
+    """
+    return Site(events, seed, _DEMO_RATE, begin=_DEMO_BEGIN, lead=0, padded=False)

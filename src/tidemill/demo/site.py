@@ -5,60 +5,64 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-import polars as pl
-
-from tidemill.demo.nexmark import BEGIN
+from tidemill.demo.events import SECOND
+from tidemill.demo.nexmark import STREAMS
 
 if TYPE_CHECKING:
-    from datetime import datetime
     from pathlib import Path
 
-    from tidemill.demo.nexmark import Events
+    from tidemill.demo.nexmark import Site
 
-__all__ = ["declarations", "write_site"]
+__all__ = ["columns_of", "declarations", "write_site"]
 
-_STREAMS = {
-    "person": "id BIGINT NOT NULL, name VARCHAR, email_address VARCHAR, credit_card VARCHAR,"
-    " city VARCHAR, state VARCHAR, date_time TIMESTAMP",
-    "auction": "id BIGINT NOT NULL, item_name VARCHAR, description VARCHAR, initial_bid BIGINT,"
-    " reserve BIGINT, date_time TIMESTAMP, expires TIMESTAMP, seller BIGINT NOT NULL,"
-    " category BIGINT",
+_COLUMNS = {
+    "person": "id BIGINT NOT NULL, name VARCHAR NOT NULL, email_address VARCHAR NOT NULL,"
+    " credit_card VARCHAR NOT NULL, city VARCHAR NOT NULL, state VARCHAR NOT NULL,"
+    " date_time TIMESTAMP",
+    "auction": "id BIGINT NOT NULL, item_name VARCHAR NOT NULL, description VARCHAR NOT NULL,"
+    " initial_bid BIGINT NOT NULL, reserve BIGINT NOT NULL, date_time TIMESTAMP,"
+    " expires TIMESTAMP NOT NULL, seller BIGINT NOT NULL, category BIGINT NOT NULL",
     "bid": "auction BIGINT NOT NULL, bidder BIGINT NOT NULL, price BIGINT NOT NULL,"
-    " channel VARCHAR, url VARCHAR, date_time TIMESTAMP",
-    "closed": "id BIGINT NOT NULL, seller BIGINT NOT NULL, category BIGINT, date_time TIMESTAMP",
+    " channel VARCHAR NOT NULL, url VARCHAR NOT NULL, date_time TIMESTAMP",
+    "closed": "id BIGINT NOT NULL, seller BIGINT NOT NULL, category BIGINT NOT NULL,"
+    " opened TIMESTAMP NOT NULL, date_time TIMESTAMP",
 }
 
 
-def write_site(events: Events, directory: Path, *, files: int) -> None:
-    """Write the streams, each as so many Parquet files; a file has the events of a stretch of time.
+def columns_of(*, padded: bool) -> dict[str, str]:
+    """The columns of each stream, as they are declared."""
+    extra = ", extra VARCHAR NOT NULL" if padded else ""
+    return {name: columns + extra * (name != "closed") for name, columns in _COLUMNS.items()}
 
-    All streams are cut at the same times, so that they go on together.
+
+def write_site(site: Site, directory: Path, *, files: int) -> None:
+    """Write the streams, each as so many Parquet files.
+
+    A file has what arrives in a stretch of time. All streams are cut at the same times, so that
+    they go on together, and engines that read one file of each in a batch see the same batches.
     """
-    stretch = (events.last - BEGIN) / files
-    for name, rows in events.streams().items():
-        (directory / name).mkdir(parents=True)
-        for number in range(files):
-            begin, end = BEGIN + number * stretch, BEGIN + (number + 1) * stretch
-            is_last = number == files - 1
-            inside = pl.col("date_time") >= begin
-            mine = inside if is_last else inside & (pl.col("date_time") < end)
-            _write(rows.filter(mine), directory / name / f"{number:04d}.parquet", end)
+    for name in STREAMS:
+        (directory / name).mkdir(parents=True, exist_ok=True)
+    for number, (begin, end) in enumerate(site.cuts(files)):
+        for name, rows in site.arriving(begin, end).items():
+            path = directory / name / f"{number:04d}.parquet"
+            rows.write_parquet(path)
+            # Some engines read files in the order in which they came.
+            os.utime(path, (end // SECOND + number, end // SECOND + number))
 
 
-def _write(rows: pl.DataFrame, path: Path, end: datetime) -> None:
-    rows.write_parquet(path)
-    # Files are read in the order in which they came, which is that of the time in them.
-    os.utime(path, (end.timestamp(), end.timestamp()))
+def declarations(site: Site, directory: Path, *, files_per_batch: int | None = None) -> str:
+    """The statements that declare the streams of a directory.
 
-
-def declarations(directory: Path) -> str:
-    """The statements that declare the streams of a directory."""
+    Args:
+        site: What has been written.
+        directory: Where ``write_site`` has put it.
+        files_per_batch: How many files of each stream make a batch; ``None`` leaves it open.
+    """
+    place = str(directory).replace("'", "''")
+    cut = "" if files_per_batch is None else f", files_per_batch => {files_per_batch}"
     return "\n".join(
-        f"CREATE STREAM {name} ({columns})\n"
-        f"  SOURCE parquet('{_quoted(directory / name)}') ORDERED BY date_time;"
-        for name, columns in _STREAMS.items()
+        f"CREATE STREAM {name} ({columns}) SOURCE parquet('{place}/{name}', settle => 0{cut})"
+        f" ORDERED BY date_time WITHIN {site.disorder} MICROSECONDS;"
+        for name, columns in columns_of(padded=site.padded).items()
     )
-
-
-def _quoted(path: Path) -> str:
-    return str(path).replace("'", "''")

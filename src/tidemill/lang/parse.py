@@ -6,7 +6,7 @@ Drop(kind=<ObjectKind.STREAM: 'STREAM'>, name=Name(text='bid'), if_exists=True)
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from sqlglot import Token, TokenType
 
@@ -34,7 +34,10 @@ if TYPE_CHECKING:
 
     from sqlglot import exp
 
-__all__ = ["parse", "parse_one", "parse_query", "parse_script"]
+__all__ = ["Script", "parse", "parse_one", "parse_query", "parse_script", "require_one_query"]
+
+Script: TypeAlias = tuple[tuple[Statement, Span], ...]
+"""Statements, each with its place in the text."""
 
 _PLURALS: Final = {
     "STREAMS": ObjectKind.STREAM,
@@ -78,7 +81,7 @@ def parse(text: str) -> tuple[Statement, ...]:
     return tuple(statement for statement, _ in parse_script(text))
 
 
-def parse_script(text: str) -> tuple[tuple[Statement, Span], ...]:
+def parse_script(text: str) -> Script:
     """The statements of a script, each with its place in the text."""
     try:
         chunks = list(_statements(tokenize(text)))
@@ -116,6 +119,22 @@ def parse_query(text: str) -> exp.Expr:
             return query
         case _:
             raise ParseError("expected a query", span=Span(0, len(text))).located(text)
+
+
+def require_one_query(script: Script) -> None:
+    """Refuse what is not one SELECT or CREATE QUERY.
+
+    Raises:
+        ParseError: It is another statement, none, or more than one.
+    """
+    hint = "write one SELECT or CREATE QUERY; session.sql() carries out statements of every kind"
+    if not script:
+        raise ParseError("there is no query", span=Span(0, 0), hint=hint)
+    for statement, span in script:
+        if not isinstance(statement, Select | CreateQuery):
+            raise ParseError("this statement is not a query", span=span, hint=hint)
+    if len(script) > 1:
+        raise ParseError("expected one query, found another", span=script[1][1], hint=hint)
 
 
 def _statements(tokens: list[Token]) -> Iterator[list[Token]]:

@@ -13,10 +13,13 @@ from typing import TYPE_CHECKING, TypeAlias
 import polars as pl
 
 from tidemill.errors import RunError
+from tidemill.model.types import BIGINT
 from tidemill.runtime.shapes import RESULTS, Shape
+from tidemill.runtime.typed_times import with_typed_times
 
 if TYPE_CHECKING:
     from tidemill.model.schema import Schema
+    from tidemill.model.types import DataType
 
 __all__ = ["Callback", "CallbackSink"]
 
@@ -34,6 +37,7 @@ class CallbackSink:
         name: What the function is registered as.
         function: The function.
         shape: In which form it gets rows.
+        time: The type that times have for it.
     """
 
     query: str
@@ -41,6 +45,7 @@ class CallbackSink:
     name: str
     function: Callback
     shape: Shape = RESULTS
+    time: DataType = BIGINT
 
     def take(self, frame: pl.DataFrame, batch: int) -> None:
         """Call the function with the new rows of a batch.
@@ -48,8 +53,9 @@ class CallbackSink:
         Raises:
             RunError: The function raised an exception.
         """
+        rows = with_typed_times(frame, self.time)
         try:
-            self.function(frame, batch)
+            self.function(rows, batch)
         except Exception as error:
             reason = " ".join(f"{type(error).__name__}: {error}".split())
             raise RunError(

@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
-from tidemill.algebra.explain import explain
 from tidemill.catalog.entries import QueryEntry
-from tidemill.errors import RunError
+from tidemill.errors import PlanError, RunError, suggestion
+from tidemill.lang.statements import ExplainMode
 from tidemill.model.time import time_text, to_instant
+from tidemill.model.types import BIGINT
+from tidemill.runtime.typed_times import with_typed_times
 
 if TYPE_CHECKING:
     from datetime import date, datetime
@@ -18,13 +20,15 @@ if TYPE_CHECKING:
     from tidemill.algebra.plan import Plan
     from tidemill.catalog.catalog import Catalog
     from tidemill.model.schema import Schema
+    from tidemill.model.types import DataType
     from tidemill.runtime.answers import Answer
+    from tidemill.runtime.progress import Progress, QueryProgress
 
 __all__ = ["Query"]
 
 
-class _Answers(Protocol):
-    """Who knows queries and their answers: a session."""
+class _Owner(Protocol):
+    """What a query asks its session for."""
 
     @property
     def catalog(self) -> Catalog:
@@ -35,14 +39,31 @@ class _Answers(Protocol):
         """What a query has given so far."""
         ...
 
+    def explain(self, query: str, mode: ExplainMode) -> str:
+        """A query as text, as it runs or would run."""
+        ...
+
+    def progress(self) -> Progress:
+        """How far everything that runs has come."""
+        ...
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Query:
-    """A registered continuous query."""
+    """A registered continuous query.
+
+    Attributes:
+        name: What it is called.
+        plan: What it means.
+        session: Where it is registered.
+        time: The type of ``start``, ``end`` and ``time`` of its answer: TIMESTAMP if the time
+            columns of everything that it reads are, else BIGINT.
+    """
 
     name: str
     plan: Plan
-    session: _Answers = field(compare=False)
+    session: _Owner = field(compare=False)
+    time: DataType = BIGINT
 
     def __repr__(self) -> str:
         columns = ", ".join(f"{field.name} {field.type}" for field in self.schema)
@@ -53,17 +74,49 @@ class Query:
         """The columns of the answer."""
         return self.plan.schema
 
-    def explain(self) -> str:
-        """The logical plan as text."""
-        return explain(self.plan)
+    def explain(self, mode: str = "logical") -> str:
+        """The query as text, as EXPLAIN shows it.
+
+        Args:
+            mode: ``"logical"``, what it means; ``"physical"``, the operators that run;
+                ``"stages"``, which of them run where; ``"trace"``, what the optimizer did.
+
+        Raises:
+            PlanError: There is no such mode.
+            RunError: The query was dropped.
+        """
+        modes = {known.value.lower(): known for known in ExplainMode}
+        if mode not in modes:
+            hint = suggestion(mode, modes, what="modes")
+            raise PlanError(f'there is no mode "{mode}" of EXPLAIN', hint=hint)
+        if self._entry() is None:
+            raise RunError(f'query "{self.name}" was dropped', hint="create it again")
+        return self.session.explain(self.name, modes[mode])
+
+    def progress(self) -> QueryProgress:
+        """How far the query has come in what is running, or was run last.
+
+        Raises:
+            RunError: Nothing has been run, or the query was not there.
+        """
+        self._entry()
+        for progress in self.session.progress().queries:
+            if progress.name == self.name:
+                return progress
+        raise RunError(
+            f'query "{self.name}" was not there in the last run', hint="call session.run() again"
+        )
 
     def results(self) -> pl.DataFrame:
-        """The answer in interval form: its columns, and ``start`` and ``end`` in microseconds.
+        """The answer in interval form: its columns, and ``start`` and ``end``.
+
+        These are TIMESTAMP or BIGINT, as the streams declare their time columns; see ``time``. The
+        end of a row that never ends is NULL as a TIMESTAMP, and the largest number as a BIGINT.
 
         Raises:
             RunError: The query has not been run, was dropped, or its answer is not kept.
         """
-        return self._answer().results()
+        return with_typed_times(self._answer().results(), self.time)
 
     def changes(self) -> pl.DataFrame:
         """The answer in signed form: its columns, ``time`` and ``sign``, in the order of time.
@@ -71,7 +124,7 @@ class Query:
         Raises:
             RunError: The query has not been run, was dropped, or its answer is not kept.
         """
-        return self._answer().changes()
+        return with_typed_times(self._answer().changes(), self.time)
 
     def snapshot(self, at: int | datetime | date | str | None = None) -> pl.DataFrame:
         """The rows that are valid at an instant.
@@ -109,10 +162,21 @@ class Query:
         return answer.snapshot(time)
 
     def _answer(self) -> Answer:
+        self._entry()
+        return self.session.answer(self.name)
+
+    def _entry(self) -> QueryEntry | None:
+        """What is registered as this query; ``None`` if it was dropped.
+
+        Raises:
+            RunError: Another query has its name now.
+        """
         entry = self.session.catalog.find(self.name)
-        if isinstance(entry, QueryEntry) and entry.plan != self.plan:
+        if not isinstance(entry, QueryEntry):
+            return None
+        if entry.plan != self.plan:
             raise RunError(
                 f'query "{self.name}" was dropped, and another one has its name now',
                 hint="take the query that session.sql() gave for it",
             )
-        return self.session.answer(self.name)
+        return entry

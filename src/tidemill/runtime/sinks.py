@@ -163,7 +163,7 @@ def _sink(entry: QueryEntry, call: ConnectorCall, callbacks: Mapping[str, Callba
                 hint=closest(name, callbacks)
                 or f"register it with session.callback({name!r}, function)",
             )
-        return CallbackSink(query, schema, name, callbacks[name], shape)
+        return CallbackSink(query, schema, name, callbacks[name], shape, entry.time)
     if kind in WRITERS:
         # Workers, and a driver that changes its directory, must mean the same place.
         replaces, call = _replaces(query, call)

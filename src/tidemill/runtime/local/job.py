@@ -265,7 +265,8 @@ def _local_sinks(sinks: Mapping[str, Sink]) -> dict[str, FileSink | ConsoleSink 
             raise RunError(
                 f'the local engine cannot write "{sink.format}", the sink of "{query}"',
                 hint=closest(sink.format, KINDS)
-                or f'it writes {", ".join(KINDS)}; connect(engine="spark") knows more',
+                or f'it writes {", ".join(KINDS)}; engine="spark", or --engine spark on the command'
+                " line, knows more",
             )
         local[query] = sink.owned_by(run) if isinstance(sink, FileSink) else sink
     return local

@@ -74,7 +74,8 @@ def read_source(
         raise RunError(
             f'the local engine cannot read "{source.name.text}", the source of "{name}"',
             hint=closest(place.kind, [*READERS, "memory"])
-            or f"it reads {', '.join([*READERS, 'memory'])}",
+            or f'it reads {", ".join([*READERS, "memory"])}; engine="spark", or --engine spark on'
+            " the command line, knows more",
         )
     found = map(str, _files(name, place.path, place.kind))
     seconds = settling.SETTLE if place.settle is None else place.settle

@@ -448,12 +448,25 @@ def _require_fit(directory: Path, facts: Facts, settings: SparkSettings) -> None
             f'the checkpoint "{directory}" has {facts.stages} stages, not {settings.stages}',
             hint=f"write stages={facts.stages}, or choose a new directory",
         )
-    asked = settings.planning.facts()
-    other = [name for name in asked if asked[name] != facts.planning.get(name)]
-    if other:
-        was = ", ".join(f"{name}={facts.planning.get(name)!r}" for name in other)
-        now = ", ".join(f"{name}={asked[name]!r}" for name in other)
+    if differing := _differing(settings.planning.facts(), facts.planning):
         raise RunError(
-            f'the checkpoint "{directory}" was made with {was}, not with {now}',
-            hint="choose the settings as they were, or a new directory",
+            f'the checkpoint "{directory}" was made with other settings of {", ".join(differing)}',
+            hint=f"write {', '.join(differing.values())}, or choose a new directory",
         )
+
+
+def _differing(now: Mapping[str, object], then: Mapping[str, object]) -> dict[str, str]:
+    """The settings of planning that are not what they were, and how to write what they were."""
+    found = {}
+    for name in [*now, *(name for name in then if name not in now)]:
+        was = then.get(name)
+        if name in now and name in then and now[name] == was:
+            continue
+        if name == "optimize":
+            was = bool(was)
+        elif isinstance(was, int):
+            was = f"{was / 1_000_000:g}"  # the others count microseconds
+        elif isinstance(was, str):
+            was = f'"{was}"'
+        found[name] = f"{name}={was}"
+    return found

@@ -187,21 +187,24 @@ class Stage:
     def _relations(self) -> dict[str, Flow]:
         """The rows of relations for the channels that have not had them."""
         flows: dict[str, Flow] = {}
-        place, count = self.deployment.pids.index(self.pid), len(self.deployment.pids)
-        for name, (relation, blob) in self.deployment.relations.items():
-            fragment = self._intakes[name]
-            engine = Engine(fragment)
-            rows = Message(self.pid, Kind.ROWS, name, blob).rows()
-            flow = relation_flow(relation, rows)
-            outputs = engine.step({name: flow})
-            for channel in fragment.writes:
-                flows[channel.name] = Flow([], END_OF_TIME)
-                if channel.name not in self.progress.fed:
-                    self.progress.fed.append(channel.name)
-                    for batch in outputs[channel.name].batches:
-                        part = _share(channel, batch, place, count)
-                        flows[channel.name].batches.append(part)
+        for name in self.deployment.relations:
+            writes = self._intakes[name].writes
+            flows |= {channel.name: Flow([], END_OF_TIME) for channel in writes}
+            unfed = [channel for channel in writes if channel.name not in self.progress.fed]
+            if unfed:  # to compute the rows takes long, and is needed once
+                self._feed(name, unfed, flows)
         return flows
+
+    def _feed(self, name: str, unfed: Sequence[Channel], flows: Mapping[str, Flow]) -> None:
+        """Give this partition's rows of a relation to some channels."""
+        place, count = self.deployment.pids.index(self.pid), len(self.deployment.pids)
+        relation, blob = self.deployment.relations[name]
+        rows = Message(self.pid, Kind.ROWS, name, blob).rows()
+        outputs = Engine(self._intakes[name]).step({name: relation_flow(relation, rows)})
+        for channel in unfed:
+            self.progress.fed.append(channel.name)
+            for batch in outputs[channel.name].batches:
+                flows[channel.name].batches.append(_share(channel, batch, place, count))
 
     def _watermark(self, stream: str) -> Time:
         return Time(self.progress.watermarks.get(stream, 0))

@@ -5,8 +5,8 @@ happens ``n / rate`` seconds after the beginning. Prices are spread evenly over 
 Chance has favourites, and they move on: three quarters of the auctions are opened by the first of
 the last block of a hundred people, three quarters of the bids come from the second of them, and
 half of the bids go to the first of the last block of a hundred auctions. All others are chosen from
-the last 1000 people and the last 100 auctions, and from ten of each that are still to come. An
-auction is open for as long as 100 others need to open, on average.
+the last 1000 people and the last 100 auctions, and from some of each that are still to come, ten in
+the benchmark. An auction is open for as long as 100 others need to open, on average.
 
 What is different from the generator of the benchmark:
 
@@ -56,7 +56,7 @@ BLOCK = 100
 """So many people, and auctions, have one favourite; so many auctions are open at a time."""
 
 LEAD = 10
-"""So many people, and auctions, that are still to come can be referred to."""
+"""So many people, and auctions, that are still to come can be referred to in the benchmark."""
 
 FIRST_ID = 1000
 """The number of the first person and of the first auction."""
@@ -77,11 +77,16 @@ class Events:
         seed: Which random numbers.
         rate: How many events there are in a second.
         begin: The time of event 0, in microseconds.
+        lead: How many people, and auctions, that are still to come can be referred to; with 0,
+            everything that is referred to has been there before.
+        padded: Whether rows have a column of letters that brings them to the benchmark's size.
     """
 
     seed: int
     rate: int
     begin: int
+    lead: int = LEAD
+    padded: bool = True
 
     def times(self, numbers: pl.Series) -> pl.Series:
         """When the events happen, in microseconds."""
@@ -112,15 +117,17 @@ class Events:
             "city": picked(CITIES, self._below(len(CITIES), numbers, "city")),
             "state": picked(STATES, self._below(len(STATES), numbers, "state")),
         }
-        extra = self._padding(numbers, _NUMBER_BYTES, list(texts.values()), _PERSON_BYTES)
-        return pl.DataFrame(
+        rows = pl.DataFrame(
             {
                 "id": numbers // EPOCH + FIRST_ID,
                 **texts,
                 "date_time": _timestamps(self.times(numbers)),
-                "extra": extra,
             }
         )
+        if not self.padded:
+            return rows
+        extra = self._padding(numbers, _NUMBER_BYTES, list(texts.values()), _PERSON_BYTES)
+        return rows.with_columns(extra.alias("extra"))
 
     def auctions(self, numbers: pl.Series) -> pl.DataFrame:
         """The auctions that open."""
@@ -129,7 +136,7 @@ class Events:
             self._below(_TEXTS, numbers, "description")
         )
         opening = self._prices(numbers, "opening price")
-        return pl.DataFrame(
+        rows = pl.DataFrame(
             {
                 "id": auction_numbers(numbers) + FIRST_ID,
                 "item_name": item,
@@ -140,11 +147,12 @@ class Events:
                 "expires": _timestamps(self.expiries(numbers)),
                 "seller": self._sellers(numbers),
                 "category": self._below(_CATEGORIES, numbers, "category") + _FIRST_CATEGORY,
-                "extra": self._padding(
-                    numbers, 7 * _NUMBER_BYTES, [item, description], _AUCTION_BYTES
-                ),
             }
         )
+        if not self.padded:
+            return rows
+        extra = self._padding(numbers, 7 * _NUMBER_BYTES, [item, description], _AUCTION_BYTES)
+        return rows.with_columns(extra.alias("extra"))
 
     def closings(self, numbers: pl.Series) -> pl.DataFrame:
         """The same auctions when they close."""
@@ -165,18 +173,17 @@ class Events:
         # One number decides three things that have few outcomes each.
         chosen = self.chance.words(numbers, lane="bid")
         oldest = (last - BLOCK).clip(lower_bound=0)
-        some_auction = oldest + self._below(last - oldest + 1 + LEAD, numbers, "auction")
+        some_auction = oldest + self._below(last - oldest + 1 + self.lead, numbers, "auction")
         auction = _either(chosen % 2 == 0, last // BLOCK * BLOCK, some_auction)
         # The second of a block, so that the favourite bidder is not the favourite seller.
-        bidder = _either(
-            chosen // 2 % 4 != 0, newest // BLOCK * BLOCK + 1, self._people(numbers, "bidder")
-        )
+        second = newest // BLOCK * BLOCK + 1
+        there = pl.select(pl.min_horizontal(second, newest + self.lead)).to_series()
+        bidder = _either(chosen // 2 % 4 != 0, there, self._people(numbers, "bidder"))
         known = chosen // 8 % 2 == 0
         favourite = (chosen // 16 % FAVOURITES).cast(pl.Int64)
         other = self._below(len(CHANNELS) - FAVOURITES, numbers, "channel") + FAVOURITES
         channel = _either(known, favourite, other)
-        padding = (chosen // 256 % _TEXTS).cast(pl.Int64)
-        return pl.DataFrame(
+        rows = pl.DataFrame(
             {
                 "auction": auction + FIRST_ID,
                 "bidder": bidder + FIRST_ID,
@@ -184,9 +191,13 @@ class Events:
                 "channel": picked(CHANNELS, channel),
                 "url": picked(URLS, channel),
                 "date_time": _timestamps(self.times(numbers)),
-                "extra": _paddings(self.seed, _BID_BYTES - 4 * _NUMBER_BYTES).gather(padding),
             }
         )
+        if not self.padded:
+            return rows
+        padding = (chosen // 256 % _TEXTS).cast(pl.Int64)
+        extra = _paddings(self.seed, _BID_BYTES - 4 * _NUMBER_BYTES).gather(padding)
+        return rows.with_columns(extra.alias("extra"))
 
     @property
     def chance(self) -> Chance:
@@ -205,7 +216,7 @@ class Events:
         """One of the active people, or of those to come, counted from 0."""
         there = numbers // EPOCH + 1
         active = there.clip(upper_bound=_ACTIVE)
-        return there - active + self._below(active + LEAD, numbers, lane)
+        return there - active + self._below(active + self.lead, numbers, lane)
 
     def _prices(self, numbers: pl.Series, lane: str) -> pl.Series:
         """Prices from a dollar to a million, in cents, each order of magnitude as often."""

@@ -1,0 +1,102 @@
+"""Planning: the settings for experts, which decide how queries are computed.
+
+None of them changes an answer. What they mean is described in docs/reference/language.md; what
+becomes of them, in ``optimizer/planning.py``.
+
+>>> Planning(technique="direct", max_delay=5)
+Planning(optimize=True, max_delay=5, technique='direct', joins='binary', negation='written', lazy=0)
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, cast
+
+from tidemill.errors import PlanError, suggestion
+from tidemill.optimizer import planning as optimizer
+from tidemill.optimizer.logical.rules import PATTERN_RULES
+from tidemill.optimizer.physical.techniques import Technique
+
+if TYPE_CHECKING:
+    from tidemill.optimizer.logical.rules import Negation
+
+__all__ = ["CHOICES", "SETTINGS", "Planning"]
+
+CHOICES = {
+    "technique": tuple(known.value for known in Technique),
+    "joins": tuple(known.value for known in optimizer.Joins),
+    "negation": tuple(PATTERN_RULES),
+}
+"""What can be chosen, setting by setting."""
+
+_WORDS = {"technique": "technique", "joins": "kind of joins", "negation": "place of negation"}
+_MICROSECONDS = 1_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Planning:
+    """How queries are computed; the answers are the same.
+
+    Attributes:
+        optimize: Whether plans are rewritten before they run.
+        max_delay: For how long, in seconds of the streams' time, a result that does not change may
+            be held back from the operators above it; ``None`` for ever.
+        technique: How plans represent the expiry of rows: ``"direct"``, every row knows its end;
+            ``"negative"``, a row that expires is withdrawn by a message; ``"hybrid"``, messages
+            above joins; ``"pattern"``, messages where the end is not known in advance.
+        joins: Whether joins of joins remember intermediate results: ``"binary"`` ones do,
+            ``"multiway"`` ones compute them again.
+        negation: Where NOT EXISTS and NOT IN are computed: ``"written"``, where the query has
+            them; ``"pulled"`` above joins, so that these know the ends of their rows; ``"pushed"``
+            below joins, so that these have fewer rows.
+        lazy: With ``joins="multiway"``, every how many seconds of the streams' time what has come
+            is joined; 0 for at once. The answers are the same, but later.
+
+    Raises:
+        PlanError: There is no such choice, a time is negative, or two settings exclude each other.
+    """
+
+    optimize: bool = True
+    max_delay: float | None = 60
+    technique: str = "pattern"
+    joins: str = "binary"
+    negation: str = "written"
+    lazy: float = 0
+
+    def __post_init__(self) -> None:
+        for setting, known in CHOICES.items():
+            given = getattr(self, setting)
+            if given not in known:
+                hint = suggestion(str(given), known, what="choices")
+                raise PlanError(f'there is no {_WORDS[setting]} "{given}"', hint=hint)
+        if self.max_delay is not None and not 0 <= self.max_delay < math.inf:
+            raise PlanError(
+                "max_delay must be a number of seconds, not negative",
+                hint="write max_delay=60, or max_delay=None for ever",
+            )
+        if not 0 <= self.lazy < math.inf:
+            raise PlanError("lazy must be a number of seconds, not negative", hint="write lazy=0")
+        if self.lazy and self.joins != optimizer.Joins.MULTIWAY.value:
+            raise PlanError("only joins of many inputs can be lazy", hint='write joins="multiway"')
+        if self.negation != "written" and not self.optimize:
+            raise PlanError(
+                "negation is moved by the optimizer",
+                hint='write negation="written", or optimize=True',
+            )
+
+    def for_optimizer(self) -> optimizer.Planning:
+        """The same for the optimizer, which counts in microseconds."""
+        delay = self.max_delay
+        return optimizer.Planning(
+            optimized=self.optimize,
+            max_delay=None if delay is None else round(delay * _MICROSECONDS),
+            technique=Technique(self.technique),
+            joins=optimizer.Joins(self.joins),
+            negation=cast("Negation", self.negation),
+            lazy=round(self.lazy * _MICROSECONDS),
+        )
+
+
+SETTINGS = tuple(field.name for field in fields(Planning))
+"""The names of the settings, as ``connect`` and the command line have them."""
