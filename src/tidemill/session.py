@@ -51,6 +51,7 @@ from tidemill.lang.statements import (
 )
 from tidemill.optimizer.planning import PLANNING, Planning
 from tidemill.runtime.frames import to_polars
+from tidemill.runtime.metrics import metrics_frame
 from tidemill.runtime.query import Query
 
 if TYPE_CHECKING:
@@ -209,6 +210,21 @@ class Session:
         if self._active is None:
             raise RunError("nothing has been run yet", hint="call session.run()")
         return self._active.progress()
+
+    def metrics(self) -> pl.DataFrame:
+        """What each operator of what is running, or was run last, has done and remembers.
+
+        One row an operator, those of earlier stages first: the ``queries`` it works for, its text
+        (``operator``), its ``fingerprint``, its ``stage``; ``rows_in``, ``rows_out`` and
+        ``seconds``, added up over all partitions since the session was started; ``state_rows``,
+        ``state_bytes`` and ``watermark`` as they are now, NULL before the first batch.
+
+        Raises:
+            RunError: Nothing has been run.
+        """
+        if self._active is None:
+            raise RunError("nothing has been run yet", hint="call session.run()")
+        return metrics_frame(self._active.metrics().values())
 
     def stop(self) -> None:
         """Stop at the end of a batch; answers can still be read.

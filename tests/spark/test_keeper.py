@@ -7,17 +7,18 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from laws.pipeline import StateStore
 from spark.test_stage import came, deployed
+from stores import StateStore
 from tidemill.errors import RunError
+from tidemill.physical.state.at_rest import FORMAT
 from tidemill.runtime.spark.state.cache import Cache
-from tidemill.runtime.spark.state.keeper import FORMAT, open_stage
+from tidemill.runtime.spark.state.keeper import open_stage
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from tidemill.runtime.spark.state.packs import Place
+    from tidemill.physical.state.packs import Place
     from tidemill.runtime.spark.worker.deployment import Deployment
 
 

@@ -24,7 +24,7 @@ __all__ = ["Query"]
 
 
 class _Answers(Protocol):
-    """Who knows queries and their answers: a session."""
+    """Who knows queries, their answers and their operators: a session."""
 
     @property
     def catalog(self) -> Catalog:
@@ -33,6 +33,10 @@ class _Answers(Protocol):
 
     def answer(self, query: str) -> Answer:
         """What a query has given so far."""
+        ...
+
+    def metrics(self) -> pl.DataFrame:
+        """What each operator has done and remembers."""
         ...
 
 
@@ -108,11 +112,25 @@ class Query:
             )
         return answer.snapshot(time)
 
+    def metrics(self) -> pl.DataFrame:
+        """What each operator of the query has done and remembers: its rows of session.metrics().
+
+        Raises:
+            RunError: Nothing has been run, or the query was dropped.
+        """
+        self._require_same()
+        found = self.session.metrics()
+        return found.filter(found["queries"].list.contains(self.name))
+
     def _answer(self) -> Answer:
+        self._require_same()
+        return self.session.answer(self.name)
+
+    def _require_same(self) -> None:
+        """Refuse to speak for another query that has the name now."""
         entry = self.session.catalog.find(self.name)
         if isinstance(entry, QueryEntry) and entry.plan != self.plan:
             raise RunError(
                 f'query "{self.name}" was dropped, and another one has its name now',
                 hint="take the query that session.sql() gave for it",
             )
-        return self.session.answer(self.name)

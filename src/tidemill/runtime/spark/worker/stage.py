@@ -18,23 +18,28 @@ from tidemill.engine.ingest import relation_flow
 from tidemill.engine.routing import route
 from tidemill.model.batch import START
 from tidemill.model.time import END_OF_TIME, Time
+from tidemill.runtime.metrics import written
 from tidemill.runtime.spark.worker.intake import deal
 from tidemill.runtime.spark.worker.wire import Kind, Message
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from tidemill.engine.engine import Metrics
     from tidemill.engine.fragments import Channel
     from tidemill.model.batch import Batch
     from tidemill.runtime.spark.worker.deployment import Deployment
 
-__all__ = ["CONTROL", "KNOWN", "WATERMARKS", "Progress", "Stage"]
+__all__ = ["CONTROL", "KNOWN", "METRICS", "WATERMARKS", "Progress", "Stage"]
 
 CONTROL = "@control"
 """Who sends word that time has passed, or that all streams have ended."""
 
 WATERMARKS = "watermarks"
 """The report on how far streams have come."""
+
+METRICS = "metrics"
+"""The report on what operators have done and remember, with the stage and the partition."""
 
 KNOWN = "known"
 """The report on how far answers are known, by channel, in one partition."""
@@ -79,6 +84,7 @@ class Stage:
             for channel in (self._intakes[name].writes if number == 1 else ())
         }
         self._groups = deployment.groups if number == 1 else frozenset()
+        self._fed: list[Engine] = []
 
     def step(self, messages: Sequence[Message]) -> Iterator[Message]:
         """The messages for the next stage, given those of a batch."""
@@ -101,16 +107,16 @@ class Stage:
         yield from self._run(flows, known)
         if known:
             yield Message.of_facts(self.pid, Kind.REPORT, KNOWN, dict(known))
-        states = [state for engine in self.engines for state in engine.states.values()]
-        remembered = {
-            "rows": sum(state.rows() for state in states),
-            "bytes": sum(state.bytes() for state in states),
-        }
-        place = f"state {self.number} {self.pid}"
-        yield Message.of_facts(self.pid, Kind.REPORT, place, remembered)
+        place = f"{METRICS} {self.number} {self.pid}"
+        yield Message.of_facts(self.pid, Kind.REPORT, place, written(self._drain()))
         if self.number == 1 and self.pid == self.deployment.pids[0]:
             marks = dict(self.progress.watermarks)
             yield Message.of_facts(self.pid, Kind.REPORT, WATERMARKS, marks)
+
+    def _drain(self) -> dict[str, Metrics]:
+        """What operators have done in this batch, here and where relations came in."""
+        engines, self._fed = [*self.engines, *self._fed], []
+        return {name: m for engine in engines for name, m in engine.drain().items()}
 
     # The first stage
 
@@ -190,17 +196,21 @@ class Stage:
         place, count = self.deployment.pids.index(self.pid), len(self.deployment.pids)
         for name, (relation, blob) in self.deployment.relations.items():
             fragment = self._intakes[name]
+            flows |= {channel.name: Flow([], END_OF_TIME) for channel in fragment.writes}
+            due = [c for c in fragment.writes if c.name not in self.progress.fed]
+            if not due:
+                continue
             engine = Engine(fragment)
             rows = Message(self.pid, Kind.ROWS, name, blob).rows()
             flow = relation_flow(relation, rows)
             outputs = engine.step({name: flow})
-            for channel in fragment.writes:
-                flows[channel.name] = Flow([], END_OF_TIME)
-                if channel.name not in self.progress.fed:
-                    self.progress.fed.append(channel.name)
-                    for batch in outputs[channel.name].batches:
-                        part = _share(channel, batch, place, count)
-                        flows[channel.name].batches.append(part)
+            for channel in due:
+                self.progress.fed.append(channel.name)
+                for batch in outputs[channel.name].batches:
+                    part = _share(channel, batch, place, count)
+                    flows[channel.name].batches.append(part)
+            if place == 0:  # every partition has computed the same
+                self._fed.append(engine)
         return flows
 
     def _watermark(self, stream: str) -> Time:

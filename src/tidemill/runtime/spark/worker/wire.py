@@ -24,6 +24,8 @@ import pyarrow as pa
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
+    from tidemill.runtime.metrics import Figures
+
 __all__ = ["COLUMNS", "Facts", "Kind", "Message", "from_arrow", "to_arrow"]
 
 COLUMNS = "pid int, kind string, channel string, blob binary"
@@ -38,7 +40,7 @@ _SCHEMA = pa.schema(
     ]
 )
 
-Facts: TypeAlias = "Mapping[str, int | dict[str, int] | None]"
+Facts: TypeAlias = "Mapping[str, int | dict[str, int] | Figures | list[int | float] | None]"
 
 
 class Kind(StrEnum):
