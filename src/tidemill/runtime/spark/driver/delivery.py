@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from tidemill.runtime.spark.state.quarantine import Quarantine
     from tidemill.runtime.spark.worker.wire import Message
 
-__all__ = ["Delivery", "files_read", "has_stepped", "watermarks"]
+__all__ = ["Delivery", "files_read", "has_stepped", "refused_counts", "watermarks"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,5 +269,6 @@ def refused_counts(messages: Iterable[Message]) -> dict[str, dict[str, int]]:
             assert isinstance(refused, dict), "a stream tells what was refused"
             counts = found.setdefault(stream, {})
             for reason, count in refused.items():
+                assert isinstance(count, int), "rows are counted"
                 counts[reason] = counts.get(reason, 0) + count
     return found

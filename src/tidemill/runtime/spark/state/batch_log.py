@@ -167,7 +167,7 @@ class BatchLog:
             case _:
                 raise damaged(f'"{self._path}"', f"{line} is no line of it")
 
-    def _ran_of(self, rest: Mapping[str, object]) -> int:
+    def _ran_of(self, rest: Mapping[object, object]) -> int:
         """The last epoch that has run; lines of earlier versions do not say it."""
         ran = rest.get("ran", -1)
         if not isinstance(ran, int):
