@@ -31,6 +31,7 @@ class Pipeline:
         self.directory = directory
         self.stores: dict[tuple[int, int], StateStore] = {}
         self.open: dict[tuple[int, int], Kept] = {}
+        self.stepped: str | None = None
 
     def step(self, number: int, messages: list[Message], *, reopen: bool) -> list[Message]:
         """The messages that come out of the last stage."""
@@ -41,13 +42,21 @@ class Pipeline:
                 store = self.stores.setdefault(place, StateStore())
                 cache = Cache(self.directory / f"{stage}-{pid}", limit=1 << 30)
                 if reopen or place not in self.open:
-                    self.open[place] = open_stage(self.deployed, stage, pid, store, cache)
+                    self.open[place] = open_stage(
+                        self.deployed, stage, pid, store, cache, ran=self._ran()
+                    )
                 kept = self.open[place]
                 out += kept.stage.step([m for m in messages if m.pid == pid])
                 kept.save(store, cache, f"t{number}")
                 assert_little_waste(kept, store)
             messages = through_the_wire(out)
+        self.stepped = self.deployed.version
         return messages
+
+    def _ran(self) -> int:
+        """The last epoch that has run; in another version all queries may be of one epoch."""
+        is_same = self.stepped == self.deployed.version
+        return self.deployed.graph.epoch if is_same else -1
 
 
 def assert_little_waste(kept: Kept, store: StateStore) -> None:
