@@ -295,6 +295,8 @@ def _time(row: tuple[object, ...], column: str) -> int:
 
 def _assert_is(rows: KeyedTable, model: Counter[tuple[object, ...]]) -> None:
     assert _bag(rows.all()) == model
+    ends = Counter(_time(row, END) for row in model.elements())
+    assert Counter(end for part in rows.values(END) for end in part) == ends
     assert rows.rows() == model.total()
     for column in (START, END):
         least = min((_time(row, column) for row in model), default=None)

@@ -260,5 +260,7 @@ def _is_the_bag_of_its_rows(steps: list[tuple[object, ...]], *, by_expiry: bool)
                 refill(state, save(State({"t": rows})))
                 rows = fresh
         assert Counter(rows.all().rows()) == model
+        ends = Counter(row[2] for row in model.elements())
+        assert Counter(end for part in rows.values(END) for end in part) == ends
         assert rows.rows() == model.total()
         assert rows.least(START) == min((row[1] for row in model), default=None)
