@@ -6,11 +6,14 @@ import polars as pl
 import pytest
 
 import tidemill
-from tidemill.engine.engine import Metrics
+from tidemill.engine.engine import Flow, Metrics
 from tidemill.engine.fragments import build_graph
+from tidemill.model.batch import END, START
 from tidemill.model.time import END_OF_TIME, Time
 from tidemill.optimizer.physical.implement import implement
-from tidemill.runtime.metrics import Collector, metrics_frame, read_figures, written
+from tidemill.physical.interval import Aggregate
+from tidemill.runtime.local.runner import LocalRunner
+from tidemill.runtime.metrics import Collector, metrics_frame
 
 COLUMNS = {
     "queries": pl.List(pl.String()),
@@ -166,6 +169,26 @@ def test_operators_that_are_gone_are_forgotten() -> None:
     assert metrics_frame(collector.metrics().values())["rows_in"].sum() == 0
 
 
-def test_figures_travel_as_they_are() -> None:
-    figures = {"a": Metrics(3, 2, 0.1234567, 10, 100, END_OF_TIME), "b": Metrics()}
-    assert read_figures(written(figures)) == figures
+# Aggregations that run as one
+
+
+def test_the_members_of_a_stack_remember_what_they_would_by_themselves() -> None:
+    texts = [f"SELECT k, SUM(v) AS x FROM s [RANGE {size}] GROUP BY k" for size in (50, 20, 2)]
+    together, alone = remembered(*texts), [remembered(text) for text in texts]
+    assert len(together) == len(texts)
+    assert together == {name: rows for found in alone for name, rows in found.items()}
+    assert sorted(together.values()) == sorted(set(together.values())), "each has another share"
+
+
+def remembered(*texts: str) -> dict[str, int]:
+    """How many rows each aggregation remembers after some rows."""
+    session = connected()
+    plans = {found.name: implement(found.plan) for found in (query(session, t) for t in texts)}
+    runner = LocalRunner(build_graph(plans))
+    times = pl.int_range(0, 40, eager=True)
+    rows = pl.DataFrame({"k": times % 5, "v": times, "t": times, START: times, END: times + 1})
+    runner.step({"s": Flow([rows], Time(30))})
+    (engine,) = (e for stage in runner.engines for e in stage if e.fragment.stage == 1)
+    assert any(name.startswith("stack-") for name in engine.states) == (len(texts) > 1)
+    nodes = {n.name for n in engine.fragment.nodes if isinstance(n.apply.operator, Aggregate)}
+    return {name: m.state_rows for name, m in engine.drain().items() if name in nodes}

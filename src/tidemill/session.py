@@ -216,7 +216,7 @@ class Session:
 
         One row an operator, those of earlier stages first: the ``queries`` it works for, its text
         (``operator``), its ``fingerprint``, its ``stage``; ``rows_in``, ``rows_out`` and
-        ``seconds``, added up over all partitions since the session was started; ``state_rows``,
+        ``seconds``, added up over all partitions since ``run`` or ``start``; ``state_rows``,
         ``state_bytes`` and ``watermark`` as they are now, NULL before the first batch.
 
         Raises:

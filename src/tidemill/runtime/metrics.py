@@ -13,26 +13,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from threading import Lock
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import polars as pl
 
 from tidemill.engine.engine import Metrics
-from tidemill.model.time import Time
 from tidemill.optimizer.explain_physical import describe
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from tidemill.engine.fragments import Graph, Node
+    from tidemill.model.time import Time
 
-__all__ = ["Collector", "Figures", "OperatorMetrics", "metrics_frame", "read_figures", "written"]
-
-Figures: TypeAlias = "dict[str, list[int | float]]"
-"""Metrics by operator, as they travel: the fields in their order."""
-
-_DIGITS = 7
-"""How many digits of a second travel."""
+__all__ = ["Collector", "OperatorMetrics", "metrics_frame"]
 
 _COLUMNS = {
     "queries": pl.List(pl.String()),
@@ -50,7 +44,7 @@ _COLUMNS = {
 
 @dataclass(frozen=True, slots=True)
 class OperatorMetrics:
-    """What an operator has done since the session was started, and what it remembers now.
+    """What an operator has done in this run, and what it remembers now.
 
     Attributes:
         queries: The queries it works for.
@@ -176,29 +170,3 @@ def metrics_frame(metrics: Iterable[OperatorMetrics]) -> pl.DataFrame:
         for m in metrics
     ]
     return pl.DataFrame(rows, schema=_COLUMNS)
-
-
-# On their way
-
-
-def written(metrics: Mapping[str, Metrics]) -> Figures:
-    """Metrics as they travel."""
-    return {
-        name: [
-            m.rows_in,
-            m.rows_out,
-            round(m.seconds, _DIGITS),
-            m.state_rows,
-            m.state_bytes,
-            m.watermark,
-        ]
-        for name, m in metrics.items()
-    }
-
-
-def read_figures(figures: Figures) -> dict[str, Metrics]:
-    """Metrics that have travelled."""
-    return {
-        name: Metrics(int(i), int(o), seconds, int(rows), int(bytes_), Time(int(watermark)))
-        for name, (i, o, seconds, rows, bytes_, watermark) in figures.items()
-    }

@@ -314,7 +314,7 @@ class SparkJob:
         return replace(progress, failure=failure or self._lost, starting=is_starting)
 
     def metrics(self) -> Mapping[str, OperatorMetrics]:
-        """What each operator has done since the session was started, by fingerprint."""
+        """What each operator has done in this run and remembers, by fingerprint."""
         return self._report.metrics()
 
     def _has_lost_java(self) -> bool:

@@ -7,16 +7,16 @@ counted once. A query that came later counts it for itself.
 from __future__ import annotations
 
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tidemill.engine.engine import Metrics
 from tidemill.engine.ingest import Gate, latest_row
 from tidemill.model.time import END_OF_TIME, Time
 from tidemill.runtime.answers import Answer
-from tidemill.runtime.metrics import Collector, read_figures
+from tidemill.runtime.metrics import Collector
 from tidemill.runtime.progress import Progress, QueryProgress, stream_progress
 from tidemill.runtime.spark.worker.stage import KNOWN
-from tidemill.runtime.spark.worker.wire import Kind
+from tidemill.runtime.spark.worker.wire import Kind, read_figures
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Mapping, Sequence
@@ -193,7 +193,7 @@ class RunReport:
         file_log = file_logs.get(stream)
         return None if file_log is None else (self._files.get(stream, 0), file_log.files)
 
-    def _measure(self, batch: int, told: Sequence[tuple[str, Mapping[str, Any]]]) -> None:
+    def _measure(self, batch: int, told: Sequence[tuple[str, Mapping[str, object]]]) -> None:
         """Take what operators tell, where rows come in and in each partition of each stage."""
         done: list[Mapping[str, Metrics]] = []
         now: dict[str, Mapping[str, Metrics]] = {}
@@ -202,7 +202,7 @@ class RunReport:
                 case ("stream", _, _), {"operators": dict(figures)}:
                     done.append(read_figures(figures))
                 case ("metrics", _, place), figures:
-                    now[place] = read_figures(dict(figures))
+                    now[place] = read_figures(figures)
         # Where rows come in nothing is remembered, and time is that of the input.
         now["intake"] = {
             name: Metrics(watermark=self._time_of(input_)) for name, input_ in self._inputs.items()

@@ -18,9 +18,8 @@ from tidemill.engine.ingest import relation_flow
 from tidemill.engine.routing import route
 from tidemill.model.batch import START
 from tidemill.model.time import END_OF_TIME, Time
-from tidemill.runtime.metrics import written
 from tidemill.runtime.spark.worker.intake import deal
-from tidemill.runtime.spark.worker.wire import Kind, Message
+from tidemill.runtime.spark.worker.wire import Kind, Message, figures_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -108,7 +107,7 @@ class Stage:
         if known:
             yield Message.of_facts(self.pid, Kind.REPORT, KNOWN, dict(known))
         place = f"{METRICS} {self.number} {self.pid}"
-        yield Message.of_facts(self.pid, Kind.REPORT, place, written(self._drain()))
+        yield Message.of_facts(self.pid, Kind.REPORT, place, figures_of(self._drain()))
         if self.number == 1 and self.pid == self.deployment.pids[0]:
             marks = dict(self.progress.watermarks)
             yield Message.of_facts(self.pid, Kind.REPORT, WATERMARKS, marks)
