@@ -31,8 +31,8 @@ ROWS = pl.DataFrame({"k": [1, 2, 1, 3, 9], "v": [1, 5, 7, 9, 8], "t": [1, 2, 3, 
 SUM = "SELECT k, SUM(v) AS total FROM s [RANGE 10] WHERE v > 4 GROUP BY k"
 
 
-def connected(**settings: int) -> tidemill.Session:
-    session = tidemill.connect(**settings)
+def connected(partitions: int = 1) -> tidemill.Session:
+    session = tidemill.connect(partitions=partitions)
     session.put("s", ROWS)
     session.sql("CREATE STREAM s (k BIGINT, v BIGINT, t BIGINT) SOURCE memory('s') ORDERED BY t")
     return session

@@ -33,7 +33,7 @@ def by_row(metrics: pl.DataFrame) -> dict[str, tuple[int, int, int]]:
     kinds = r"^interval\.(Filter|Project|TimeWindow)"
     found = metrics.filter(metrics["operator"].str.contains(kinds))
     columns = ("fingerprint", "stage", "rows_in", "rows_out")
-    return {name: numbers for name, *numbers in found.select(columns).iter_rows()}
+    return {row[0]: row[1:] for row in found.select(columns).iter_rows()}
 
 
 def test_metrics_are_those_of_the_local_engine_and_begin_anew_with_a_session(

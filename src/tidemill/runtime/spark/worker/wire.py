@@ -159,9 +159,8 @@ def read_figures(facts: Mapping[str, object]) -> dict[str, Metrics]:
     found: dict[str, Metrics] = {}
     for name, told in facts.items():
         match told:
-            case [int(taken), int(given), float() | int() as seconds, *now]:
-                rows, bytes_, watermark = now
-                found[name] = Metrics(taken, given, seconds, rows, bytes_, Time(watermark))
+            case [int(i), int(o), int() | float() as seconds, int(rows), int(bytes_), int(time)]:
+                found[name] = Metrics(i, o, seconds, rows, bytes_, Time(time))
             case _:
                 raise AssertionError(f"{told} are no figures of {name}")
     return found
