@@ -50,6 +50,7 @@ from tidemill.lang.statements import (
     Describe,
     Drop,
     Explain,
+    ExplainMode,
     Name,
     ObjectKind,
     Select,
@@ -57,7 +58,9 @@ from tidemill.lang.statements import (
     Statement,
 )
 from tidemill.optimizer.explain.planned import explain_json, explain_planned
+from tidemill.physical.plan import Apply
 from tidemill.runtime.frames import to_polars
+from tidemill.runtime.metrics import metrics_frame
 from tidemill.runtime.planning import plan_entry
 from tidemill.runtime.query import Query
 
@@ -71,7 +74,6 @@ if TYPE_CHECKING:
     from tidemill.catalog.listing import Listing
     from tidemill.errors import Note, Span
     from tidemill.lang.parse import Script
-    from tidemill.lang.statements import ExplainMode
     from tidemill.optimizer.planner import Planned
     from tidemill.runtime.answers import Answer
     from tidemill.runtime.callback import Callback
@@ -217,6 +219,21 @@ class Session:
             raise RunError("nothing has been run yet", hint="call session.run()")
         return self._active.progress()
 
+    def metrics(self) -> pl.DataFrame:
+        """What each operator of what is running, or was run last, has done and remembers.
+
+        One row an operator, those of earlier stages first: the ``queries`` it works for, its text
+        (``operator``), its ``fingerprint``, its ``stage``; ``rows_in``, ``rows_out`` and
+        ``seconds``, added up over all partitions since ``run`` or ``start``; ``state_rows``,
+        ``state_bytes`` and ``watermark`` as they are now, NULL before the first batch.
+
+        Raises:
+            RunError: Nothing has been run.
+        """
+        if self._active is None:
+            raise RunError("nothing has been run yet", hint="call session.run()")
+        return metrics_frame(self._active.metrics().values())
+
     def stop(self) -> None:
         """Stop at the end of a batch; answers can still be read.
 
@@ -331,7 +348,17 @@ class Session:
         return self._shown(self.planned(query), mode, as_json=as_json)
 
     def _shown(self, planned: Planned, mode: ExplainMode, *, as_json: bool) -> str:
-        return explain_json(mode, planned) if as_json else explain_planned(mode, planned)
+        show = explain_json if as_json else explain_planned
+        if mode is not ExplainMode.ANALYZE:
+            return show(mode, planned)
+        found = {} if self._active is None else self._active.metrics()
+        measured = {name: metrics.figures() for name, metrics in found.items()}
+        if planned.physical.fingerprint not in measured and not _is_bare(planned):
+            raise RunError(
+                "the query has not been run, so nothing was measured",
+                hint="call session.run() or session.start() first",
+            )
+        return show(mode, planned, measured)
 
     def _carry_out(self, script: Script, text: str) -> Result:
         result: Result = None
@@ -459,6 +486,11 @@ def _script(text: str) -> Script:
         return parse_script(text)
     except TidemillError as error:
         raise error.located(text) from None
+
+
+def _is_bare(planned: Planned) -> bool:
+    """Whether rows pass as they come, so that there is no operator to measure."""
+    return not isinstance(planned.physical, Apply)
 
 
 def _which(number: int, statements: int) -> str | None:

@@ -9,6 +9,7 @@ import polars as pl
 from hypothesis import strategies as st
 
 from local import element_batch
+from stores import reopen
 from tidemill.engine.engine import Flow
 from tidemill.model.batch import END, TIME
 from tidemill.model.time import END_OF_TIME, Time
@@ -118,5 +119,5 @@ def _reloaded(runner: LocalRunner) -> LocalRunner:
     fresh = LocalRunner(runner.graph, partitions=runner.partitions)
     for old_stage, new_stage in zip(runner.engines, fresh.engines, strict=True):
         for old, new in zip(old_stage, new_stage, strict=True):
-            new.load(old.save())
+            reopen(old, new)
     return fresh

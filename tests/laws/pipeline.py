@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from stores import StateStore
 from tidemill.runtime.spark.state.cache import Cache
 from tidemill.runtime.spark.state.keeper import Kept, open_stage
 from tidemill.runtime.spark.worker.wire import from_arrow, to_arrow
@@ -16,34 +17,10 @@ if TYPE_CHECKING:
     from tidemill.runtime.spark.worker.deployment import Deployment
     from tidemill.runtime.spark.worker.wire import Message
 
-__all__ = ["PIDS", "Pipeline", "StateStore", "through_the_wire"]
+__all__ = ["PIDS", "Pipeline", "through_the_wire"]
 
 PIDS = (2, 3, 4, 6)
 """The numbers of partitions."""
-
-
-class StateStore:
-    """State that is kept in a dictionary."""
-
-    def __init__(self) -> None:
-        self.text: str | None = None
-        self.segments: dict[str, bytes] = {}
-
-    def manifest(self) -> str | None:
-        return self.text
-
-    def write_manifest(self, text: str) -> None:
-        self.text = text
-
-    def read(self, name: str) -> bytes:
-        return self.segments[name]
-
-    def write(self, name: str, blob: bytes) -> None:
-        assert name not in self.segments, "a pack is written once"
-        self.segments[name] = blob
-
-    def remove(self, name: str) -> None:
-        del self.segments[name]
 
 
 class Pipeline:
@@ -54,6 +31,7 @@ class Pipeline:
         self.directory = directory
         self.stores: dict[tuple[int, int], StateStore] = {}
         self.open: dict[tuple[int, int], Kept] = {}
+        self.stepped: str | None = None
 
     def step(self, number: int, messages: list[Message], *, reopen: bool) -> list[Message]:
         """The messages that come out of the last stage."""
@@ -64,22 +42,30 @@ class Pipeline:
                 store = self.stores.setdefault(place, StateStore())
                 cache = Cache(self.directory / f"{stage}-{pid}", limit=1 << 30)
                 if reopen or place not in self.open:
-                    self.open[place] = open_stage(self.deployed, stage, pid, store, cache)
+                    self.open[place] = open_stage(
+                        self.deployed, stage, pid, store, cache, ran=self._ran()
+                    )
                 kept = self.open[place]
                 out += kept.stage.step([m for m in messages if m.pid == pid])
                 kept.save(store, cache, f"t{number}")
                 assert_little_waste(kept, store)
             messages = through_the_wire(out)
+        self.stepped = self.deployed.version
         return messages
+
+    def _ran(self) -> int:
+        """The last epoch that has run; in another version all queries may be of one epoch."""
+        is_same = self.stepped == self.deployed.version
+        return self.deployed.graph.epoch if is_same else -1
 
 
 def assert_little_waste(kept: Kept, store: StateStore) -> None:
     """What is on the store is in use, at least half of each pack."""
-    assert kept.packs == {name: len(blob) for name, blob in store.segments.items()}
-    used = Counter(dict.fromkeys(kept.packs, 0))
-    for place in kept.stored.values():
+    assert kept.saved.packs == {name: len(blob) for name, blob in store.segments.items()}
+    used = Counter(dict.fromkeys(kept.saved.packs, 0))
+    for place in kept.saved.stored.values():
         used[place.pack] += place.length
-    assert all(2 * used[name] >= size for name, size in kept.packs.items())
+    assert all(2 * used[name] >= size for name, size in kept.saved.packs.items())
 
 
 def through_the_wire(messages: Iterable[Message]) -> list[Message]:

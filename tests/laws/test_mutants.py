@@ -8,15 +8,17 @@ from unittest.mock import patch
 import pytest
 from hypothesis import Phase, settings
 
-from laws import test_late_queries, test_windows_over_derived_streams
+from laws import test_late_queries, test_metrics, test_windows_over_derived_streams
+from tidemill.engine.engine import Engine, Metrics
 from tidemill.model.batch import Form
 from tidemill.optimizer.physical.instants import Instants
 from tidemill.physical import signed
 from tidemill.physical.plan import Apply
 from tidemill.physical.traits import Traits
+from tidemill.runtime.metrics import Collector
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from tidemill.physical.plan import PhysicalPlan
 
@@ -58,3 +60,31 @@ def test_a_late_query_shares_all_but_signed_operators() -> None:
 
     with patch.object(Traits, "remembers", property(as_before)):
         fails(test_late_queries.test_a_late_query_does_not_depend_on_its_neighbours)
+
+
+def test_what_an_operator_has_done_is_lost_when_its_partition_is_opened_again() -> None:
+    def latest_only(
+        self: Collector, _batch: int, _done: object, now: Mapping[str, Mapping[str, Metrics]]
+    ) -> None:
+        self._now |= now
+        for name in self._done:
+            told = [figures[name] for figures in self._now.values() if name in figures]
+            rows_in, rows_out = sum(m.rows_in for m in told), sum(m.rows_out for m in told)
+            self._done[name] = Metrics(rows_in, rows_out)
+
+    with (
+        patch.object(Engine, "drain", Engine.measure),
+        patch.object(Collector, "take", latest_only),
+    ):
+        fails(test_metrics.test_metrics_tell_what_was_done_and_what_is_held)
+
+
+def test_a_batch_that_is_delivered_twice_is_counted_twice() -> None:
+    take = Collector.take
+
+    def forgetful(self: Collector, batch: int, *told: object) -> None:
+        self._latest = dict.fromkeys(self._latest, -1)
+        take(self, batch, *told)  # type: ignore[arg-type]
+
+    with patch.object(Collector, "take", forgetful):
+        fails(test_metrics.test_metrics_tell_what_was_done_and_what_is_held)

@@ -48,7 +48,7 @@ from tidemill.physical.fragments import build_graph
 from tidemill.physical.interval import Combine
 from tidemill.physical.plan import Apply, walk_physical
 from tidemill.runtime.answers import Answer
-from tidemill.runtime.spark.driver.delivery import watermarks
+from tidemill.runtime.spark.driver.delivery import refused_counts, watermarks
 from tidemill.runtime.spark.state.batch_log import BatchLog
 from tidemill.runtime.spark.worker.deployment import Deployment
 from tidemill.runtime.spark.worker.intake import Origin, take_in
@@ -191,9 +191,7 @@ def test_late_rows_are_left_out_before_anything_is_combined(
             for message in out:
                 if message.kind is Kind.ANSWER:
                     answer.add([message.rows()])
-                elif message.channel == f"stream {STREAM.name}":
-                    counts = message.facts()["refused"]
-                    refused += sum(counts.values()) if isinstance(counts, dict) else 0
+            refused += sum(refused_counts(out).get(STREAM.name, {}).values())
     elements, late = admitted(batches)
     assert refused == late
     reference = Reference({STREAM.name: elements}, {})

@@ -27,6 +27,7 @@ from laws.test_engine import snapshot
 from laws.test_stages import arrived, ended
 from local import element_batch
 from plans import implement
+from stores import at_rest, reopen
 from streams import call, equal, names_of_both
 from tidemill.algebra.explain import explain
 from tidemill.algebra.expr import AggregateCall, Column, Literal, Named
@@ -68,7 +69,7 @@ if TYPE_CHECKING:
     from tidemill.model.batch import Batch
     from tidemill.physical.fragments import Graph
     from tidemill.physical.plan import PhysicalPlan
-    from tidemill.physical.state.saved import Saved
+    from tidemill.physical.state.at_rest import SavedState
 
 STEPS = 4
 
@@ -168,7 +169,7 @@ def taken_over(old: LocalRunner, graph: Graph) -> LocalRunner:
     fresh = LocalRunner(graph, partitions=old.partitions)
     for before, now in zip(old.engines, fresh.engines, strict=False):
         for source, target in zip(before, now, strict=True):
-            target.load(source.save())
+            reopen(source, target)
     return fresh
 
 
@@ -325,15 +326,15 @@ def test_what_one_member_holds_back_does_not_hold_back_another() -> None:
     """One has an open segment from the beginning; who reads the other one must not wait for it."""
     short = Distinct(BY_A.of(_over(S, 1, 1), "p"))
     long = BY_A.of(Window(S, Unbounded()), "q")
-    saved: dict[str, Saved] = {}
+    saved: dict[str, SavedState] = {}
     first = Flow([element_batch(S.schema, (Element(0, 0, (1, "x")),))], Time(5))
     for plan in (short, long):
         alone = LocalRunner(build_graph({"q": _in_intervals(plan)}))
         alone.step({S.name: first})
-        saved |= alone.engines[1][0].save()
+        saved |= at_rest(alone.engines[1][0])
     graph = build_graph({n: _in_intervals(p) for n, p in (("s", short), ("l", long))})
     together = LocalRunner(graph)
-    together.engines[1][0].load(saved)
+    together.engines[1][0].restore(saved)
     later = Flow([element_batch(S.schema, (Element(7, 1, (1, "x")),))], Time(9))
     given_ = together.step({S.name: later})
     assert snapshot(given_["s"], short.schema, 7) == Counter({(1, 1): 1}), "it is over"

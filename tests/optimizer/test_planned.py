@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from unittest.mock import patch
 
+import polars as pl
 import pytest
 
 import tidemill
@@ -115,6 +116,25 @@ def test_only_queries_are_explained_by_name() -> None:
         session.sql("EXPLAIN s")
     with pytest.raises(tidemill.BindError, match="nothing"):
         session.sql("EXPLAIN nothing")
+
+
+def test_analyze_shows_what_was_measured() -> None:
+    session = tidemill.connect()
+    session.put("s", pl.DataFrame({"k": [1, 1, 2], "v": [1, 2, 3], "t": [1, 2, 3]}))
+    session.sql(f"{STREAM}; CREATE QUERY q AS {COUNTS}")
+    with pytest.raises(tidemill.RunError, match="has not been run"):
+        session.sql("EXPLAIN ANALYZE q")
+    session.run()
+    lines = str(session.sql("EXPLAIN ANALYZE q")).splitlines()
+    plain = str(session.sql("EXPLAIN PHYSICAL q")).splitlines()
+    assert [line.partition("  | ")[0] for line in lines] == plain
+    assert "  | 3 in, 8 out, " in lines[1], "each change withdraws a row and brings another"
+    assert lines[1].endswith(" s, watermark end")
+    written = json.loads(str(session.sql("EXPLAIN ANALYZE FORMAT JSON q")))
+    figures = written["analyzed"]["parts"][-2]["figures"]
+    assert (figures["rows_in"], figures["rows_out"], figures["state_rows"]) == (3, 8, 0)
+    metrics = session.metrics()
+    assert (3, 8) in metrics.select("rows_in", "rows_out").rows()
 
 
 # The check

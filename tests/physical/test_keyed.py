@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from physical.run import normal
+from stores import refill, save
 from tidemill.algebra.values import NAN
 from tidemill.model.batch import END, START
 from tidemill.model.time import Time
@@ -21,7 +22,6 @@ from tidemill.physical.state.hashes import key_hash
 from tidemill.physical.state.keyed import KeyedTable
 from tidemill.physical.state.levels import merge_from
 from tidemill.physical.state.removals import SEGMENT
-from tidemill.physical.state.saved import load_state, save_state
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -50,7 +50,7 @@ def reloaded(
     rows: KeyedTable, index: Sequence[str] = ("*",), within: Sequence[str] = ()
 ) -> KeyedTable:
     fresh = table(index, within)
-    load_state(State({"t": fresh}), save_state(State({"t": rows})))
+    refill(State({"t": fresh}), save(State({"t": rows})))
     return fresh
 
 
@@ -105,7 +105,7 @@ def test_a_table_that_finds_within_a_key_takes_over_one_that_did_not() -> None:
     rows = table()
     rows.insert(frame([(1, "x", 0, 9), (1, "y", 1, 9)]))
     fresh = table(["*"], ["^b$"])
-    load_state(State({"t": fresh}), save_state(State({"t": rows})))
+    refill(State({"t": fresh}), save(State({"t": rows})))
     assert fresh.take(all_of(["*", "^b$"], (1, "y"))).rows() == [(1, "y", 1, 9)]
 
 
@@ -204,13 +204,13 @@ def test_rows_hashed_otherwise_are_hashed_anew(other: str, monkeypatch: pytest.M
     rows = table()
     rows.insert(frame([(i, "x", i, i + 1) for i in range(50)]))
     rows.take(all_of(["*"], (3,)))
-    saved = save_state(State({"t": rows}))
+    saved = save(State({"t": rows}))
     if other == "version":
         monkeypatch.setattr(pl, "__version__", "0.0.0")
     else:
         monkeypatch.setattr(keyed, "key_hash", collide_often)
     fresh = table()
-    load_state(State({"t": fresh}), saved)
+    refill(State({"t": fresh}), saved)
     assert set(names(fresh)).isdisjoint(names(rows)), "other rows have other names"
     assert fresh.rows() == 49
     assert fresh.take(all_of(["*"], *((i,) for i in range(10)))).height == 9
@@ -295,6 +295,8 @@ def _time(row: tuple[object, ...], column: str) -> int:
 
 def _assert_is(rows: KeyedTable, model: Counter[tuple[object, ...]]) -> None:
     assert _bag(rows.all()) == model
+    ends = Counter(_time(row, END) for row in model.elements())
+    assert Counter(end for part in rows.values(END) for end in part) == ends
     assert rows.rows() == model.total()
     for column in (START, END):
         least = min((_time(row, column) for row in model), default=None)

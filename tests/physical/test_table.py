@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from stores import StateStore, refill, save
 from tidemill.model.batch import END, START
 from tidemill.model.time import Time
 from tidemill.physical.operator import State
-from tidemill.physical.state.saved import load_state, save_state
+from tidemill.physical.state.at_rest import Remembered, Saved
 from tidemill.physical.state.table import Table
 
 SCHEMA: dict[str, pl.DataType] = {"x": pl.Int64(), START: pl.Int64(), END: pl.Int64()}
@@ -188,15 +189,18 @@ def test_a_large_segment_is_not_written_anew_for_every_row_that_leaves() -> None
     assert [(s.name, s.frame.height) for s in rows.segments()] == [(1, 49)]
 
 
-def test_a_segment_is_written_only_when_it_is_asked_for() -> None:
-    rows = table()
+def test_a_segment_is_written_once() -> None:
+    rows, store, saved = table(), StateStore(), Saved()
+    states = {"operator": Remembered(State({"t": rows}), Time(0))}
     rows.insert(frame([(1, 0, 10)]))
-    saved = save_state(State({"t": rows}))
+    saved.save(states, store, "t0")
+    first = store.segments["t0"]
     rows.insert(frame([(2, 0, 10)]))
-    again = save_state(State({"t": rows}))
-    assert [name for name in again.segments if name not in saved.segments] == ["t/1"]
-    assert len(again.segments) == 2
-    assert again.segments["t/0"] == saved.segments["t/0"]
+    saved.save(states, store, "t1")
+    assert store.segments.keys() == {"t0", "t1"}
+    assert store.segments["t0"] == first
+    saved.save(states, store, "t2")
+    assert store.segments.keys() == {"t0", "t1"}
 
 
 actions = st.lists(
@@ -253,8 +257,10 @@ def _is_the_bag_of_its_rows(steps: list[tuple[object, ...]], *, by_expiry: bool)
             case _:
                 fresh = table(by_expiry=by_expiry)
                 state = State({"t": fresh})
-                load_state(state, save_state(State({"t": rows})))
+                refill(state, save(State({"t": rows})))
                 rows = fresh
         assert Counter(rows.all().rows()) == model
+        ends = Counter(row[2] for row in model.elements())
+        assert Counter(end for part in rows.values(END) for end in part) == ends
         assert rows.rows() == model.total()
         assert rows.least(START) == min((row[1] for row in model), default=None)

@@ -70,6 +70,26 @@ def test_files_are_read_for_good_when_the_next_batch_begins(path: Path) -> None:
         assert (again.committed, again.delivered) == ({"s": 3}, {"s": 3, "t": 1})
 
 
+def test_a_batch_knows_which_queries_have_run_when_it_begins(path: Path) -> None:
+    batch_log = BatchLog(path)
+    assert batch_log.begin(0).ran == -1
+    batch_log.end(0, {})
+    assert batch_log.begin(1).ran == -1, "a batch that has brought nothing has stepped nobody"
+    batch_log.end(1, {}, ran=2)
+    batch_log.end(2, {}, ran=0)
+    for again in (batch_log, BatchLog(path)):
+        assert [again.begin(batch).ran for batch in range(4)] == [-1, -1, 2, 2]
+    # A batch that is replayed after queries have come expects what it expected.
+    batch_log.end(1, {}, ran=3)
+    assert (batch_log.begin(1).ran, batch_log.begin(9).ran) == (-1, 3)
+
+
+def test_an_epoch_is_a_number(path: Path) -> None:
+    path.write_text('{"begin": 0, "now": 7, "watermarks": {}, "files": {}, "ran": "x"}\n')
+    with pytest.raises(RunError, match=r"the checkpoint is damaged: .*batches.jsonl"):
+        BatchLog(path)
+
+
 @pytest.mark.parametrize("rest", ["", '{"begin": 1', '{"begin": 1, "now": 8', "\0\0"])
 def test_a_line_that_was_cut_short_is_of_a_batch_that_was_not_computed(
     path: Path, rest: str

@@ -14,8 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tidemill.physical.state.damaged import DamagedError
+from tidemill.physical.state.packs import Place, packed, unpacked
 from tidemill.runtime.spark.state.cache import Cache, cache_directory, forget_cache, is_private
-from tidemill.runtime.spark.state.packs import DamagedError, Place, packed, unpacked
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

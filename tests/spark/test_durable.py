@@ -164,6 +164,7 @@ def test_all_that_a_batch_has_written_is_kept_before_spark_takes_it_for_done(
         spark_files=files,
         quarantine=Quarantine(tmp_path / "q"),
         forget=lambda _: None,
+        epoch=0,
     )
     delivery.sink_writer = SinkWriter({"answer": (sink,)}, (), ())
     delivery(cast("DataFrame", Results(sink, tmp_path / "spark")), 0)

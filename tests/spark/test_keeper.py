@@ -5,19 +5,23 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+import polars as pl
 import pytest
 
-from laws.pipeline import StateStore
-from spark.test_stage import came, deployed
+from spark.test_stage import answers, came, deployed
+from stores import StateStore
 from tidemill.errors import RunError
+from tidemill.physical.state.at_rest import FORMAT
+from tidemill.physical.state.packs import packed
+from tidemill.runtime.spark.driver.control import Word, said
 from tidemill.runtime.spark.state.cache import Cache
-from tidemill.runtime.spark.state.keeper import FORMAT, open_stage
+from tidemill.runtime.spark.state.keeper import open_stage
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from tidemill.runtime.spark.state.packs import Place
+    from tidemill.physical.state.packs import Place
     from tidemill.runtime.spark.worker.deployment import Deployment
 
 
@@ -60,6 +64,30 @@ def changed(store: StateStore, change: Callable[[dict[str, object]], object]) ->
     store.text = json.dumps(manifest)
 
 
+def _without_tables(manifest: dict[str, object]) -> None:
+    operators = manifest["operators"]
+    assert isinstance(operators, dict)
+    for entry in operators.values():
+        entry["tables"] = {}
+
+
+def forget_operator(store: StateStore) -> None:
+    """The state of the one operator that remembers something is gone."""
+    changed(store, lambda m: m.update(operators={}))
+
+
+def other_column(store: StateStore) -> None:
+    """A segment that is well-formed, of another table."""
+    assert store.text is not None
+    manifest = json.loads(store.text)
+    (pack, blob, ((_, place),)) = next(packed("t9", [pl.DataFrame({"x": [1]})]))
+    store.segments[pack] = blob
+    for operator in manifest["operators"].values():
+        for table in operator["tables"].values():
+            table["stored"] = [place for _ in table["stored"]]
+    store.text = json.dumps(manifest)
+
+
 DAMAGE: dict[str, Callable[[StateStore], object]] = {
     "no pack": lambda store: store.segments.clear(),
     "another pack": lambda store: store.segments.update(
@@ -70,6 +98,8 @@ DAMAGE: dict[str, Callable[[StateStore], object]] = {
     "no manifest": lambda store: setattr(store, "text", "[7]"),
     "no operators": lambda store: changed(store, lambda m: m.pop("operators")),
     "no format": lambda store: changed(store, lambda m: m.pop("format")),
+    "no tables": lambda store: changed(store, _without_tables),
+    "other columns": other_column,
     "other progress": lambda store: changed(store, lambda m: m.update(progress={"x": 1})),
 }
 
@@ -91,3 +121,79 @@ def test_state_of_another_version_is_refused(
     changed(store, lambda m: m.update(format=FORMAT - 1))
     with pytest.raises(RunError, match=f"has format {FORMAT - 1}, and this version reads {FORMAT}"):
         open_stage(deployment, 1, 2, store, Cache(tmp_path / "cache", limit=1 << 20))
+
+
+def test_a_segment_of_another_table_is_told_by_its_columns(
+    deployment: Deployment, store: StateStore, tmp_path: Path
+) -> None:
+    other_column(store)
+    with pytest.raises(RunError, match=r'table "\w+" of operator \w+: a segment has the columns x'):
+        open_stage(deployment, 1, 2, store, Cache(tmp_path / "cache", limit=1 << 20))
+
+
+# State that is expected
+
+
+def test_an_operator_that_has_run_finds_its_state_or_the_run_stops(
+    deployment: Deployment, store: StateStore, tmp_path: Path
+) -> None:
+    forget_operator(store)
+    cache = Cache(tmp_path / "cache", limit=1 << 20)
+    with pytest.raises(
+        RunError, match=r'the state of query "query_1" is not in partition 2 of sta'
+    ):
+        open_stage(deployment, 1, 2, store, cache, ran=0)
+    kept = open_stage(deployment, 1, 2, store, cache, ran=-1)  # it was recorded, and has not run
+    assert kept.stage.progress.watermarks == {"s": 2}
+
+
+def test_a_partition_that_has_run_has_a_manifest(deployment: Deployment, tmp_path: Path) -> None:
+    cache = Cache(tmp_path / "cache", limit=1 << 20)
+    with pytest.raises(
+        RunError, match=r"partition 2 of stage 1 is not in the checkpoint"
+    ) as caught:
+        open_stage(deployment, 1, 2, StateStore(), cache, ran=0)
+    assert caught.value.hint is not None
+    assert open_stage(deployment, 1, 2, StateStore(), cache).token == ""
+
+
+def test_a_query_that_comes_later_begins_empty(store: StateStore, tmp_path: Path) -> None:
+    """The first query began in epoch 0 and has run; the other one begins in epoch 1."""
+    count = "SELECT k, COUNT(*) AS n FROM s [RANGE 10] GROUP BY k"
+    highest = "SELECT k, MAX(t) AS n FROM s [RANGE 7] GROUP BY k"
+    both = deployed("", count, highest, epochs=(0, 1))
+    cache = Cache(tmp_path / "cache", limit=1 << 20)
+    kept = open_stage(both, 1, 2, store, cache, ran=0)
+    assert sum(state.rows() for e in kept.stage.engines for state in e.states.values()) > 0
+    with pytest.raises(RunError, match='query "query_2"'):
+        open_stage(both, 1, 2, store, cache, ran=1)
+    # Nor is it missed when both run as one, or did.
+    alike = deployed("", count, count.replace("10", "7"), epochs=(0, 1))
+    assert open_stage(alike, 1, 2, store, cache, ran=0).stage.engines[0].fragment.nodes
+    with pytest.raises(RunError, match='query "query_2"'):
+        open_stage(alike, 1, 2, store, cache, ran=1)
+
+
+@pytest.mark.parametrize("reopen", [False, True])
+def test_numbers_go_on_when_a_partition_is_opened_again(tmp_path: Path, *, reopen: bool) -> None:
+    """Equal rows are told apart by their numbers, in a semi-join that is no equality."""
+    inner = "SELECT 1 FROM other o [RANGE 100] WHERE o.k < a.k"
+    deployment = deployed("", f"SELECT k FROM s a [RANGE 10] WHERE EXISTS ({inner})")
+    assert deployment.stages == 1
+    store, cache = StateStore(), Cache(tmp_path / "cache", limit=1 << 20)
+    batches = [
+        [
+            *came(deployment, "other", [(1, 1)], batch=0, now=0),
+            *came(deployment, "s", [(5, 4)], batch=0, now=0),
+        ],
+        came(deployment, "s", [(5, 4)], batch=1, now=1, watermark=4),
+        list(said([{"number": 2, "word": Word.END}], deployment.pids, 2)),
+    ]
+    kept = open_stage(deployment, 1, 2, store, cache)
+    found: list[tuple[object, ...]] = []
+    for number, batch in enumerate(batches):
+        if reopen and number:
+            kept = open_stage(deployment, 1, 2, store, cache, ran=0)
+        found += answers(kept.stage.step(batch))
+        kept.save(store, cache, f"t{number}")
+    assert found == [(5, 4, 14), (5, 4, 14)]

@@ -6,11 +6,13 @@ import polars as pl
 
 import tidemill
 from tidemill.catalog.entries import QueryEntry, StreamEntry
+from tidemill.engine.engine import Metrics
 from tidemill.engine.ingest import Gate
 from tidemill.lang.statements import ObjectKind
 from tidemill.model.batch import END, START
+from tidemill.model.time import END_OF_TIME
 from tidemill.runtime.spark.driver.run_report import RunReport
-from tidemill.runtime.spark.worker.wire import Facts, Kind, Message
+from tidemill.runtime.spark.worker.wire import Facts, Kind, Message, figures_of, read_figures
 
 
 def queries(*texts: str) -> list[QueryEntry]:
@@ -91,3 +93,9 @@ def test_a_name_that_means_another_query_begins_anew() -> None:
     answer = report.answer("a")
     assert answer is not None
     assert answer.rows() == 0
+
+
+def test_figures_travel_as_they_are() -> None:
+    figures = {"a": Metrics(3, 2, 0.1234567, 10, 100, END_OF_TIME), "b": Metrics()}
+    message = Message.of_facts(2, Kind.REPORT, "metrics 1 2", figures_of(figures))
+    assert read_figures(message.facts()) == figures

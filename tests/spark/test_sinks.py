@@ -307,6 +307,7 @@ def test_results_are_computed_once_and_persisted_only_for_formats(
         spark_files=spark_files,
         quarantine=Quarantine(tmp_path / "quarantine"),
         forget=lambda _: None,
+        epoch=0,
     )
     deliver(results, 0)
     assert Path(path).read_text(encoding="utf-8") == "computed\n"

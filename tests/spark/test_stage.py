@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from itertools import zip_longest
 from typing import TYPE_CHECKING
+from unittest.mock import ANY
 
 import polars as pl
 from hypothesis import given
@@ -16,6 +18,7 @@ from tidemill.engine.ingest import relation_flow
 from tidemill.model.batch import polars_schema
 from tidemill.model.time import END_OF_TIME, Time
 from tidemill.physical.fragments import Route, build_graph
+from tidemill.physical.plan import begun_in
 from tidemill.runtime.answers import Answer
 from tidemill.runtime.spark.driver.control import Word, said
 from tidemill.runtime.spark.driver.delivery import files_read
@@ -36,7 +39,7 @@ if TYPE_CHECKING:
 RELATION = pl.DataFrame({"k": [1, 2], "name": ["one", "two"]})
 
 
-def deployed(clauses: str, *texts: str) -> Deployment:
+def deployed(clauses: str, *texts: str, epochs: tuple[int, ...] = ()) -> Deployment:
     session = tidemill.connect()
     session.sql(
         f"CREATE STREAM s (k BIGINT, t BIGINT) SOURCE memory('s') ORDERED BY t {clauses};"
@@ -47,10 +50,12 @@ def deployed(clauses: str, *texts: str) -> Deployment:
         "CREATE RELATION r (k BIGINT, name VARCHAR) SOURCE memory('r')"
     )
     plans = {}
-    for text in texts:
+    for text, epoch in zip_longest(texts, epochs, fillvalue=0):
+        assert isinstance(text, str)
+        assert isinstance(epoch, int)
         query = session.sql(text)
         assert isinstance(query, tidemill.Query)
-        plans[query.name] = implement(query.plan)
+        plans[query.name] = begun_in(implement(query.plan), epoch, ())[0]
     graph = build_graph(plans)
     streams, relations = {}, {}
     for input_ in graph.inputs:
@@ -106,7 +111,10 @@ def test_late_rows_are_left_out_counted_and_kept() -> None:
     assert kept == [(0, 3, "late"), (1, 7, "late"), (5, None, "time is NULL")]
     (counts,) = (m.facts() for m in out if m.channel == "stream s")
     refused = {"time is NULL": 1, "late": 2}
-    assert counts == {"rows": 4, "files": 2, "latest": 8, "refused": refused}
+    # The filter has had what was taken.
+    figures = {node.name: [1, 1, ANY, 0, 0, 0] for node in deployment.graph.fragments[0].nodes}
+    told = {"rows": 4, "files": 2, "latest": 8, "refused": refused, "operators": figures}
+    assert counts == told
 
 
 def test_a_stream_that_is_silent_for_long_holds_nobody_back() -> None:

@@ -7,10 +7,9 @@ into steps: outputs are snapshot-equal.
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from time import perf_counter
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from tidemill.engine.pool import in_pool
 from tidemill.engine.stacks import Stack, members, move, stacked_state, stacks_of
@@ -18,20 +17,18 @@ from tidemill.errors import RunError, TooLargeError
 from tidemill.model.time import END_OF_TIME, Time
 from tidemill.physical.fragments import Node, Route, has_no_time
 from tidemill.physical.limits import bounded
-from tidemill.physical.operator import State
-from tidemill.physical.state.saved import load_state, save_state
+from tidemill.physical.state.at_rest import Remembered
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from tidemill.model.batch import Batch
     from tidemill.physical.fragments import Fragment
-    from tidemill.physical.state.saved import Saved
+    from tidemill.physical.operator import State
+    from tidemill.physical.state.at_rest import SavedState
 
-__all__ = ["Engine", "Flow", "Metrics", "Remembered"]
+__all__ = ["Engine", "Flow", "Metrics"]
 
-
-_WATERMARK = "@watermark"
 
 _MUCH = 20_000
 """With more rows than this for each member in a step, a stack takes longer than its members."""
@@ -47,31 +44,23 @@ class Flow:
 
 @dataclass(slots=True)
 class Metrics:
-    """What an operator has done so far: the statistics the optimizer lives on."""
+    """What an operator has done in one partition, and what it remembers there.
+
+    Attributes:
+        rows_in: How many rows it has taken.
+        rows_out: How many rows it has given.
+        seconds: How long it has worked.
+        state_rows: How many rows it remembers now.
+        state_bytes: How many bytes they take.
+        watermark: How far time has come for it.
+    """
 
     rows_in: int = 0
     rows_out: int = 0
     seconds: float = 0.0
     state_rows: int = 0
     state_bytes: int = 0
-
-
-class Remembered(Protocol):
-    """The state of an operator or a stack at rest."""
-
-    @property
-    def numbers(self) -> Mapping[str, int]:
-        """Its numbers."""
-        ...
-
-    @property
-    def watermark(self) -> Time:
-        """How far time had come."""
-        ...
-
-    def fill(self, state: State) -> None:
-        """Fill a new state with it."""
-        ...
+    watermark: Time = field(default=Time(0))
 
 
 class Engine:
@@ -112,47 +101,50 @@ class Engine:
                 flows[node.name] = self._run(node, [flows[name] for name in node.reads])
         return {channel.name: flows[channel.source] for channel in self.fragment.writes}
 
-    def save(self) -> dict[str, Saved]:
-        """The state of every operator or stack by its name, and how far time has come."""
+    def remembered(self) -> dict[str, Remembered]:
+        """What every operator or stack remembers, by its name."""
         return {
-            name: save_state(
-                State(state.tables, {**state.numbers, _WATERMARK: self.watermarks[name]})
-            )
-            for name, state in self.states.items()
+            name: Remembered(state, self.watermarks[name]) for name, state in self.states.items()
         }
 
-    def load(self, saved: Mapping[str, Saved]) -> None:
-        """Go on where another engine stopped; operators it did not have begin empty."""
-        self.restore({name: _Loaded(saved[name]) for name in saved})
-
-    def restore(self, remembered: Mapping[str, Remembered]) -> None:
-        """Go on with what was remembered; who was not there begins empty.
+    def restore(self, saved: Mapping[str, SavedState]) -> list[Node]:
+        """Go on with what was saved; operators that were not there begin empty.
 
         Args:
-            remembered: The states by name, of operators and of stacks, which may have had other
+            saved: The states by name, of operators and of stacks, which may have had other
                 members than those of this engine.
+
+        Returns:
+            The operators that can remember something and begin empty.
+
+        Raises:
+            DamagedError: A state is not what was saved, or that of another operator.
         """
         for unit in list(self._units):
-            if isinstance(unit, Stack) and sum(n.name in remembered for n in unit.nodes) > 1:
+            if isinstance(unit, Stack) and sum(n.name in saved for n in unit.nodes) > 1:
                 self._split(unit)  # it was, or they would not have been by themselves
         filled: dict[str, State] = {}
-        stacks = {node: name for name in remembered for node in members(remembered[name].numbers)}
+        stacks = {node: name for name in saved for node in members(saved[name].numbers)}
+        new: list[Node] = []
         for unit in self._units:
-            if not self.states[unit.name].tables:
-                continue  # it has nothing to remember, and learns the time with the next step
-            if unit.name in remembered:
-                remembered[unit.name].fill(self.states[unit.name])
-                self.watermarks[unit.name] = remembered[unit.name].watermark
+            if not self.states[unit.name].remembers:
+                continue  # it learns the time with the next step
+            if unit.name in saved:
+                saved[unit.name].fill(self.states[unit.name])
+                self.watermarks[unit.name] = saved[unit.name].watermark
                 continue
             for node in unit.nodes if isinstance(unit, Stack) else (unit,):
-                home = node.name if node.name in remembered else stacks.get(node.name)
-                if home is not None:
-                    if home not in filled:
-                        was_alone = home == node.name
-                        old = node.apply.operator.new_state() if was_alone else stacked_state(node)
-                        remembered[home].fill(old)
-                        filled[home] = old
-                    self._move(node, unit.name, filled[home], remembered[home].watermark)
+                home = node.name if node.name in saved else stacks.get(node.name)
+                if home is None:
+                    new.append(node)
+                    continue
+                if home not in filled:
+                    was_alone = home == node.name
+                    old = node.apply.operator.new_state() if was_alone else stacked_state(node)
+                    saved[home].fill(old)
+                    filled[home] = old
+                self._move(node, unit.name, filled[home], saved[home].watermark)
+        return new
 
     def _split(self, stack: Stack) -> None:
         """Let each member run by itself from now on."""
@@ -173,16 +165,21 @@ class Engine:
     def measure(self) -> dict[str, Metrics]:
         """What each operator has done, and how much it remembers now."""
         for unit in self._units:
-            state = self.states[unit.name]
+            state, time = self.states[unit.name], self.watermarks[unit.name]
             rows, bytes_ = state.rows(), state.bytes()
-            if isinstance(unit, Stack):
-                for name, share in unit.rows(state).items():
-                    self.metrics[name].state_rows = share
-                    self.metrics[name].state_bytes = bytes_ * share // max(rows, 1)
-            else:
-                self.metrics[unit.name].state_rows = rows
-                self.metrics[unit.name].state_bytes = bytes_
+            shares = unit.rows(state) if isinstance(unit, Stack) else {unit.name: rows}
+            for name, share in shares.items():
+                metrics = self.metrics[name]
+                metrics.state_rows = share
+                metrics.state_bytes = bytes_ * share // max(rows, 1)
+                metrics.watermark = time
         return self.metrics
+
+    def drain(self) -> dict[str, Metrics]:
+        """What each operator has done since this was asked last, and what it remembers now."""
+        done = self.measure()
+        self.metrics = {name: Metrics() for name in done}
+        return done
 
     def _run(self, node: Node, ports: list[Flow]) -> Flow:
         operator, state = node.apply.operator, self.states[node.name]
@@ -276,18 +273,3 @@ def _needs_time(fragment: Fragment) -> frozenset[str]:
         if node.name in needed or not has_no_time(node.apply):
             needed.update(node.reads)
     return frozenset(needed)
-
-
-class _Loaded:
-    """A state that was saved by ``Engine.save``."""
-
-    def __init__(self, saved: Saved) -> None:
-        self._saved = saved
-        numbers: dict[str, int] = json.loads(saved.manifest)["numbers"]
-        self.watermark = Time(numbers.pop(_WATERMARK))
-        self.numbers = numbers
-
-    def fill(self, state: State) -> None:
-        """Fill a new state with it."""
-        load_state(state, self._saved)
-        state.numbers.pop(_WATERMARK)

@@ -22,7 +22,6 @@ one has come. To find it out takes time for all groups, so it is done only where
 from __future__ import annotations
 
 import hashlib
-from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -133,11 +132,9 @@ class Stack:
     def rows(self, state: State) -> dict[str, int]:
         """How many rows are remembered for each member."""
         key = tag_key(aggregation(self.nodes[0].apply.operator))
-        found: defaultdict[int, int] = defaultdict(int)
-        for table in state.tables.values():
-            for tag, count in table.all().group_by(key).len().iter_rows():
-                found[tag] += count
-        return {node.name: found[_tag(node)] for node in self.nodes}
+        tags = [part for table in state.tables.values() for part in table.values(key)]
+        found = dict(pl.concat(tags).value_counts().iter_rows()) if tags else {}
+        return {node.name: found.get(_tag(node), 0) for node in self.nodes}
 
 
 # Whose state is where

@@ -116,6 +116,19 @@ class Graph:
         """Whether some operator orders elements of one instant by their ids."""
         return any(node.apply.traits.needs_ids for f in self.fragments for node in f.nodes)
 
+    @property
+    def epoch(self) -> int:
+        """The epoch in which the youngest operator began."""
+        return max((n.apply.epoch for f in self.fragments for n in f.nodes), default=0)
+
+    def intake_inputs(self) -> dict[str, str]:
+        """The input whose rows each operator of stage 0 gets, by their names."""
+        found = {input_.rows: input_.name for input_ in self.inputs}
+        for node in self.fragments[0].nodes:
+            (read,) = node.reads
+            found[node.name] = found[read]
+        return {node.name: found[node.name] for node in self.fragments[0].nodes}
+
     def groups(self) -> frozenset[frozenset[str]]:
         """The inputs that the answer of each query is made of, by name."""
         below: dict[str, set[str]] = {}

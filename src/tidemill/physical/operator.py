@@ -43,6 +43,11 @@ class State:
     tables: dict[str, Table] = field(default_factory=dict)
     numbers: dict[str, int] = field(default_factory=dict)
 
+    @property
+    def remembers(self) -> bool:
+        """Whether there can be anything to remember, now or later."""
+        return bool(self.tables or self.numbers)
+
     def rows(self) -> int:
         """How many rows are remembered."""
         return sum(table.rows() for table in self.tables.values())

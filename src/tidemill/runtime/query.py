@@ -47,6 +47,10 @@ class _Owner(Protocol):
         """How far everything that runs has come."""
         ...
 
+    def metrics(self) -> pl.DataFrame:
+        """What each operator has done and remembers."""
+        ...
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Query:
@@ -160,6 +164,16 @@ class Query:
                 hint="ask for an earlier instant, or for snapshot(), the last one that is known",
             )
         return answer.snapshot(time)
+
+    def metrics(self) -> pl.DataFrame:
+        """What each operator of the query has done and remembers: its rows of session.metrics().
+
+        Raises:
+            RunError: Nothing has been run, or the query was dropped.
+        """
+        self._entry()
+        found = self.session.metrics()
+        return found.filter(found["queries"].list.contains(self.name))
 
     def _answer(self) -> Answer:
         self._entry()

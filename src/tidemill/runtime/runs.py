@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from tidemill.engine.ingest import Gate
     from tidemill.optimizer.planner import Planned
     from tidemill.runtime.answers import Answer
+    from tidemill.runtime.metrics import OperatorMetrics
     from tidemill.runtime.progress import Progress
 
 __all__ = ["Runs"]
@@ -44,6 +45,10 @@ class Runs(Protocol):
 
     def progress(self) -> Progress:
         """How far it has come."""
+        ...
+
+    def metrics(self) -> Mapping[str, OperatorMetrics]:
+        """What each operator has done and remembers, by its fingerprint."""
         ...
 
     def start(self) -> None:

@@ -23,10 +23,11 @@ import numpy as np
 import polars as pl
 
 from tidemill.physical.frames import pick
+from tidemill.physical.state.damaged import require_columns
 from tidemill.physical.state.hashes import different, key_hash
 from tidemill.physical.state.levels import merge_from
 from tidemill.physical.state.places import Places, narrowed, numbered
-from tidemill.physical.state.removals import ROW, SEGMENT, Removals
+from tidemill.physical.state.removals import LISTED, ROW, SEGMENT, Removals
 from tidemill.physical.state.run import HASH, Run, row_bytes
 from tidemill.physical.state.table import Segment, Table
 
@@ -115,6 +116,10 @@ class KeyedTable(Table):
         """The rows that are alive, as one frame."""
         return self._joined([run.alive() for run in self._runs])
 
+    def values(self, column: str) -> list[pl.Series]:
+        """One column of the rows that are alive, in pieces; the others are not touched."""
+        return [run.values(column) for run in self._runs]
+
     def find(self, keys: pl.DataFrame) -> pl.DataFrame:
         """The rows that agree with one of the keys.
 
@@ -178,7 +183,11 @@ class KeyedTable(Table):
         }
 
     def restore(self, manifest: Mapping[str, object], frames: Sequence[pl.DataFrame]) -> None:
-        """Go on where another table stopped, given its manifest and the rows of its segments."""
+        """Go on where another table stopped, given its manifest and the rows of its segments.
+
+        Raises:
+            DamagedError: A segment has other columns.
+        """
         names, removals, next_name = (manifest[k] for k in ("segments", "removals", "next_name"))
         assert isinstance(names, list), "a manifest lists the names of the segments"
         assert isinstance(removals, list), "a manifest lists the names of the removals"
@@ -187,8 +196,10 @@ class KeyedTable(Table):
         self._next_name = next_name
         for name, frame in zip(names, frames, strict=True):
             if name in removals:
+                require_columns(frame, LISTED)
                 self._removals.segments.append(Segment(name, frame, {}, {}))
             else:
+                require_columns(frame, {**self._schema, HASH: pl.UInt64()})
                 self._runs.append(Run(name, frame))
         by_name = {run.name: run for run in self._runs}
         removed = self._removals.all().filter(pl.col(SEGMENT).is_in(list(by_name)))

@@ -16,9 +16,12 @@ from tidemill.physical.state.table import Segment
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
-__all__ = ["ROW", "SEGMENT", "Removals"]
+__all__ = ["LISTED", "ROW", "SEGMENT", "Removals"]
 
 SEGMENT, ROW = "@segment", "@row"
+LISTED = {SEGMENT: pl.Int64(), ROW: pl.UInt32()}
+"""The columns of a list of removals."""
+
 _FEW = 64
 
 
@@ -52,7 +55,7 @@ class Removals:
     def all(self) -> pl.DataFrame:
         """All that is listed."""
         if not self.segments:
-            return pl.DataFrame(schema={SEGMENT: pl.Int64, ROW: pl.UInt32})
+            return pl.DataFrame(schema=LISTED)
         return pl.concat([segment.frame for segment in self.segments])
 
     def merge(self, names: Collection[int], count: int) -> None:

@@ -78,6 +78,11 @@ class Run:
             return self.frame
         return keep(self.frame, alive)
 
+    def values(self, column: str) -> pl.Series:
+        """One column of the rows that are left."""
+        values = self.frame.get_column(column)
+        return values if self._alive is None else values.filter(self._alive)
+
     def remove(self, rows: pl.Series) -> None:
         """Remove rows that are left, by their numbers, each once."""
         if self._alive is None:

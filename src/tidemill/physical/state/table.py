@@ -23,6 +23,7 @@ import polars as pl
 
 from tidemill.model.batch import END
 from tidemill.physical.frames import keep, pick
+from tidemill.physical.state.damaged import require_columns
 from tidemill.physical.state.hashes import Index, different, key_hash
 from tidemill.physical.state.levels import merge_tier
 from tidemill.physical.state.texts import with_own_texts
@@ -151,6 +152,11 @@ class Table:
         """The rows that are alive, as one frame."""
         return self._concat([self._alive(segment) for segment in self._segments])
 
+    def values(self, column: str) -> list[pl.Series]:
+        """One column of the rows that are alive, in pieces; the others are not touched."""
+        found = ((s.frame.get_column(column), self._floors(s)) for s in self._segments)
+        return [part.filter(reduce(and_, floors)) if floors else part for part, floors in found]
+
     def alive(self, column: str, *, after: Time) -> pl.DataFrame:
         """At least the rows that are alive with ``column > after``; other segments are skipped."""
         found = [s for s in self._segments if s.high[column] > after]
@@ -240,7 +246,11 @@ class Table:
         }
 
     def restore(self, manifest: Mapping[str, object], frames: Sequence[pl.DataFrame]) -> None:
-        """Go on where another table stopped, given its manifest and the rows of its segments."""
+        """Go on where another table stopped, given its manifest and the rows of its segments.
+
+        Raises:
+            DamagedError: A segment has other columns.
+        """
         names, next_name, floor, floors = (
             manifest[key] for key in ("segments", "next_name", "floor", "floors")
         )
@@ -251,7 +261,8 @@ class Table:
         self._floor = dict(floor)
         self._segments = []
         for name, frame in zip(names, frames, strict=True):
-            segment = self._segment(pick(frame, self._schema))
+            require_columns(frame, self._schema)
+            segment = self._segment(frame)
             floor_of_it = floors.get(str(name), {})
             self._segments.append(replace(segment, name=name, floor=floor_of_it))
         self._next_name = next_name

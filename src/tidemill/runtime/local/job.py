@@ -11,7 +11,7 @@ from uuid import uuid4
 import polars as pl
 
 from tidemill.catalog.entries import QueryEntry, RelationEntry, StreamEntry
-from tidemill.engine.engine import Flow, Metrics
+from tidemill.engine.engine import Flow
 from tidemill.engine.ingest import Gate, latest_row, readable, relation_flow
 from tidemill.errors import RunError, closest
 from tidemill.lang.statements import ObjectKind
@@ -23,6 +23,7 @@ from tidemill.runtime.clock import now
 from tidemill.runtime.file_sink import FileSink
 from tidemill.runtime.local.runner import LocalRunner
 from tidemill.runtime.local.sources import read_relation, read_source
+from tidemill.runtime.metrics import Collector
 from tidemill.runtime.planning import plan_entry
 from tidemill.runtime.progress import Progress, QueryProgress, stream_progress
 from tidemill.runtime.shapes import new_rows
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from tidemill.runtime.callback import Callback, CallbackSink
     from tidemill.runtime.console import ConsoleSink
     from tidemill.runtime.local.sources import Arrival
+    from tidemill.runtime.metrics import OperatorMetrics
     from tidemill.runtime.sinks import Sink
 
 __all__ = ["Job", "Settings"]
@@ -75,7 +77,6 @@ class Job:
         callbacks: The functions that ``callback`` sinks name.
         answers: What each query has given.
         gates: The progress of each stream.
-        metrics: What each operator has done, by fingerprint.
     """
 
     catalog: Catalog
@@ -84,12 +85,12 @@ class Job:
     callbacks: Mapping[str, Callback] = field(default_factory=dict)
     answers: dict[str, Answer] = field(default_factory=dict)
     gates: dict[str, Gate] = field(default_factory=dict)
-    metrics: dict[str, Metrics] = field(default_factory=dict)
     _now: Time = field(default=Time(0))
     _came: dict[str, tuple[int, Time]] = field(default_factory=dict)
     _batches: int = 0
     _was_stopped: bool = False
-    _state: tuple[int, int] = (0, 0)
+    _measured: int = 0
+    _collector: Collector = field(default_factory=Collector)
     _planned: dict[str, Planned] = field(default_factory=dict)
 
     def run(self, *, end: bool | None = None) -> None:
@@ -110,6 +111,7 @@ class Job:
         self._planned = {q.name: plan_entry(q, self.settings.planning) for q in queries}
         graph = build_graph({name: planned.physical for name, planned in self._planned.items()})
         runner = LocalRunner(graph, partitions=self.settings.partitions)
+        self._collector.begin(runner.graph)
         arriving = self._flows(runner.graph)
         # A source that cannot be read at all is found before a sink is taken.
         first = next(arriving)
@@ -141,8 +143,12 @@ class Job:
             self._batches,
             tuple(stream_progress(gate, gate.watermark) for gate in list(self.gates.values())),
             tuple(QueryProgress(n, answer.rows()) for n, answer in list(self.answers.items())),
-            *self._state,
+            *self._collector.state(),
         )
+
+    def metrics(self) -> Mapping[str, OperatorMetrics]:
+        """What each operator has done, by fingerprint; found out from time to time."""
+        return self._collector.metrics()
 
     def answer(self, query: str) -> Answer | None:
         """What a query has given, if it was there."""
@@ -238,18 +244,13 @@ class Job:
         return self._now
 
     def _measure(self, runner: LocalRunner) -> None:
-        self.metrics.clear()
-        for engines in runner.engines:
-            for engine in engines:
-                for name, metrics in engine.measure().items():
-                    total = self.metrics.setdefault(name, Metrics())
-                    total.rows_in += metrics.rows_in
-                    total.rows_out += metrics.rows_out
-                    total.seconds += metrics.seconds
-                    total.state_rows += metrics.state_rows
-                    total.state_bytes += metrics.state_bytes
-        found = self.metrics.values()
-        self._state = sum(m.state_rows for m in found), sum(m.state_bytes for m in found)
+        self._measured += 1
+        now = {
+            f"{stage} {partition}": engine.drain()
+            for stage, engines in enumerate(runner.engines)
+            for partition, engine in enumerate(engines)
+        }
+        self._collector.take(self._measured, now.values(), now)
 
 
 def _local_sinks(sinks: Mapping[str, Sink]) -> dict[str, FileSink | ConsoleSink | CallbackSink]:

@@ -29,7 +29,7 @@ from tidemill.runtime.spark.driver.run_report import known_channels
 from tidemill.runtime.spark.io.formats import append_to_format
 from tidemill.runtime.spark.state.damage import telling_where
 from tidemill.runtime.spark.worker.sink_writer import SinkWriter
-from tidemill.runtime.spark.worker.stage import CONTROL, WATERMARKS
+from tidemill.runtime.spark.worker.stage import CONTROL, METRICS, WATERMARKS
 from tidemill.runtime.spark.worker.wire import Kind, from_arrow
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from tidemill.runtime.spark.state.quarantine import Quarantine
     from tidemill.runtime.spark.worker.wire import Message
 
-__all__ = ["Delivery", "files_read", "watermarks"]
+__all__ = ["Delivery", "files_read", "has_stepped", "refused_counts", "watermarks"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +82,7 @@ class Delivery:
         spark_files: What Spark writes meanwhile.
         quarantine: Where rows are kept that were refused.
         forget: Is told, in every batch, how many files of each stream Spark never reads again.
+        epoch: That of the queries that began last.
 
     Attributes:
         sink_writer: Where the last stage lets answers out.
@@ -99,10 +100,12 @@ class Delivery:
         spark_files: SparkFiles,
         quarantine: Quarantine,
         forget: Callable[[Mapping[str, int]], None],
+        epoch: int,
     ) -> None:
         self.error: Exception | None = None
         self.came: dict[str, int] = {}
         self._forget = forget
+        self._epoch = epoch
         self._quarantine = quarantine
         self._channels = channels
         self._routes = _routes(channels, sinks)
@@ -174,7 +177,8 @@ class Delivery:
                 results.unpersist()
         self._report.take(batch, messages, answers, self._channels)
         begun, files = self._batch_log.begin(batch), files_read(messages)
-        self._batch_log.end(batch, watermarks(messages), files, known_channels(messages))
+        ran = self._epoch if has_stepped(messages) else None
+        self._batch_log.end(batch, watermarks(messages), files, known_channels(messages), ran=ran)
         self.came |= dict.fromkeys(files, begun.now)
         # Spark begins a batch when it has noted that the one before is done.
         self._forget(begun.files)
@@ -228,6 +232,11 @@ def watermarks(messages: Iterable[Message]) -> dict[str, int]:
     return {stream: mark for stream, mark in facts if isinstance(mark, int)}
 
 
+def has_stepped(messages: Iterable[Message]) -> bool:
+    """Whether the partitions have had something in a batch: all have if one has."""
+    return any(m.kind is Kind.REPORT and m.channel.startswith(f"{METRICS} ") for m in messages)
+
+
 def files_read(messages: Iterable[Message]) -> dict[str, int]:
     """How many files of the streams of which something came have been read, and of ``CONTROL``."""
     files: dict[str, int] = {}
@@ -260,5 +269,6 @@ def refused_counts(messages: Iterable[Message]) -> dict[str, dict[str, int]]:
             assert isinstance(refused, dict), "a stream tells what was refused"
             counts = found.setdefault(stream, {})
             for reason, count in refused.items():
+                assert isinstance(count, int), "rows are counted"
                 counts[reason] = counts.get(reason, 0) + count
     return found

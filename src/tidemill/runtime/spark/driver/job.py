@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     from tidemill.runtime.answers import Answer
     from tidemill.runtime.callback import Callback
     from tidemill.runtime.connectors import Place
+    from tidemill.runtime.metrics import OperatorMetrics
     from tidemill.runtime.progress import Progress
     from tidemill.runtime.sinks import Sink
     from tidemill.runtime.spark.driver.checks import Checked
@@ -318,6 +319,10 @@ class SparkJob:
         is_starting = self._cluster is None
         return replace(progress, failure=failure or self._lost, starting=is_starting)
 
+    def metrics(self) -> Mapping[str, OperatorMetrics]:
+        """What each operator has done in this run and remembers, by fingerprint."""
+        return self._report.metrics()
+
     def _has_lost_java(self) -> bool:
         return self._cluster is not None and has_ended(self._cluster.java)
 
@@ -442,6 +447,7 @@ class SparkJob:
         known = {query: batch_log.known[c] for query, c in channels if c in batch_log.known}
         self._report.begin(start.queries, start.sinks, known, start.resumed)
         self._report.add_streams(start.streams)
+        self._report.add_operators(start.graph)
 
     def _launched(  # noqa: PLR0913 — all that a pipeline is made of
         self,
@@ -473,6 +479,7 @@ class SparkJob:
             spark_files=SparkFiles(checkpoint.spark),
             quarantine=self._quarantine,
             forget=self._forget,
+            epoch=start.graph.epoch,
         )
         self._ticker = self._new_ticker(deployment, batch_log, self._delivery)
         checkpoint.begin()

@@ -9,12 +9,14 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from tidemill.engine.engine import Metrics
 from tidemill.engine.ingest import Gate, latest_row
-from tidemill.model.time import Time
+from tidemill.model.time import END_OF_TIME, Time
 from tidemill.runtime.answers import Answer
+from tidemill.runtime.metrics import Collector
 from tidemill.runtime.progress import Progress, QueryProgress, stream_progress
 from tidemill.runtime.spark.worker.stage import KNOWN
-from tidemill.runtime.spark.worker.wire import Kind
+from tidemill.runtime.spark.worker.wire import Kind, read_figures
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Mapping, Sequence
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
 
     from tidemill.algebra.plan import Plan
     from tidemill.catalog.entries import QueryEntry, StreamEntry
+    from tidemill.physical.fragments import Graph
+    from tidemill.runtime.metrics import OperatorMetrics
     from tidemill.runtime.spark.io.file_log import FileLog
     from tidemill.runtime.spark.worker.wire import Message
 
@@ -45,7 +49,8 @@ class RunReport:
         self._batch = -1
         self._batches = 0
         self._watermarks: dict[str, int] = {}
-        self._remembered: dict[str, tuple[int, int]] = {}
+        self._collector = Collector()
+        self._inputs: dict[str, str] = {}
         self._files: dict[str, int] = {}
         self._known: dict[str, int] = {}
 
@@ -89,6 +94,15 @@ class RunReport:
         for name, stream in streams.items():
             self.gates.setdefault(name, Gate(stream))
 
+    def add_operators(self, graph: Graph) -> None:
+        """Count for the operators of a graph, and no others; those that are the same go on."""
+        self._collector.begin(graph)
+        self._inputs = graph.intake_inputs()
+
+    def metrics(self) -> dict[str, OperatorMetrics]:
+        """What each operator has done here, and what it remembers."""
+        return self._collector.metrics()
+
     def refuse(self, stream: str, counts: Mapping[str, int], removed: int) -> None:
         """Take how many rows of a stream have been refused so far, by reason.
 
@@ -111,7 +125,7 @@ class RunReport:
     @property
     def remembered(self) -> int | None:
         """How many rows are remembered; ``None`` before the first batch."""
-        return sum(rows for rows, _ in list(self._remembered.values())) if self._batches else None
+        return self._collector.state()[0] if self._batches else None
 
     def answer(self, query: str) -> Answer | None:
         """What a query has given, if its answer is in memory."""
@@ -134,12 +148,10 @@ class RunReport:
         """
         rows = {channel: sum(f.height for f in frames) for channel, frames in answers.items()}
         is_new = batch > self._batch
-        for message in messages:
-            match message.kind:
-                case Kind.REPORT:
-                    self._note(message.channel, message.facts(), rows, is_new=is_new)
-                case _:
-                    pass
+        told = [(m.channel, m.facts()) for m in messages if m.kind is Kind.REPORT]
+        for sender, facts in told:
+            self._note(sender, facts, rows, is_new=is_new)
+        self._measure(batch, told)
         for query, channel in channels.items():
             if batch > self._latest[query]:
                 self._latest[query] = batch
@@ -161,7 +173,6 @@ class RunReport:
             file_logs: The files of the streams that have some.
             log: Where Spark writes what it has to say.
         """
-        remembered = list(self._remembered.values())
         return Progress(
             self._batches,
             tuple(
@@ -174,14 +185,33 @@ class RunReport:
                 for name, gate in list(self.gates.items())
             ),
             tuple(QueryProgress(name, rows) for name, rows in list(self._rows.items())),
-            sum(rows for rows, _ in remembered),
-            sum(bytes_ for _, bytes_ in remembered),
+            *self._collector.state(),
             log,
         )
 
     def _files_of(self, stream: str, file_logs: Mapping[str, FileLog]) -> tuple[int, int] | None:
         file_log = file_logs.get(stream)
         return None if file_log is None else (self._files.get(stream, 0), file_log.files)
+
+    def _measure(self, batch: int, told: Sequence[tuple[str, Mapping[str, object]]]) -> None:
+        """Take what operators tell, where rows come in and in each partition of each stage."""
+        done: list[Mapping[str, Metrics]] = []
+        now: dict[str, Mapping[str, Metrics]] = {}
+        for sender, facts in told:
+            match sender.partition(" "), facts:
+                case ("stream", _, _), {"operators": dict(figures)}:
+                    done.append(read_figures(figures))
+                case ("metrics", _, place), figures:
+                    now[place] = read_figures(figures)
+        # Where rows come in nothing is remembered, and time is that of the input.
+        now["intake"] = {
+            name: Metrics(watermark=self._time_of(input_)) for name, input_ in self._inputs.items()
+        }
+        self._collector.take(batch, [*done, *now.values()], now)
+
+    def _time_of(self, input_: str) -> Time:
+        """How far an input has come; all rows of a relation are there at once."""
+        return Time(self._watermarks.get(input_, 0)) if input_ in self.gates else END_OF_TIME
 
     def _note(
         self, sender: str, facts: Mapping[str, object], written: dict[str, int], *, is_new: bool
@@ -197,9 +227,7 @@ class RunReport:
                     self.gates[name].advance(latest if isinstance(latest, int) else None)
                     self._files[name] = max(files, self._files.get(name, 0))
                     self.gates[name].rows += rows
-            case ("state", _, place), {"rows": int(rows), "bytes": int(bytes_)}:
-                self._remembered[place] = rows, bytes_
-            case ("@control", _, _), _:
+            case ("@control" | "metrics", _, _), _:
                 pass
             case ("watermarks", _, _), marks:
                 self._watermarks |= {s: m for s, m in marks.items() if isinstance(m, int)}

@@ -5,10 +5,11 @@ it, and rows are late if they are from before what their stream had reached. All
 down before anything is computed, so that a batch that is replayed finds what it found. How far the
 streams have come after a batch is written down before Spark takes the batch for done. Time never
 stands still or runs backwards, whatever the clock of this host does: each batch has a later time
-than the one before. How many files of each stream have been read is written down as well.
+than the one before. How many files of each stream have been read is written down as well, and the
+last epoch whose queries have run: their state must be there.
 
-    {"begin": 7, "now": …, "watermarks": {…}, "files": {…}}
-    {"end": 7, "watermarks": {…}, "files": {…}, "known": {…}}
+    {"begin": 7, "now": …, "watermarks": {…}, "files": {…}, "ran": …}
+    {"end": 7, "watermarks": {…}, "files": {…}, "known": {…}, "ran": …}
 
 Spark has a time of its own for each batch, but as a constant in the code that it generates, which
 it then compiles anew in every batch, twice.
@@ -48,11 +49,13 @@ class Beginning:
         now: The time, in microseconds since 1970.
         watermarks: How far each stream has come; others are at their beginning.
         files: How many files of each stream have been read for good.
+        ran: The last epoch whose queries have run; -1 if none have.
     """
 
     now: int
     watermarks: Mapping[str, int] = field(default_factory=dict)
     files: Mapping[str, int] = field(default_factory=dict)
+    ran: int = -1
 
 
 class BatchLog:
@@ -74,6 +77,7 @@ class BatchLog:
         self._ended = -1
         self._watermarks: dict[str, int] = {}
         self._files: dict[str, int] = {}
+        self._ran = -1
         self.known: dict[str, int] = {}
         for line in json_lines(path) if path.exists() else ():
             self._read(line)
@@ -102,7 +106,8 @@ class BatchLog:
         if batch not in self._begun:
             _, latest = self.latest
             now = max(latest + 1, self._clock())
-            self._begun[batch] = Beginning(now, dict(self._watermarks), dict(self._files))
+            begun = Beginning(now, dict(self._watermarks), dict(self._files), self._ran)
+            self._begun[batch] = begun
             self.latest = batch, now
             self._append(_begin_line(batch, self._begun[batch]))
             if len(self._begun) >= 2 * _KEPT:
@@ -115,6 +120,8 @@ class BatchLog:
         watermarks: Mapping[str, int],
         files: Mapping[str, int] = MappingProxyType({}),
         known: Mapping[str, int] = MappingProxyType({}),
+        *,
+        ran: int | None = None,
     ) -> None:
         """Write down how far streams have come in a batch; others are where they were.
 
@@ -123,11 +130,13 @@ class BatchLog:
             watermarks: Up to when streams are complete.
             files: How many of their files have been read.
             known: Up to when channels of answers are known.
+            ran: The last epoch whose queries have run in it, if any have.
         """
         begun = self.begin(batch)
         self._watermarks = {**begun.watermarks, **watermarks}
         self._files = {**begun.files, **files}
         self.known = dict(known)
+        self._ran = begun.ran if ran is None else max(begun.ran, ran)
         self._ended = batch
         self._append(self._end_line())
 
@@ -142,18 +151,28 @@ class BatchLog:
                 "now": int(now),
                 "watermarks": dict(marks),
                 "files": dict(files),
+                **rest,
             }:
-                self._begun[batch] = Beginning(now, marks, files)
+                ran = self._ran_of(rest)
+                self._begun[batch] = Beginning(now, marks, files, ran)
             case {
                 "end": int(batch),
                 "watermarks": dict(marks),
                 "files": dict(files),
                 "known": dict(known),
+                **rest,
             }:
                 self._ended, self._watermarks = batch, marks
-                self._files, self.known = files, known
+                self._files, self.known, self._ran = files, known, self._ran_of(rest)
             case _:
                 raise damaged(f'"{self._path}"', f"{line} is no line of it")
+
+    def _ran_of(self, rest: Mapping[object, object]) -> int:
+        """The last epoch that has run; lines of earlier versions do not say it."""
+        ran = rest.get("ran", -1)
+        if not isinstance(ran, int):
+            raise damaged(f'"{self._path}"', f"{ran} is no epoch")
+        return ran
 
     def _rewrite(self) -> None:
         """Write the file anew, without batches that are long over."""
@@ -171,6 +190,7 @@ class BatchLog:
             "watermarks": self._watermarks,
             "files": self._files,
             "known": self.known,
+            "ran": self._ran,
         }
         return json.dumps(line) + "\n"
 

@@ -23,7 +23,7 @@ from tidemill.model.batch import START
 from tidemill.model.time import Time
 from tidemill.physical.fragments import Route
 from tidemill.physical.state.texts import with_own_texts
-from tidemill.runtime.spark.worker.wire import Kind, Message
+from tidemill.runtime.spark.worker.wire import Kind, Message, figures_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -118,6 +118,7 @@ def take_in(
         "files": files,
         "latest": latest,
         "refused": gate.refused.counts,
+        "operators": figures_of(engine.drain()),
     }
     yield Message.of_facts(home, Kind.REPORT, f"stream {name}", counts)
     for pid in deployment.pids:

@@ -19,22 +19,26 @@ from tidemill.model.batch import START
 from tidemill.model.time import END_OF_TIME, Time
 from tidemill.physical.fragments import Route
 from tidemill.runtime.spark.worker.intake import deal
-from tidemill.runtime.spark.worker.wire import Kind, Message
+from tidemill.runtime.spark.worker.wire import Kind, Message, figures_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from tidemill.engine.engine import Metrics
     from tidemill.model.batch import Batch
     from tidemill.physical.fragments import Channel
     from tidemill.runtime.spark.worker.deployment import Deployment
 
-__all__ = ["CONTROL", "KNOWN", "WATERMARKS", "Progress", "Stage"]
+__all__ = ["CONTROL", "KNOWN", "METRICS", "WATERMARKS", "Progress", "Stage"]
 
 CONTROL = "@control"
 """Who sends word that time has passed, or that all streams have ended."""
 
 WATERMARKS = "watermarks"
 """The report on how far streams have come."""
+
+METRICS = "metrics"
+"""The report on what operators have done and remember, with the stage and the partition."""
 
 KNOWN = "known"
 """The report on how far answers are known, by channel, in one partition."""
@@ -79,6 +83,7 @@ class Stage:
             for channel in (self._intakes[name].writes if number == 1 else ())
         }
         self._groups = deployment.groups if number == 1 else frozenset()
+        self._fed: list[Engine] = []
 
     def step(self, messages: Sequence[Message]) -> Iterator[Message]:
         """The messages for the next stage, given those of a batch."""
@@ -101,16 +106,16 @@ class Stage:
         yield from self._run(flows, known)
         if known:
             yield Message.of_facts(self.pid, Kind.REPORT, KNOWN, dict(known))
-        states = [state for engine in self.engines for state in engine.states.values()]
-        remembered = {
-            "rows": sum(state.rows() for state in states),
-            "bytes": sum(state.bytes() for state in states),
-        }
-        place = f"state {self.number} {self.pid}"
-        yield Message.of_facts(self.pid, Kind.REPORT, place, remembered)
+        place = f"{METRICS} {self.number} {self.pid}"
+        yield Message.of_facts(self.pid, Kind.REPORT, place, figures_of(self._drain()))
         if self.number == 1 and self.pid == self.deployment.pids[0]:
             marks = dict(self.progress.watermarks)
             yield Message.of_facts(self.pid, Kind.REPORT, WATERMARKS, marks)
+
+    def _drain(self) -> dict[str, Metrics]:
+        """What operators have done in this batch, here and where relations came in."""
+        engines, self._fed = [*self.engines, *self._fed], []
+        return {name: m for engine in engines for name, m in engine.drain().items()}
 
     # The first stage
 
@@ -200,11 +205,14 @@ class Stage:
         place, count = self.deployment.pids.index(self.pid), len(self.deployment.pids)
         relation, blob = self.deployment.relations[name]
         rows = Message(self.pid, Kind.ROWS, name, blob).rows()
-        outputs = Engine(self._intakes[name]).step({name: relation_flow(relation, rows)})
+        engine = Engine(self._intakes[name])
+        outputs = engine.step({name: relation_flow(relation, rows)})
         for channel in unfed:
             self.progress.fed.append(channel.name)
             for batch in outputs[channel.name].batches:
                 flows[channel.name].batches.append(_share(channel, batch, place, count))
+        if place == 0:  # every partition has computed the same
+            self._fed.append(engine)
 
     def _watermark(self, stream: str) -> Time:
         return Time(self.progress.watermarks.get(stream, 0))

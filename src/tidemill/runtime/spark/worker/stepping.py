@@ -15,7 +15,7 @@ from uuid import uuid4
 import pandas as pd
 
 from tidemill.engine.pool import in_pool
-from tidemill.runtime.spark.state.batch_log import batch_number
+from tidemill.runtime.spark.state.batch_log import batch_beginning, batch_number
 from tidemill.runtime.spark.state.cache import Cache
 from tidemill.runtime.spark.state.keeper import Kept, open_stage
 from tidemill.runtime.spark.worker.wire import Kind, Message
@@ -103,7 +103,8 @@ def _opened(task: Task, pid: int, store: _SparkStore, cache: Cache) -> Kept:
         if is_same_plan:
             return kept
     at_hand = {} if kept is None else kept.frames()
-    return open_stage(task.packed.open(), task.number, pid, store, cache, at_hand=at_hand)
+    ran = batch_beginning().ran
+    return open_stage(task.packed.open(), task.number, pid, store, cache, at_hand=at_hand, ran=ran)
 
 
 class _SparkStore:

@@ -21,10 +21,23 @@ from typing import TYPE_CHECKING, TypeAlias
 import polars as pl
 import pyarrow as pa
 
+from tidemill.engine.engine import Metrics
+from tidemill.model.time import Time
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-__all__ = ["COLUMNS", "Facts", "Kind", "Message", "from_arrow", "to_arrow"]
+__all__ = [
+    "COLUMNS",
+    "Facts",
+    "Figures",
+    "Kind",
+    "Message",
+    "figures_of",
+    "from_arrow",
+    "read_figures",
+    "to_arrow",
+]
 
 COLUMNS = "pid int, kind string, channel string, blob binary"
 """The columns of a message, as Spark writes them."""
@@ -38,7 +51,13 @@ _SCHEMA = pa.schema(
     ]
 )
 
-Facts: TypeAlias = "Mapping[str, int | dict[str, int] | None]"
+Figures: TypeAlias = "list[int | float]"
+"""Metrics of an operator in one partition, field by field."""
+
+Facts: TypeAlias = "Mapping[str, int | dict[str, int] | Figures | dict[str, Figures] | None]"
+
+_DIGITS = 7
+"""How many digits of a second travel."""
 
 
 class Kind(StrEnum):
@@ -118,3 +137,30 @@ def from_arrow(batch: pa.RecordBatch | pa.Table) -> Iterator[Message]:
         *(batch.column(name).to_pylist() for name in _SCHEMA.names), strict=True
     ):
         yield Message(pid, Kind(kind), channel, blob)
+
+
+def figures_of(metrics: Mapping[str, Metrics]) -> dict[str, Figures]:
+    """Metrics by operator, as they travel."""
+    return {
+        name: [
+            m.rows_in,
+            m.rows_out,
+            round(m.seconds, _DIGITS),
+            m.state_rows,
+            m.state_bytes,
+            m.watermark,
+        ]
+        for name, m in metrics.items()
+    }
+
+
+def read_figures(facts: Mapping[str, object]) -> dict[str, Metrics]:
+    """The metrics that have travelled, by operator."""
+    found: dict[str, Metrics] = {}
+    for name, told in facts.items():
+        match told:
+            case [int(i), int(o), int() | float() as seconds, int(rows), int(bytes_), int(time)]:
+                found[name] = Metrics(i, o, seconds, rows, bytes_, Time(time))
+            case _:
+                raise AssertionError(f"{told} are no figures of {name}")
+    return found

@@ -17,10 +17,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import polars as pl
 import pyarrow as pa
 
+from tidemill.physical.state.damaged import DamagedError
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-__all__ = ["DamagedError", "Place", "packed", "unpacked"]
+__all__ = ["Place", "packed", "unpacked"]
 
 _ALIGNED = 64
 """Where Arrow likes values to begin, and so every segment does."""
@@ -36,10 +38,6 @@ class Place(NamedTuple):
     start: int
     length: int
     digest: str
-
-
-class DamagedError(Exception):
-    """A pack is not what it was."""
 
 
 def packed(
