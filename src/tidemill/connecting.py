@@ -6,6 +6,7 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
+from tidemill.connectors.connector import Engine
 from tidemill.errors import PlanError, suggestion
 from tidemill.optimizer.logical.rules import PATTERN_RULES
 from tidemill.optimizer.physical.techniques import Technique
@@ -17,11 +18,16 @@ from tidemill.session import Session
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    import polars as pl
+
+    from tidemill.catalog.catalog import Catalog
     from tidemill.optimizer.logical.rules import Negation
+    from tidemill.runtime.callback import Callback
+    from tidemill.runtime.runs import Runs
 
 __all__ = ["connect"]
 
-_ENGINES = ("local", "spark")
+_ENGINES = tuple(engine.value for engine in Engine)
 _MASTER = "local[*]"
 _MEMORY = "2g"
 
@@ -135,11 +141,10 @@ def connect(  # noqa: PLR0913 — every setting has a name and a default
             lambda catalog, frames, callbacks: Job(catalog, frames, settings, callbacks),
             planning=planning,
             unbounded_state=unbounded_state,
+            engine=Engine.LOCAL,
         )
-    # Spark takes a second to import, so only those who use it wait for it.
-    from tidemill.runtime.spark.driver.job import SparkJob  # noqa: PLC0415
+    # Spark takes a second to import, so only those who run something wait for it.
     from tidemill.runtime.spark.driver.settings import SparkSettings  # noqa: PLC0415
-    from tidemill.runtime.spark.state.checkpoint import forget_query  # noqa: PLC0415
 
     # A session that changes its directory must not go on with another checkpoint.
     state = None if checkpoint is None else str(Path(checkpoint).absolute())
@@ -153,11 +158,25 @@ def connect(  # noqa: PLR0913 — every setting has a name and a default
         memory=memory,
         clock=clock,
     )
+
+    def new_job(
+        catalog: Catalog, frames: Mapping[str, pl.DataFrame], callbacks: Mapping[str, Callback]
+    ) -> Runs:
+        from tidemill.runtime.spark.driver.job import SparkJob  # noqa: PLC0415
+
+        return SparkJob(catalog, frames, on_spark, callbacks)
+
+    def forget(query: str) -> bool:
+        from tidemill.runtime.spark.state.checkpoint import forget_query  # noqa: PLC0415
+
+        return state is not None and forget_query(state, query)
+
     return Session(
-        lambda catalog, frames, callbacks: SparkJob(catalog, frames, on_spark, callbacks),
+        new_job,
         planning=planning,
         unbounded_state=unbounded_state,
-        forget=lambda query: state is not None and forget_query(state, query),
+        forget=forget,
+        engine=Engine.SPARK,
     )
 
 

@@ -31,7 +31,7 @@ import polars as pl
 from tidemill.binder.definitions import define, plan_query
 from tidemill.catalog.catalog import Catalog
 from tidemill.catalog.entries import QueryEntry
-from tidemill.catalog.listing import describe_entry, show
+from tidemill.catalog.listing import describe_connector, describe_entry, show, show_connectors
 from tidemill.engine.explain_query import explain_query
 from tidemill.errors import PlanError, RunError, TidemillError, TidemillWarning, suggestion
 from tidemill.lang.parse import parse_script
@@ -42,11 +42,13 @@ from tidemill.lang.statements import (
     CreateRelation,
     CreateStream,
     Describe,
+    DescribeConnector,
     Drop,
     Explain,
     ObjectKind,
     Select,
     Show,
+    ShowConnectors,
     Statement,
 )
 from tidemill.optimizer.planning import PLANNING, Planning
@@ -64,6 +66,7 @@ if TYPE_CHECKING:
     from tidemill.binder.definitions import Definition
     from tidemill.catalog.entries import Entry
     from tidemill.catalog.listing import Listing
+    from tidemill.connectors.connector import Engine
     from tidemill.errors import Note
     from tidemill.lang.statements import Name
     from tidemill.runtime.answers import Answer
@@ -93,7 +96,9 @@ class Session:
         planning: Planning = PLANNING,
         unbounded_state: bool = False,
         forget: Callable[[str], bool] = lambda _name: False,
+        engine: Engine | None = None,
     ) -> None:
+        self._engine = engine
         self._new_job = job
         self._forget = forget
         self._planning = planning
@@ -351,7 +356,9 @@ class Session:
     def _define(self, statement: Definition, source: str) -> Entry:
         notes: list[Note] = []
         allowed = self._unbounded_state
-        entry = define(statement, self._catalog, allow_unbounded=allowed, notes=notes)
+        entry = define(
+            statement, self._catalog, allow_unbounded=allowed, notes=notes, engine=self._engine
+        )
         self._warn(notes, source)
         return entry
 
@@ -383,6 +390,10 @@ class Session:
                 return None
             case Show(kind):
                 return _frame(show(self._catalog, kind))
+            case ShowConnectors():
+                return _frame(show_connectors())
+            case DescribeConnector(name):
+                return _frame(describe_connector(name))
             case Describe(name):
                 return _frame(describe_entry(self._catalog.get(name)))
             case Explain(mode, query):

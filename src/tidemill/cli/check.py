@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from tidemill.catalog.entries import entry_schema
-from tidemill.cli.options import Script, UnboundedState  # noqa: TC001 — typer reads them
+from tidemill.cli.options import Engine, EngineName, Script, UnboundedState
+from tidemill.cli.present import queries_of
 from tidemill.cli.table import table
 from tidemill.cli.terminal import carry_out, console, read_script, reporting_errors
 from tidemill.connecting import connect
 from tidemill.lang.statements import ObjectKind
+from tidemill.runtime.sinks import refuse_shared_places
 
 __all__ = ["check"]
 
@@ -15,13 +17,15 @@ __all__ = ["check"]
 def check(
     file: Script,
     *,
+    engine: Engine = EngineName.SPARK,
     unbounded_state: UnboundedState = False,
 ) -> None:
-    """Say whether the statements of a file are right, and what they define. Nothing is read."""
+    """Say whether the statements of a file can run, and what they define. Nothing is read."""
     out = console()
     with reporting_errors():
-        session = connect(unbounded_state=unbounded_state)
+        session = connect(engine=engine.value, unbounded_state=unbounded_state)
         carry_out(session, read_script(file))
+        refuse_shared_places(queries_of(session))
         defined = table("defines", "name")
         defined.add_column("columns", overflow="fold")
         for kind in ObjectKind:

@@ -52,7 +52,8 @@ def explain(
     form = _form(logical=logical, physical=physical, trace=trace)
     out = console()
     with reporting_errors():
-        session = connect(unbounded_state=True)  # a plan can be looked at, whatever it costs
+        # A plan can be looked at whatever it costs, and whatever the local engine does not have.
+        session = connect(engine="spark", unbounded_state=True)
         carry_out(session, read_script(file))
         queries = list(queries_of(session))
         if not queries:

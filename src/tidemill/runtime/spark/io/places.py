@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlparse
 
+from tidemill.connectors.spark_format import SPARK_FORMAT
 from tidemill.engine.ingest import Refused, readable
 from tidemill.errors import RunError
 from tidemill.runtime import settling
@@ -53,8 +54,7 @@ def check_sources(
         memory: The frames that ``memory`` sources name.
 
     Raises:
-        RunError: A source is not described rightly, is not there, or a frame is not the one that
-            has been read before.
+        RunError: A source is not there, or a frame is not the one that has been read before.
     """
     for name, stream in streams.items():
         place = source_place(name, stream.source)
@@ -77,7 +77,7 @@ def places_of(
         memory: The frames that ``memory`` sources name.
 
     Raises:
-        RunError: A source is not described rightly, or there is no such frame.
+        RunError: There is no such frame.
     """
     return {name: _place(name, stream, checkpoint, memory) for name, stream in streams.items()}
 
@@ -113,7 +113,8 @@ def file_logs_of(
 
 def read_only_files(streams: Iterable[StreamEntry]) -> bool:
     """Whether every source is a directory of files, or in memory."""
-    return all(stream.source.name.text.lower() in (*READERS, "memory") for stream in streams)
+    places = (source_place(stream.name, stream.source) for stream in streams)
+    return all(place.kind != SPARK_FORMAT.name for place in places)
 
 
 def source_name(stream: str) -> str:
