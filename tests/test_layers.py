@@ -1,7 +1,8 @@
 """The import law: imports go downward only, and never sideways.
 
 The order is that of the layers below, under TYPE_CHECKING as well. ``connectors`` and ``catalog``
-stand above ``lang``: they are made from, and check, what ``lang.statements`` says. Only ``runtime/spark`` knows pyspark.
+stand above ``lang``: they check and keep what ``lang.statements`` says. Only
+``runtime/spark`` knows pyspark.
 """
 
 from __future__ import annotations

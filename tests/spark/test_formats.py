@@ -103,7 +103,7 @@ def test_a_source_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     write_orc(tmp_path / "bids" / "1.orc")
     text = failure("orcs('x')")
     assert 'the source of "bid" cannot be read as orcs: Failed to find the data source' in text
-    text = failure("jsn('x')")
+    text = failure("spark('jsn', 'x')")
     assert 'did you mean "json"?' in text
     text = failure(f"orc('{tmp_path / 'nothing'}')")
     assert 'the source of "bid" cannot be read as orc: Path does not exist' in text
@@ -114,5 +114,3 @@ def test_a_source_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     assert "hint: the columns are timestamp, value" in text
     text = failure("orc()")
     assert "'path' is not specified" in text
-    text = failure(f"orc('{tmp_path / 'bids'}', 'x')")
-    assert 'the source of "bid" takes one path' in text

@@ -19,7 +19,7 @@ from tidemill.connectors.check import guarantee
 from tidemill.connectors.connector import Connector, Engine, Use
 from tidemill.connectors.options import default_text, type_text
 from tidemill.connectors.registry import connector_names, find, listed
-from tidemill.errors import BindError, suggestion
+from tidemill.errors import BindError, closest
 from tidemill.lang.statements import ObjectKind
 from tidemill.masking import masked, masked_value
 from tidemill.model.time import duration_text
@@ -93,11 +93,12 @@ def describe_connector(name: Name) -> Listing:
     """
     connector = find(name)
     if connector is None:
-        near = suggestion(name.text, connector_names(), what="connectors")
         raise BindError(
             f'there is no connector "{name.text}"',
             span=name.span,
-            hint=f"{near}; the options of Spark's formats are known to Spark",
+            hint=closest(name.text, connector_names())
+            or f"the connectors are {', '.join(connector_names())}; other names are formats of "
+            "Spark's, whose options Spark knows",
         )
     used = {Use.STREAM: "source", Use.SINK: "sink"}
     rows = [(option, used[use]) for use in used for option in connector.options(use) or ()]

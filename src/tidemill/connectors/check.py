@@ -9,11 +9,21 @@ Law: what has been checked for an engine needs no further check of its options t
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from tidemill.connectors import CONNECTORS
 from tidemill.connectors.connector import Connector, Engine, Given, Guarantee, Use
-from tidemill.connectors.options import Choice, Option, Text, default_text, fault, value_text
+from tidemill.connectors.options import (
+    Choice,
+    Flag,
+    Option,
+    Text,
+    default_text,
+    fault,
+    option_text,
+    value_text,
+)
 from tidemill.connectors.registry import connector_names, find, near
 from tidemill.connectors.spark_format import SPARK_FORMAT
 from tidemill.errors import BindError, closest, suggestion
@@ -65,7 +75,8 @@ class Arguments:
         return found
 
     def _value(self, name: str, default: Value | None = None) -> Value | None:
-        declared = next(option.default for option in self.options if option.name == name)
+        defaults = (option.default for option in self.options if option.name == name)
+        declared = next(defaults, None)
         return self.given.get(name, default if declared is None else declared)
 
 
@@ -86,33 +97,33 @@ def check(call: ConnectorCall, use: Use, *, engine: Engine | None = None) -> Arg
     if options is None:
         raise _not_usable(call.name, connector, use, engine)
     left = tuple(option for option in options if option.name not in known)
-    given, passed, places = dict(known), {}, dict[str, "Span | None"]()
-    for option, value, place in _positional(call, left):
-        _require(option, value, place)
-        given[option.name], places[option.name] = value, place
-    by_name = {option.name: option for option in left}
-    for name, value in call.named:
-        option = by_name.get(name)
-        if option is None:
-            _require_passing(call, connector, use, left, name)
-            passed[name] = str(value).lower() if isinstance(value, bool) else str(value)
-            continue
-        if name in given:
+    given: dict[str, Value] = dict(known)
+    places: dict[str, Span | None] = {}
+    for option, value, place in chain(
+        _positional(call, left, passes=connector.passes_options), _named(call, left)
+    ):
+        if option.name in given:
             raise BindError(
-                f'option "{name}" is given twice: it already stands first, without its name',
-                span=call.spans.names.get(name),
+                f'option "{option.name}" is given twice: its value stands first, without its name',
+                span=call.spans.names.get(option.name),
                 hint="leave one of them out",
             )
-        place = call.spans.values.get(name)
         _require(option, value, place)
-        given[name], places[name] = value, place
-    missing = next((o for o in left if o.required and o.name not in given), None)
+        given[option.name], places[option.name] = value, place
+    names = {option.name for option in left}
+    others = [pair for pair in call.named if pair[0] not in names]
+    for name, _ in others:
+        _require_passing(call, connector, use, left, name)
+    missing = next(
+        (option for option in left if option.required and option.name not in given), None
+    )
     if missing is not None:
         raise BindError(
             f'"{call.name.text}" needs option "{missing.name}"',
             span=call.name.span,
             hint=f"write {call.name.text}({missing.name} => {_example(missing)})",
         )
+    passed = {name: option_text(value) for name, value in others}
     return Arguments(connector, options, given, passed, places)
 
 
@@ -185,7 +196,7 @@ def _not_usable(name: Name, connector: Connector, use: Use, engine: Engine | Non
 
 
 def _positional(
-    call: ConnectorCall, options: tuple[Option, ...]
+    call: ConnectorCall, options: tuple[Option, ...], *, passes: bool
 ) -> Iterator[tuple[Option, Value, Span | None]]:
     """The values without a name, each with its option."""
     allowed = [option for option in options if option.positional]
@@ -203,8 +214,19 @@ def _positional(
     else:
         most = "one value" if len(allowed) == 1 else f"{len(allowed)} values"
         message = f"takes at most {most} without a name: {_list(allowed)}"
-        hint = f"other options have names: {', '.join(others)}" if others else "leave it out"
+        named = f"write others with their names: {', '.join(others) or 'name => value'}"
+        hint = named if others or passes else "leave it out"
     raise BindError(f'"{call.name.text}" {message}', span=places[len(allowed)], hint=hint)
+
+
+def _named(
+    call: ConnectorCall, options: tuple[Option, ...]
+) -> Iterator[tuple[Option, Value, Span | None]]:
+    """The values with the name of an option, each with that."""
+    by_name = {option.name: option for option in options}
+    for name, value in call.named:
+        if name in by_name:
+            yield by_name[name], value, call.spans.values.get(name)
 
 
 def _require(option: Option, value: Value, place: Span | None) -> None:
@@ -241,9 +263,13 @@ def _require_passing(
 
 
 def _example(option: Option) -> str:
-    if isinstance(option.type, Text):
-        return "'…'"
-    return default_text(option) or "…"
+    match option.type:
+        case Text():
+            return "'…'"
+        case Flag():
+            return "TRUE"
+        case _:
+            return default_text(option) or "…"
 
 
 def _list(options: list[Option]) -> str:

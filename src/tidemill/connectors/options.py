@@ -19,6 +19,7 @@ __all__ = [
     "Whole",
     "default_text",
     "fault",
+    "option_text",
     "type_text",
     "value_text",
 ]
@@ -148,6 +149,15 @@ def value_text(value: Value) -> str:
     if isinstance(value, bool):
         return str(value).upper()
     return "'" + value.replace("'", "''") + "'" if isinstance(value, str) else repr(value)
+
+
+def option_text(value: Value) -> str:
+    """A value as Spark takes it.
+
+    >>> option_text(True), option_text(5), option_text("it's")
+    ('true', '5', "it's")
+    """
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def default_text(option: Option) -> str:

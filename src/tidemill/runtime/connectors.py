@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from tidemill.connectors.check import arguments_of
 from tidemill.connectors.connector import Use
+from tidemill.connectors.options import option_text
 from tidemill.connectors.spark_format import SPARK_FORMAT
 from tidemill.runtime.files import READERS
 
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     import polars as pl
 
     from tidemill.connectors.check import Arguments
-    from tidemill.connectors.options import Value
     from tidemill.lang.statements import ConnectorCall
 
 __all__ = ["Place", "passed_options", "source_place"]
@@ -64,7 +64,7 @@ def source_place(name: str, source: ConnectorCall) -> Place:
 
 def passed_options(arguments: Arguments) -> dict[str, str]:
     """The options that Spark gets for a connector of another package."""
-    return {name: _option(value) for name, value in arguments.given.items()}
+    return {name: option_text(value) for name, value in arguments.given.items()}
 
 
 def _memory(name: str, arguments: Arguments) -> Place:
@@ -108,7 +108,3 @@ _PLACES: dict[str, Callable[[str, Arguments], Place]] = {
     SPARK_FORMAT.name: _format,
 }
 """What the source of each connector means."""
-
-
-def _option(value: Value) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -18,7 +18,7 @@ import polars as pl
 from tidemill.algebra.keys import least_key
 from tidemill.connectors.check import arguments_of, guarantee
 from tidemill.connectors.connector import Guarantee, Use
-from tidemill.connectors.forms import Delivered
+from tidemill.connectors.forms import FORM, Delivered
 from tidemill.model.batch import SIGN, TIME, Form, empty_batch, time_columns
 from tidemill.physical.frames import pick
 from tidemill.physical.kernels.sweep import encode
@@ -57,8 +57,11 @@ RESULTS = Shape()
 
 def shape_of(query: QueryEntry) -> Shape:
     """How the sink of a query gets its answer."""
-    given = {} if query.sink is None else arguments_of(query.sink, Use.SINK).given
-    delivered = Delivered(given.get("form", Delivered.RESULTS))
+    if query.sink is None:
+        return RESULTS
+    # A connector of another package may have no choice of forms.
+    form = arguments_of(query.sink, Use.SINK).text(FORM.name)
+    delivered = Delivered(form or Delivered.RESULTS)
     if delivered is not Delivered.UPSERTS:
         return Shape(delivered)
     key = least_key(query.plan)
