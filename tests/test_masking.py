@@ -114,6 +114,13 @@ def test_an_error_at_any_place_shows_no_secret(
     assert_unseen(f"{error}{error!r}", hearts)
 
 
+def test_a_name_at_the_end_of_a_line_does_not_hide_that_the_next_line_is_secret() -> None:
+    text = "'CREATE STREAM s (a BIGINT) SOURCE x(password => 'moonlight', password\n=>\n'sunlight')"
+    assert_unseen(masked(text), ["moonlight", "sunlight"])
+    commented = text.replace("\n=>\n", " /* c */ => -- d\n")
+    assert_unseen(masked(commented), ["moonlight", "sunlight"])
+
+
 @given(scripts(), st.data())
 def test_a_script_that_is_broken_anywhere_shows_no_secret(
     case: tuple[str, list[str]], data: st.DataObject
