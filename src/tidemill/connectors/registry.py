@@ -157,7 +157,6 @@ def _find(name: str, span: Span | None) -> Connector | None:
         ) from error
 
 
-@cache
 def _load(entry: EntryPoint) -> Connector:
     found = entry.load()
     if not isinstance(found, Connector):
