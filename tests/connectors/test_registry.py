@@ -59,6 +59,10 @@ OPEN_SECRET = Connector(
     "open_secret", "A secret that is shown",
     sink=SinkSide((Option("password", Text(), "It"),), Guarantee.AT_LEAST_ONCE, open=opened),
 )
+UNREAD_RELATION = Connector(
+    "unread_relation", "A format of Spark's as a relation",
+    SourceSide((), Positions.NONE, format="rate"), engines=frozenset({Engine.SPARK}),
+)
 ON_SPARK = Connector(
     "rates", "The rate source of Spark's, with options that are checked",
     SourceSide((Option("rowsPerSecond", Whole(), "How many rows come in a second", default=1),),
@@ -154,6 +158,7 @@ def test_a_connector_that_cannot_be_loaded_names_its_package(place: Path) -> Non
         ("one = {}:OTHER_NAME", '"{}:OTHER_NAME" is called "other"'),
         ("nothing = {}:NOTHING", "it is neither a source nor a sink"),
         ("unread = {}:UNREAD", "does not say how to read it"),
+        ("unread_relation = {}:UNREAD_RELATION", "relations can be read from it, but"),
         ("open_secret = {}:OPEN_SECRET", 'option "password" must be secret'),
     ],
 )
@@ -198,4 +203,4 @@ def test_a_connector_can_be_a_format_of_spark_with_options_that_are_checked(plac
     assert 'the local engine has no connector "rates"' in failure("rates()")
     assert 'did you mean "rowsPerSecond"?' in failure("rates(rowPerSecond => 5)", "spark")
     found = source_place("s", ConnectorCall(Name("rates"), (), (("rowsPerSecond", 5),)))
-    assert (found.kind, found.format, found.options) == ("spark", "rate", {"rowsPerSecond": "5"})
+    assert (found.kind, found.format, found.options) == ("rates", "rate", {"rowsPerSecond": "5"})

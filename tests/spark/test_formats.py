@@ -67,7 +67,7 @@ def test_streams_of_several_formats_run_side_by_side(tmp_path: Path) -> None:
         "SOURCE rate(rowsPerSecond => 50, numPartitions => 2) ORDERED BY timestamp",
         f"CREATE STREAM bid {COLUMNS} SOURCE orc('{tmp_path / 'bids'}') ORDERED BY at",
         "CREATE STREAM line (VALUE VARCHAR) "
-        f"SOURCE text('{tmp_path / 'lines'}', wholetext => TRUE)",
+        f"SOURCE spark('text', '{tmp_path / 'lines'}', wholetext => TRUE)",
         trigger=0.5,
     )
     ticks = query(session, "SELECT value FROM tick WHERE value % 2 = 0")

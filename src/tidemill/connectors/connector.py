@@ -91,7 +91,8 @@ class SourceSide:
         options: What can be said, those without names in their order.
         positions: Whether it can go back to a position.
         relations: Whether relations can be read from it, too.
-        read: For a connector of another package, how the local engine reads it.
+        read: For a connector of another package, how the local engine reads it, and both engines
+            read a relation.
         format: For a connector of another package, the format of Spark's that reads it, with the
             options that are given.
     """

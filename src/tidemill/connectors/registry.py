@@ -122,6 +122,8 @@ def faults(connector: Connector) -> Iterator[str]:
             yield "the local engine has it, but it does not say how to read it"
         if Engine.SPARK in connector.engines and source.format is None:
             yield "Spark has it, but it does not say which format reads it"
+        if source.relations and source.read is None:
+            yield "relations can be read from it, but it does not say how to read it"
     if sink is not None and sink.open is None:
         if Engine.LOCAL in connector.engines:
             yield "the local engine has it, but it does not say how to write it"

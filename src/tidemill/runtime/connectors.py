@@ -95,7 +95,7 @@ def _installed(_: str, arguments: Arguments) -> Place:
     assert source is not None, "it was checked"
     read, given = source.read, arguments.given
     return Place(
-        arguments.connector.name if source.format is None else SPARK_FORMAT.name,
+        arguments.connector.name,
         format=source.format or "",
         options=passed_options(arguments),
         batches=None if read is None else lambda: read(given),

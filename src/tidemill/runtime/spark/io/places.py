@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlparse
 
-from tidemill.connectors.spark_format import SPARK_FORMAT
 from tidemill.engine.ingest import Refused, readable
 from tidemill.errors import RunError
 from tidemill.runtime import settling
@@ -114,7 +113,7 @@ def file_logs_of(
 def read_only_files(streams: Iterable[StreamEntry]) -> bool:
     """Whether every source is a directory of files, or in memory."""
     places = (source_place(stream.name, stream.source) for stream in streams)
-    return all(place.kind != SPARK_FORMAT.name for place in places)
+    return not any(place.format for place in places)
 
 
 def source_name(stream: str) -> str:
