@@ -32,8 +32,8 @@ CREATE STREAM ClosingPriceStream AS
 """
 
 
-def auction_session() -> tidemill.Session:
+def auction_session(engine: str = "local") -> tidemill.Session:
     """A session in which the streams, relations and views of the example are registered."""
-    session = tidemill.connect()
+    session = tidemill.connect(engine=engine)
     session.sql(DECLARATIONS)
     return session

@@ -14,7 +14,7 @@ import polars as pl
 import pytest
 
 import tidemill
-from tidemill.errors import RunError
+from tidemill.errors import BindError, RunError
 from tidemill.model.batch import END, START
 from tidemill.model.schema import Field, Schema
 from tidemill.model.types import BIGINT
@@ -242,6 +242,6 @@ def test_a_directory_that_vanishes_while_it_runs_stops_the_run(tmp_path: Path) -
 
 
 def test_replace_is_true_or_false(tmp_path: Path) -> None:
-    with pytest.raises(RunError, match='replace of the sink of "q" must be true or false'):
-        session(tmp_path / "out", ", replace => 1").run()
+    with pytest.raises(BindError, match='option "replace" must be TRUE or FALSE'):
+        session(tmp_path / "out", ", replace => 1")
     session(tmp_path / "out", ", form => 'changes', replace => false").run()

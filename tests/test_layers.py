@@ -1,7 +1,8 @@
 """The import law: imports go downward only, and never sideways.
 
-The order is that of the layers below, under TYPE_CHECKING as well. ``catalog`` stands above
-``lang``: its entries are made from ``lang.statements``. Only ``runtime/spark`` knows pyspark.
+The order is that of the layers below, under TYPE_CHECKING as well. ``connectors`` and ``catalog``
+stand above ``lang``: they check and keep what ``lang.statements`` says. Only
+``runtime/spark`` knows pyspark.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ LAYERS = (
     ("optimizer",),
     ("physical", "binder"),
     ("catalog",),
-    ("lang", "algebra", "connectors"),
+    ("connectors",),
+    ("lang", "algebra"),
     ("model",),
     ("errors",),
     ("masking",),

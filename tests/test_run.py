@@ -342,23 +342,17 @@ def test_a_column_of_another_type_is_named() -> None:
     assert 'column "price" of frame "bids" is Boolean and not DOUBLE' in text
 
 
-def test_an_unknown_source_and_a_missing_frame_are_named() -> None:
-    assert 'did you mean "parquet"?' in failure(session_with("parqet('x')"))
+def test_a_missing_frame_is_named() -> None:
     assert 'there is no frame "bids" in memory' in failure(session_with("memory('bids')"))
 
 
-@pytest.mark.parametrize(
-    ("source", "message"),
-    [
-        ("memory()", 'the source of "bid" needs a name'),
-        ("memory('a', 'b')", 'the source of "bid" takes one name'),
-        ("memory(path => 'a')", 'the source of "bid" takes no argument "path"'),
-        ("parquet()", 'the source of "bid" needs a path'),
-        ("parquet(path => 'a', files_per_batch => 0)", 'files_per_batch of "bid" must be'),
-    ],
-)
-def test_a_source_says_which_arguments_it_takes(source: str, message: str) -> None:
-    assert message in failure(session_with(source))
+def test_a_frame_without_a_name_has_that_of_the_stream() -> None:
+    session = session_with("memory()")
+    everything = query(session, "SELECT * FROM bid")
+    assert 'there is no frame "bid" in memory for "bid"' in failure(session)
+    session.put("bid", BIDS)
+    session.run()
+    assert everything.results().height == BIDS.height
 
 
 def test_nothing_can_be_read_before_it_has_run() -> None:

@@ -8,7 +8,8 @@ import polars as pl
 import pytest
 
 import tidemill
-from tidemill.catalog.guarantee import Guarantee, guarantee
+from tidemill.connectors.check import guarantee
+from tidemill.connectors.connector import Guarantee
 from tidemill.lang.statements import ConnectorCall, Name
 from tidemill.model.schema import Field, Schema
 from tidemill.model.types import BIGINT
@@ -163,28 +164,8 @@ def test_a_time_column_gets_a_name_that_is_free(session: tidemill.Session) -> No
     assert renamed.results().columns == ["Start", "start_", "end", "start__", "end_"]
 
 
-@pytest.mark.parametrize(
-    ("sink", "message"),
-    [
-        ("console(5)", 'the sink of "q" takes arguments by their names'),
-        ("console(rows => 0)", 'rows of the sink of "q" must be a positive number'),
-        ("console(rows => TRUE)", 'rows of the sink of "q" must be a positive number'),
-        ("console(row => 5)", 'the sink of "q" takes no argument "row"'),
-        ("callback()", 'the sink of "q" needs a name'),
-        ("callback('a', 'b')", 'the sink of "q" takes only a name'),
-        ("callback('a')", "register it with session.callback('a', function)"),
-        ("parquet()", 'the sink of "q" needs a path'),
-        ("csv('a', path => 'b')", 'the sink of "q" takes only a path'),
-        ("orc('a', 'b')", 'the sink of "q" takes one path'),
-        ("orc('a', path => 'b')", 'the sink of "q" takes one path'),
-        ("orc(7)", 'the sink of "q" takes one path, which is a text'),
-        ("orc('a')", 'the local engine cannot write "orc", the sink of "q"'),
-        ("orc('a')", 'it writes parquet, csv, json, console, callback, memory; engine="spark", or'),
-        ("parqet('a')", 'did you mean "parquet"?'),
-    ],
-)
-def test_a_sink_says_what_it_takes(session: tidemill.Session, sink: str, message: str) -> None:
-    assert message in failure(session, sink)
+def test_a_callback_that_is_to_be_registered_is_named(session: tidemill.Session) -> None:
+    assert "register it with session.callback('a', function)" in failure(session, "callback('a')")
 
 
 def test_two_queries_do_not_write_to_one_place(session: tidemill.Session, tmp_path: Path) -> None:
@@ -230,7 +211,9 @@ def test_a_directory_that_breaks_meanwhile_stops_the_run(
     assert "nothing is lost" in text
 
 
-def test_every_sink_says_what_it_guarantees(session: tidemill.Session) -> None:
+def test_every_sink_says_what_it_guarantees() -> None:
+    session = tidemill.connect(engine="spark")
+    session.sql(STREAM.format("memory('bids')"))
     for number, sink in enumerate(
         ["csv('a')", "console()", "memory()", "callback('c')", "orc('b')"]
     ):

@@ -7,6 +7,7 @@ from enum import Enum, auto
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from tidemill.connectors.connector import Engine
 from tidemill.errors import PlanError, suggestion
 from tidemill.planning import Planning
 from tidemill.runtime.clock import now
@@ -17,12 +18,18 @@ from tidemill.session import Session
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    import polars as pl
+
+    from tidemill.catalog.catalog import Catalog
+    from tidemill.runtime.callback import Callback
+    from tidemill.runtime.runs import Runs
+
 __all__ = ["DEFAULT_ENGINE", "ENGINES", "connect"]
 
-ENGINES: Final = ("local", "spark")
+ENGINES: Final = tuple(engine.value for engine in Engine)
 """Where queries can run."""
 
-DEFAULT_ENGINE: Final = "local"
+DEFAULT_ENGINE: Final = Engine.LOCAL.value
 """Where queries run if nobody says it, here and on the command line: it needs no Java."""
 
 _MASTER = "local[*]"
@@ -125,11 +132,10 @@ def connect(  # noqa: PLR0913 — every setting has a name and a default
             lambda catalog, frames, callbacks: Job(catalog, frames, settings, callbacks),
             planner=lambda query: plan_entry(query, chosen),
             unbounded_state=unbounded_state,
+            engine=Engine.LOCAL,
         )
-    # Spark takes a second to import, so only those who use it wait for it.
-    from tidemill.runtime.spark.driver.job import SparkJob  # noqa: PLC0415
+    # Spark takes a second to import, so only those who run something wait for it.
     from tidemill.runtime.spark.driver.settings import SparkSettings  # noqa: PLC0415
-    from tidemill.runtime.spark.state.checkpoint import forget_query  # noqa: PLC0415
 
     # A session that changes its directory must not go on with another checkpoint.
     state = None if checkpoint is None else str(Path(checkpoint).absolute())
@@ -143,11 +149,25 @@ def connect(  # noqa: PLR0913 — every setting has a name and a default
         memory=memory,
         clock=clock,
     )
+
+    def new_job(
+        catalog: Catalog, frames: Mapping[str, pl.DataFrame], callbacks: Mapping[str, Callback]
+    ) -> Runs:
+        from tidemill.runtime.spark.driver.job import SparkJob  # noqa: PLC0415
+
+        return SparkJob(catalog, frames, on_spark, callbacks)
+
+    def forget(query: str) -> bool:
+        from tidemill.runtime.spark.state.checkpoint import forget_query  # noqa: PLC0415
+
+        return state is not None and forget_query(state, query)
+
     return Session(
-        lambda catalog, frames, callbacks: SparkJob(catalog, frames, on_spark, callbacks),
+        new_job,
         planner=on_spark.plan,
         unbounded_state=unbounded_state,
-        forget=lambda query: state is not None and forget_query(state, query),
+        forget=forget,
+        engine=Engine.SPARK,
     )
 
 

@@ -55,7 +55,8 @@ _TOKEN: Final = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
-_PARAMETER: Final = re.compile(r"""(?<![\w.\-])([\w.\-]+)(["'`]{0,2})\s*(=>|=|:)\s*""")
+_GAP: Final = r"(?:\s|/\*(?:[^*]|\*(?!/)){,200}+\*/|--[^\n]{,200}+\n)*+"  # comments are short
+_PARAMETER: Final = re.compile(rf"""(?<![\w.\-])([\w.\-]+)(["'`]{{0,2}}){_GAP}(=>|=|:){_GAP}""")
 _END_OF_VALUE: Final = r"(?=[\s&;]|\Z)"
 _FLAGS: Final = re.VERBOSE | re.DOTALL
 _QUOTED: Final = r'''"(?:\\.|[^"\\])*"'''
@@ -318,14 +319,15 @@ def _in_text(text: str, start: int, *, where: _Place) -> Iterator[_Hidden]:
     done = 0
     for found in _PARAMETER.finditer(text):
         name, quote, arrow = found.groups()
-        if found.start() < done or not is_secret(name):
+        # A name at the end of a line is hidden with the value before it; its own value is not.
+        if found.end() <= done or not is_secret(name):
             continue
         if arrow == ":" and not quote and not text.startswith(("'", '"'), found.end()):
             continue  # "token: …" is prose
         given = where.value.match(text, found.end())
         if given is None or not given[0]:
             continue
-        done = given.end()
+        done = max(done, given.end())
         first, last = given.span()
         quotes = next((q for q in ("''", "'", '"') if given[0].startswith(q)), "")
         if quotes and given[0].endswith(quotes) and len(given[0]) > 2 * len(quotes):

@@ -31,7 +31,7 @@ import polars as pl
 from tidemill.binder.definitions import define
 from tidemill.catalog.catalog import Catalog
 from tidemill.catalog.entries import QueryEntry
-from tidemill.catalog.listing import describe_entry, show
+from tidemill.catalog.listing import describe_connector, describe_entry, show, show_connectors
 from tidemill.errors import (
     BindError,
     PlanError,
@@ -48,6 +48,7 @@ from tidemill.lang.statements import (
     CreateRelation,
     CreateStream,
     Describe,
+    DescribeConnector,
     Drop,
     Explain,
     ExplainMode,
@@ -55,6 +56,7 @@ from tidemill.lang.statements import (
     ObjectKind,
     Select,
     Show,
+    ShowConnectors,
     Statement,
 )
 from tidemill.optimizer.explain.planned import explain_json, explain_planned
@@ -72,6 +74,7 @@ if TYPE_CHECKING:
     from tidemill.binder.definitions import Definition
     from tidemill.catalog.entries import Entry
     from tidemill.catalog.listing import Listing
+    from tidemill.connectors.connector import Engine
     from tidemill.errors import Note, Span
     from tidemill.lang.parse import Script
     from tidemill.optimizer.planner import Planned
@@ -102,7 +105,9 @@ class Session:
         planner: Callable[[QueryEntry], Planned] = plan_entry,
         unbounded_state: bool = False,
         forget: Callable[[str], bool] = lambda _name: False,
+        engine: Engine | None = None,
     ) -> None:
+        self._engine = engine
         self._new_job = job
         self._forget = forget
         self._planner = planner
@@ -414,7 +419,9 @@ class Session:
     def _define(self, statement: Definition, source: str) -> Entry:
         notes: list[Note] = []
         allowed = self._unbounded_state
-        entry = define(statement, self._catalog, allow_unbounded=allowed, notes=notes)
+        entry = define(
+            statement, self._catalog, allow_unbounded=allowed, notes=notes, engine=self._engine
+        )
         self._warn(notes, source)
         return entry
 
@@ -426,7 +433,9 @@ class Session:
         else:
             notes: list[Note] = []
             # A plan can be looked at, whatever it costs.
-            entry = define(target, self._catalog, allow_unbounded=True, notes=notes)
+            entry = define(
+                target, self._catalog, allow_unbounded=True, notes=notes, engine=self._engine
+            )
             self._warn(notes, source)
             assert isinstance(entry, QueryEntry), "these define queries"
             planned = self._planner(entry)
@@ -472,6 +481,10 @@ class Session:
                 return None
             case Show(kind):
                 return _frame(show(self._catalog, kind))
+            case ShowConnectors():
+                return _frame(show_connectors())
+            case DescribeConnector(name):
+                return _frame(describe_connector(name))
             case Describe(name):
                 return _frame(describe_entry(self._catalog.get(name)))
             case Explain():

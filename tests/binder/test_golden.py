@@ -30,7 +30,7 @@ def test_query_means_this_plan(case: golden.Case) -> None:
 @pytest.mark.parametrize("case", case_files("errors"), ids=str)
 def test_mistake_gives_this_text(case: golden.Case) -> None:
     assert case.directive == "error"
-    session = auction_session()
+    session = auction_session("spark" if case.arguments == ("spark",) else "local")
     catalog = session.catalog
     with pytest.raises(tidemill.TidemillError) as caught:
         session.sql(case.input)

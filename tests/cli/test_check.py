@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
 from typer.testing import CliRunner
 
 from cli.shop import GROWING, write_shop
@@ -43,6 +44,35 @@ def test_a_mistake_is_shown_with_a_caret(tmp_path: Path) -> None:
     assert result.exit_code == 1
     assert "^" in result.stderr
     assert "Traceback" not in result.output
+
+
+def test_what_the_chosen_engine_does_not_have_is_refused(tmp_path: Path) -> None:
+    script = tmp_path / "spark.sql"
+    script.write_text(
+        "CREATE STREAM s (x BIGINT) SOURCE rate(rowsPerSecond => 5); SELECT x FROM s;",
+        encoding="utf-8",
+    )
+    assert check(script).exit_code == 0
+    result = check(script, "--engine", "local")
+    assert result.exit_code == 1
+    assert 'the local engine has no connector "rate"' in result.stderr
+    assert "^^^^" in result.stderr
+
+
+@pytest.mark.parametrize(
+    "sink", ["parqet('out')", "parquet('out', form => 'delta')", "console(rows => -1)"]
+)
+def test_a_sink_that_no_engine_has_is_refused(tmp_path: Path, sink: str) -> None:
+    result = check(write_shop(tmp_path, f"CREATE QUERY q INTO {sink} AS SELECT item FROM bid;"))
+    assert result.exit_code == 1
+    assert "^" in result.stderr
+
+
+def test_queries_that_would_write_over_each_other_are_refused(tmp_path: Path) -> None:
+    both = "CREATE QUERY {0} INTO parquet('{1}') AS SELECT item FROM bid;"
+    result = check(write_shop(tmp_path, both.format("a", "out") + both.format("b", "out/in")))
+    assert result.exit_code == 1
+    assert 'queries "a" and "b" write to places of which one is inside the other' in result.stderr
 
 
 def test_growing_state_is_refused_unless_asked_for(tmp_path: Path) -> None:

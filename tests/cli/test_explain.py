@@ -58,6 +58,11 @@ def test_queries_whose_state_grows_can_be_looked_at(tmp_path: Path) -> None:
     assert result.exit_code == 0, result.output
 
 
+def test_queries_that_need_spark_can_be_looked_at(tmp_path: Path) -> None:
+    result = explain(write_shop(tmp_path, "CREATE QUERY o INTO orc('o') AS SELECT item FROM bid;"))
+    assert result.exit_code == 0, result.output
+
+
 def test_a_mistake_ends_with_1(tmp_path: Path) -> None:
     result = explain(write_shop(tmp_path, "SELECT prise FROM bid;"))
     assert result.exit_code == 1

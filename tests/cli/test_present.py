@@ -149,7 +149,7 @@ def test_looking_takes_a_small_part_of_the_time(
 
 
 def test_where_an_answer_goes_tells_no_secret() -> None:
-    session = tidemill.connect()
+    session = tidemill.connect(engine="spark")
     session.sql("""
         CREATE STREAM s (k BIGINT, t BIGINT) SOURCE memory('s') ORDERED BY t;
         CREATE QUERY a AS SELECT k FROM s;

@@ -213,7 +213,7 @@ unknown type "INTT"
                             ^^^^
 hint: did you mean "INT"?
 ===
-argument "path" is given twice
+option "path" is given twice
    1 | CREATE STREAM bid (a INT) SOURCE csv(path => 'a', path => 'b')
                                                          ^^^^
 hint: write CREATE STREAM name (column TYPE, …) SOURCE connector(…) …

@@ -14,6 +14,7 @@ from tidemill.lang.statements import (
     CreateRelation,
     CreateStream,
     Describe,
+    DescribeConnector,
     Drop,
     Duration,
     Explain,
@@ -24,6 +25,7 @@ from tidemill.lang.statements import (
     ObjectKind,
     Select,
     Show,
+    ShowConnectors,
     Validity,
 )
 
@@ -144,6 +146,9 @@ def test_the_short_statements() -> None:
     )
     assert parse_one("SHOW RELATIONS") == Show(ObjectKind.RELATION)
     assert parse_one("DESCRIBE bid") == parse_one("desc bid") == Describe(Name("bid"))
+    assert parse_one("SHOW CONNECTORS") == ShowConnectors()
+    assert parse_one("DESC CONNECTOR csv") == DescribeConnector(Name("csv"))
+    assert parse_one("DESCRIBE connector") == Describe(Name("connector"))
 
 
 @pytest.mark.parametrize("mode", [mode for mode in ExplainMode if mode is not ExplainMode.ANALYZE])

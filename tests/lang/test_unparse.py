@@ -37,6 +37,9 @@ CANONICAL = (
     "DROP RELATION IF EXISTS r",
     "SHOW QUERIES",
     "DESCRIBE s",
+    "DESCRIBE connector",
+    "DESCRIBE CONNECTOR csv",
+    "SHOW CONNECTORS",
     "EXPLAIN TRACE SELECT 1",
 )
 

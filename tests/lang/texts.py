@@ -142,6 +142,8 @@ GRAMMAR: Final[dict[str, tuple[str, ...]]] = {
             "DROP STREAM IF EXISTS <name>",
             "DROP FUNCTION <name>",
             "DESCRIBE <name>",
+            "DESCRIBE CONNECTOR <name>",
+            "SHOW CONNECTORS",
             "show queries",
         ),
     ),

@@ -167,7 +167,7 @@ def test_what_could_not_be_started_is_not_known(tmp_path: Path) -> None:
 
 
 def entry(text: str) -> QueryEntry:
-    session = tidemill.connect()
+    session = tidemill.connect(engine="spark")
     session.sql("CREATE STREAM s (x BIGINT) SOURCE csv('in')")
     session.sql(text)
     (found,) = session.catalog.entries(ObjectKind.QUERY)

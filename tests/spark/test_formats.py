@@ -68,7 +68,7 @@ def test_streams_of_several_formats_run_side_by_side(tmp_path: Path) -> None:
         "SOURCE rate(rowsPerSecond => 50, numPartitions => 2) ORDERED BY timestamp",
         f"CREATE STREAM bid {COLUMNS} SOURCE orc('{tmp_path / 'bids'}') ORDERED BY at",
         "CREATE STREAM line (VALUE VARCHAR) "
-        f"SOURCE text('{tmp_path / 'lines'}', wholetext => TRUE)",
+        f"SOURCE spark('text', '{tmp_path / 'lines'}', wholetext => TRUE)",
         trigger=0.5,
     )
     ticks = query(session, "SELECT value FROM tick WHERE value % 2 = 0")
@@ -104,7 +104,7 @@ def test_a_source_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     write_orc(tmp_path / "bids" / "1.orc")
     text = failure("orcs('x')")
     assert 'the source of "bid" cannot be read as orcs: Failed to find the data source' in text
-    text = failure("jsn('x')")
+    text = failure("spark('jsn', 'x')")
     assert 'did you mean "json"?' in text
     text = failure(f"orc('{tmp_path / 'nothing'}')")
     assert 'the source of "bid" cannot be read as orc: Path does not exist' in text
@@ -115,5 +115,3 @@ def test_a_source_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     assert "hint: the columns are timestamp, value" in text
     text = failure("orc()")
     assert "'path' is not specified" in text
-    text = failure(f"orc('{tmp_path / 'bids'}', 'x')")
-    assert 'the source of "bid" takes one path' in text

@@ -237,7 +237,7 @@ def test_a_sink_that_cannot_be_is_found_before_anything_runs(source: Path, tmp_p
     (tmp_path / "file").write_text("in the way")
     text = failure(on_spark(source), f"parquet('{tmp_path / 'file' / 'out'}')")
     assert 'the sink of "q" cannot be written' in text
-    text = failure(on_spark(source), "parqet('x')")
+    text = failure(on_spark(source), "spark('parqet', 'x')")
     assert 'there is no format "parqet", to which "q" is to write' in text
     assert 'did you mean "parquet"?' in text
     text = failure(on_spark(source), "callback('nobody')")

@@ -37,7 +37,7 @@ from tidemill.algebra.tree import once_per_node
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["Key", "keys"]
+__all__ = ["Key", "keys", "least_key"]
 
 Key: TypeAlias = frozenset[str]
 
@@ -46,6 +46,11 @@ Key: TypeAlias = frozenset[str]
 def keys(plan: Plan) -> frozenset[Key]:
     """The smallest keys that follow from the operators; there may be more."""
     return _smallest(_keys(plan))
+
+
+def least_key(plan: Plan) -> Key | None:
+    """The key of the fewest columns, the same one every time; ``None`` if no key is known."""
+    return min(keys(plan), key=lambda key: (len(key), sorted(key)), default=None)
 
 
 def _keys(plan: Plan) -> Iterable[Key]:

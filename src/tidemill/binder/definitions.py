@@ -27,6 +27,7 @@ from tidemill.binder.expressions import ExpressionBinder
 from tidemill.binder.limits import check_plan
 from tidemill.binder.queries import bind_query
 from tidemill.binder.scope import Scope, ScopeColumn
+from tidemill.binder.sinks import check_sink
 from tidemill.binder.times import time_type
 from tidemill.binder.types import bind_type
 from tidemill.catalog.entries import (
@@ -38,6 +39,8 @@ from tidemill.catalog.entries import (
     StreamEntry,
 )
 from tidemill.catalog.functions import is_aggregate, is_scalar
+from tidemill.connectors.check import check
+from tidemill.connectors.connector import Use
 from tidemill.errors import BindError, PlanError, suggestion
 from tidemill.lang.statements import (
     ColumnDefinition,
@@ -59,6 +62,7 @@ if TYPE_CHECKING:
     from sqlglot import exp
 
     from tidemill.catalog.catalog import Catalog
+    from tidemill.connectors.connector import Engine
     from tidemill.errors import Note
     from tidemill.lang.statements import Duration
 
@@ -75,6 +79,7 @@ def define(
     *,
     allow_unbounded: bool = False,
     notes: list[Note] | None = None,
+    engine: Engine | None = None,
 ) -> Entry:
     """The entry a statement would add to the catalog.
 
@@ -83,6 +88,7 @@ def define(
         catalog: What is registered already.
         allow_unbounded: Accept queries whose state can grow without bound.
         notes: Collects what people should be warned of.
+        engine: Where it is to run, for the connectors it names; ``None`` for anywhere.
 
     Raises:
         BindError: Something in the statement does not exist or does not fit.
@@ -90,9 +96,13 @@ def define(
     """
     match statement:
         case CreateStream():
-            return _stream(statement)
+            stream = _stream(statement)
+            check(statement.source, Use.STREAM, engine=engine)
+            return stream
         case CreateRelation():
-            return _relation(statement)
+            relation = _relation(statement)
+            check(statement.source, Use.RELATION, engine=engine)
+            return relation
         case CreateFunction():
             return _function(statement, catalog)
         case CreateDerivedStream(name, query):
@@ -100,6 +110,8 @@ def define(
             return DerivedStreamEntry(name.text, plan, unparse(statement), uses)
         case CreateQuery(name, query, sink):
             plan, uses = plan_query(query, catalog, allow_unbounded=allow_unbounded, notes=notes)
+            if sink is not None:
+                check_sink(sink, name.text, plan, engine)
             time = time_type(plan, catalog)
             return QueryEntry(name.text, plan, unparse(statement), uses, sink, time)
         case Select(query):

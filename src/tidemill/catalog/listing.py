@@ -15,16 +15,20 @@ from tidemill.catalog.entries import (
     entry_schema,
 )
 from tidemill.catalog.functions import function_list
-from tidemill.catalog.guarantee import guarantee
+from tidemill.connectors.check import guarantee
+from tidemill.connectors.connector import Connector, Engine, Use
+from tidemill.connectors.options import default_text, type_text
+from tidemill.connectors.registry import connector_names, find, listed
+from tidemill.errors import BindError, closest
 from tidemill.lang.statements import ObjectKind
 from tidemill.masking import masked, masked_value
 from tidemill.model.time import duration_text
 
 if TYPE_CHECKING:
     from tidemill.catalog.catalog import Catalog
-    from tidemill.lang.statements import ConnectorCall
+    from tidemill.lang.statements import ConnectorCall, Name
 
-__all__ = ["Listing", "describe_entry", "show"]
+__all__ = ["Listing", "describe_connector", "describe_entry", "show", "show_connectors"]
 
 Listing: TypeAlias = dict[str, list[str]]
 """Columns by name; every cell is text."""
@@ -64,6 +68,59 @@ def describe_entry(entry: Entry) -> Listing:
         for title, cell in zip(listing, ("", str(entry.result.type), "yes", "result"), strict=True):
             listing[title].append(cell)
     return listing
+
+
+def show_connectors() -> Listing:
+    """One row for each connector, ours first; of one that cannot be used, what is wrong with it."""
+    titles = (
+        *("name", "source", "positions", "sink", "guarantee", "engines", "package"),
+        "documentation",
+    )
+    rows = [
+        (one.name, *("",) * 5, one.package, one.connector.message)
+        if isinstance(one.connector, BindError)
+        else (one.name, *_abilities(one.connector), one.package, one.connector.documentation)
+        for one in listed()
+    ]
+    return {title: [row[i] for row in rows] for i, title in enumerate(titles)}
+
+
+def describe_connector(name: Name) -> Listing:
+    """One row for each option of a connector.
+
+    Raises:
+        BindError: There is no such connector, or it cannot be used.
+    """
+    connector = find(name)
+    if connector is None:
+        raise BindError(
+            f'there is no connector "{name.text}"',
+            span=name.span,
+            hint=closest(name.text, connector_names())
+            or f"the connectors are {', '.join(connector_names())}; other names are formats of "
+            "Spark's, whose options Spark knows",
+        )
+    used = {Use.STREAM: "source", Use.SINK: "sink"}
+    rows = [(option, used[use]) for use in used for option in connector.options(use) or ()]
+    return {
+        "name": [option.name for option, _ in rows],
+        "used": [where for _, where in rows],
+        "type": [type_text(option.type) for option, _ in rows],
+        "default": [default_text(option) for option, _ in rows],
+        "required": ["yes" if option.required else "no" for option, _ in rows],
+        "documentation": [option.documentation for option, _ in rows],
+    }
+
+
+def _abilities(connector: Connector) -> tuple[str, ...]:
+    source, sink = connector.source, connector.sink
+    return (
+        "" if source is None else "streams, relations" if source.relations else "streams",
+        "" if source is None else source.positions.value,
+        "" if sink is None else "yes",
+        "" if sink is None else sink.guarantee.value,
+        ", ".join(engine.value for engine in Engine if engine in connector.engines),
+    )
 
 
 def _roles(entry: Entry) -> dict[str, str]:

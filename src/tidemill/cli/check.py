@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from tidemill.catalog.entries import entry_schema
-from tidemill.cli.options import Script, UnboundedState  # noqa: TC001 — typer reads them
+from tidemill.cli.options import DEFAULT, Engine, Script, UnboundedState
 from tidemill.cli.planning import takes_planning
+from tidemill.cli.present import queries_of
 from tidemill.cli.table import table
 from tidemill.cli.terminal import carry_out, console, read_script, reporting_errors
 from tidemill.connecting import connect
 from tidemill.lang.statements import ObjectKind
 from tidemill.planning import Planning  # noqa: TC001 — takes_planning reads it
+from tidemill.runtime.sinks import refuse_shared_places
 
 __all__ = ["check"]
 
@@ -18,14 +20,16 @@ __all__ = ["check"]
 def check(
     file: Script,
     *,
+    engine: Engine = DEFAULT,
     unbounded_state: UnboundedState = False,
     planning: Planning,
 ) -> None:
-    """Say whether the statements of a file are right, and what they define. Nothing is read."""
+    """Say whether the statements of a file can run, and what they define. Nothing is read."""
     out = console()
     with reporting_errors():
-        session = connect(planning=planning, unbounded_state=unbounded_state)
+        session = connect(engine=engine.value, planning=planning, unbounded_state=unbounded_state)
         carry_out(session, read_script(file))
+        refuse_shared_places(queries_of(session))
         defined = table("defines", "name")
         defined.add_column("columns", overflow="fold")
         for kind in ObjectKind:

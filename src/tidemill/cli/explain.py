@@ -49,8 +49,8 @@ def explain(  # noqa: PLR0913 — every option of the command
         raise typer.BadParameter("choose one of --logical, --physical, --stages and --trace")
     out = console()
     with reporting_errors():
-        # A plan can be looked at, whatever it costs.
-        session = connect(planning=planning, unbounded_state=True)
+        # A plan can be looked at whatever it costs, and whatever the local engine does not have.
+        session = connect(engine="spark", planning=planning, unbounded_state=True)
         carry_out(session, read_script(file))
         queries = list(queries_of(session))
         if not queries:

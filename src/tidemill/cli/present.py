@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 from tidemill.catalog.entries import QueryEntry
 from tidemill.cli.excerpt import Excerpt, excerpt_of
+from tidemill.connectors.check import arguments_of, guarantee
+from tidemill.connectors.connector import Guarantee, Use
 from tidemill.engine.pool import taking_part
 from tidemill.lang.statements import ObjectKind
 from tidemill.model.time import time_text
-from tidemill.runtime.file_sink import WRITERS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -43,16 +44,16 @@ def queries_of(session: Session) -> Iterator[QueryEntry]:
 
 def is_kept(query: QueryEntry) -> bool:
     """Whether the session keeps the answer, so that it can be shown."""
-    return query.sink is None or query.sink.name.text.lower() == "memory"
+    return guarantee(query.sink) is Guarantee.SESSION
 
 
 def place_text(query: QueryEntry) -> str:
     """Where an answer goes: the sink, without arguments that may be secrets."""
     if query.sink is None:
         return "memory"
-    kind = query.sink.name.text.lower()
-    path = dict(query.sink.named).get("path", *query.sink.positional[:1] or [None])
-    return f"{kind} {path}" if kind in WRITERS and path is not None else kind
+    said = arguments_of(query.sink, Use.SINK)
+    path = None if said.connector.holds_secrets else said.given.get("path")
+    return query.sink.name.text.lower() if path is None else f"{said.connector.name} {path}"
 
 
 def present(answer: Answer) -> tuple[str, pl.DataFrame] | None:

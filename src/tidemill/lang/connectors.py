@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 from sqlglot import Token, TokenType
 
-from tidemill.lang.statements import ConnectorCall, Name
+from tidemill.lang.statements import ArgumentSpans, ConnectorCall, Name
 from tidemill.lang.tokens import token_span
 
 if TYPE_CHECKING:
+    from tidemill.errors import Span
     from tidemill.lang.cursor import Cursor
 
 __all__ = ["read_connector"]
@@ -22,12 +23,17 @@ def read_connector(cursor: Cursor) -> ConnectorCall:
     cursor.expect("(")
     positional: list[str | int | float | bool] = []
     named: dict[str, str | int | float | bool] = {}
+    places: list[Span] = []
+    names: dict[str, Span] = {}
+    values: dict[str, Span] = {}
     while not cursor.accept(")"):
         if positional or named:
             cursor.expect(",")
         start = cursor.index
         key = _read_key(cursor)
+        first = cursor.index
         value = _read_value(cursor)
+        place = cursor.span_from(first)
         if key is None and named:
             cursor.fail(
                 "an argument without a name stands behind one with a name",
@@ -36,11 +42,15 @@ def read_connector(cursor: Cursor) -> ConnectorCall:
             )
         if key is None:
             positional.append(value)
+            places.append(place)
         elif key.text in named:
-            cursor.fail(f'argument "{key.text}" is given twice', span=key.span)
+            cursor.fail(f'option "{key.text}" is given twice', span=key.span)
         else:
             named[key.text] = value
-    return ConnectorCall(name, tuple(positional), tuple(named.items()))
+            values[key.text] = place
+            names[key.text] = place if key.span is None else key.span
+    spans = ArgumentSpans(tuple(places), names, values)
+    return ConnectorCall(name, tuple(positional), tuple(named.items()), spans)
 
 
 def _read_key(cursor: Cursor) -> Name | None:

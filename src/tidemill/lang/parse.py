@@ -17,6 +17,7 @@ from tidemill.lang.embedded import read_embedded_query
 from tidemill.lang.statements import (
     CreateQuery,
     Describe,
+    DescribeConnector,
     Drop,
     Explain,
     ExplainMode,
@@ -24,6 +25,7 @@ from tidemill.lang.statements import (
     ObjectKind,
     Select,
     Show,
+    ShowConnectors,
     Statement,
 )
 from tidemill.lang.tokens import check_brackets, tokenize
@@ -172,14 +174,18 @@ def _read_drop(cursor: Cursor) -> Drop:
     return Drop(kind, cursor.name(f"the name of the {kind.value.lower()}"), if_exists)
 
 
-def _read_show(cursor: Cursor) -> Show:
+def _read_show(cursor: Cursor) -> Show | ShowConnectors:
     cursor.expect("SHOW")
-    return Show(_PLURALS[cursor.choice(_PLURALS)])
+    found = cursor.choice((*_PLURALS, "CONNECTORS"))
+    return ShowConnectors() if found == "CONNECTORS" else Show(_PLURALS[found])
 
 
-def _read_describe(cursor: Cursor) -> Describe:
+def _read_describe(cursor: Cursor) -> Describe | DescribeConnector:
     if not cursor.accept("DESC"):
         cursor.expect("DESCRIBE")
+    # A stream may be called so, too.
+    if cursor.peek(1) is not None and cursor.accept("CONNECTOR"):
+        return DescribeConnector(cursor.name("the name of a connector"))
     return Describe(cursor.name("a name"))
 
 
@@ -231,7 +237,7 @@ _FORMS: Final = (
     (("CREATE", "FUNCTION"), "write CREATE FUNCTION name(parameter TYPE, …) AS expression"),
     (("CREATE",), "CREATE makes a STREAM, RELATION, QUERY or FUNCTION"),
     (("DROP",), "write DROP STREAM | RELATION | QUERY | FUNCTION [IF EXISTS] name"),
-    (("SHOW",), "write SHOW STREAMS | RELATIONS | QUERIES | FUNCTIONS"),
+    (("SHOW",), "write SHOW STREAMS | RELATIONS | QUERIES | FUNCTIONS | CONNECTORS"),
     (
         ("EXPLAIN",),
         (
@@ -239,8 +245,8 @@ _FORMS: Final = (
             " or EXPLAIN ANALYZE name"
         ),
     ),
-    (("DESCRIBE",), "write DESCRIBE name"),
-    (("DESC",), "write DESCRIBE name"),
+    (("DESCRIBE",), "write DESCRIBE name, or DESCRIBE CONNECTOR name"),
+    (("DESC",), "write DESCRIBE name, or DESCRIBE CONNECTOR name"),
     ((), "write SELECT … FROM stream [RANGE …] [JOIN … ON …] [WHERE …] [GROUP BY …] [HAVING …]"),
 )
 

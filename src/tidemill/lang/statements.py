@@ -13,11 +13,14 @@ from typing import TYPE_CHECKING, TypeAlias
 from tidemill.masking import masked_value, secrets_of
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from sqlglot import exp
 
     from tidemill.errors import Span
 
 __all__ = [
+    "ArgumentSpans",
     "ColumnDefinition",
     "ConnectorCall",
     "CreateDerivedStream",
@@ -26,6 +29,7 @@ __all__ = [
     "CreateRelation",
     "CreateStream",
     "Describe",
+    "DescribeConnector",
     "Drop",
     "Duration",
     "Explain",
@@ -36,6 +40,7 @@ __all__ = [
     "ObjectKind",
     "Select",
     "Show",
+    "ShowConnectors",
     "Statement",
     "Validity",
 ]
@@ -100,6 +105,21 @@ class ColumnDefinition:
     nullable: bool = True
 
 
+@dataclass(frozen=True, slots=True)
+class ArgumentSpans:
+    """Where the arguments of a connector stand.
+
+    Attributes:
+        positional: The values without a name.
+        names: The names of the others, by name.
+        values: The values of the others, by name.
+    """
+
+    positional: tuple[Span, ...] = ()
+    names: Mapping[str, Span] = field(default_factory=dict)
+    values: Mapping[str, Span] = field(default_factory=dict)
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class ConnectorCall:
     """A source or sink with its arguments, as ``parquet(path => 'data')``.
@@ -110,6 +130,7 @@ class ConnectorCall:
     name: Name
     positional: tuple[str | int | float | bool, ...] = ()
     named: tuple[tuple[str, str | int | float | bool], ...] = ()
+    spans: ArgumentSpans = field(default=ArgumentSpans(), compare=False)
 
     def __repr__(self) -> str:
         positional = tuple(masked_value("", value) for value in self.positional)
@@ -205,8 +226,20 @@ class Show:
 
 
 @dataclass(frozen=True, slots=True)
+class ShowConnectors:
+    """SHOW CONNECTORS: what rows can be read from and written to."""
+
+
+@dataclass(frozen=True, slots=True)
 class Describe:
     """DESCRIBE name."""
+
+    name: Name
+
+
+@dataclass(frozen=True, slots=True)
+class DescribeConnector:
+    """DESCRIBE CONNECTOR name: its options."""
 
     name: Name
 
@@ -235,6 +268,8 @@ Statement: TypeAlias = (
     | Select
     | Drop
     | Show
+    | ShowConnectors
     | Describe
+    | DescribeConnector
     | Explain
 )

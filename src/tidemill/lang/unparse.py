@@ -21,6 +21,7 @@ from tidemill.lang.statements import (
     CreateRelation,
     CreateStream,
     Describe,
+    DescribeConnector,
     Drop,
     Explain,
     LatePolicy,
@@ -29,6 +30,7 @@ from tidemill.lang.statements import (
     ObjectKind,
     Select,
     Show,
+    ShowConnectors,
     Statement,
 )
 from tidemill.lang.types import type_text
@@ -71,6 +73,10 @@ def unparse(statement: Statement | exp.Expr) -> str:
             return f"DROP {kind.value} {'IF EXISTS ' * if_exists}{quote_name(name.text)}"
         case Show(kind):
             return f"SHOW {_PLURALS.get(kind, f'{kind.value}S')}"
+        case ShowConnectors():
+            return "SHOW CONNECTORS"
+        case DescribeConnector(name):
+            return f"DESCRIBE CONNECTOR {quote_name(name.text)}"
         case Describe(name):
             return f"DESCRIBE {quote_name(name.text)}"
         case Explain(mode, target, as_json):

@@ -38,6 +38,7 @@ class CallbackSink:
         function: The function.
         shape: In which form it gets rows.
         time: The type that times have for it.
+        kind: The connector it is of.
     """
 
     query: str
@@ -46,6 +47,7 @@ class CallbackSink:
     function: Callback
     shape: Shape = RESULTS
     time: DataType = BIGINT
+    kind: str = "callback"
 
     def take(self, frame: pl.DataFrame, batch: int) -> None:
         """Call the function with the new rows of a batch.
@@ -58,7 +60,10 @@ class CallbackSink:
             self.function(rows, batch)
         except Exception as error:
             reason = " ".join(f"{type(error).__name__}: {error}".split())
+            is_callback = self.kind == "callback"
+            what = f'callback "{self.name}"' if is_callback else f'connector "{self.kind}"'
             raise RunError(
-                f'callback "{self.name}" of query "{self.query}" failed in batch {batch}: {reason}',
-                hint="fix the function; the batch is delivered again",
+                f'{what} of query "{self.query}" failed in batch {batch}: {reason}',
+                hint=f"fix {'the function' if is_callback else 'what it says'}; "
+                "the batch is delivered again",
             ) from error

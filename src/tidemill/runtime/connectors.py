@@ -1,8 +1,7 @@
-"""Places that rows come from and go to, as a statement names them.
+"""Places that rows come from, as the sources of statements say.
 
-A source or sink is written like a call: ``parquet(path => 'in', files_per_batch => 2)``. What comes
-first may stand without its name. A kind that is not one of ours is a format of Spark's, which gets
-its options as they were written.
+What a statement says was checked when it was created (``connectors/check.py``); here it becomes
+what readers take.
 """
 
 from __future__ import annotations
@@ -10,15 +9,21 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from tidemill.errors import RunError, suggestion
+from tidemill.connectors.check import arguments_of
+from tidemill.connectors.connector import Use
+from tidemill.connectors.options import option_text
+from tidemill.connectors.spark_format import SPARK_FORMAT
 from tidemill.runtime.files import READERS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
+    import polars as pl
+
+    from tidemill.connectors.check import Arguments
     from tidemill.lang.statements import ConnectorCall
 
-__all__ = ["Place", "path_and_options", "source_place"]
+__all__ = ["Place", "passed_options", "source_place"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,79 +31,80 @@ class Place:
     """Where rows come from.
 
     Attributes:
-        kind: What kind of place, in lower case; or a format, as Spark calls it.
+        kind: The name of the connector.
         path: Where it is, if it is said; for ``memory``, the name of the frame.
         files_per_batch: How many files make a batch.
         settle: For how many seconds a file must not have changed before it is read; ``None`` for
             as long as files usually do.
-        options: What else is said, for kinds that Spark knows; not in the ``repr``, as some are
+        format: For formats of Spark's, what Spark calls it.
+        options: What else is said, for formats of Spark's; not in the ``repr``, as some are
             secret.
+        batches: For a connector of another package, how the local engine reads it.
     """
 
     kind: str
-    path: str
+    path: str = ""
     files_per_batch: int = 1
     settle: float | None = None
+    format: str = ""
     options: Mapping[str, str] = field(default_factory=dict, repr=False)
+    batches: Callable[[], Iterable[pl.DataFrame]] | None = field(default=None, repr=False)
 
 
 def source_place(name: str, source: ConnectorCall) -> Place:
     """Where the rows of a stream or relation come from.
 
-    Raises:
-        RunError: An argument is missing, wrong or not known.
-    """
-    kind = source.name.text.lower()
-    if kind not in READERS and kind != "memory":
-        path, options = path_and_options(f'the source of "{name}"', source)
-        return Place(source.name.text, path, options=options)
-    first, known = ("name", ("name",)) if kind == "memory" else ("path", _FILE_ARGUMENTS)
-    given = dict(source.named)
-    if len(source.positional) + (first in given) > 1:
-        raise RunError(f'the source of "{name}" takes one {first}', hint=f"write {kind}('…')")
-    unknown = [key for key in given if key not in known]
-    if unknown:
-        raise RunError(
-            f'the source of "{name}" takes no argument "{unknown[0]}"',
-            hint=suggestion(unknown[0], known, what="arguments"),
-        )
-    if source.positional:
-        given[first] = source.positional[0]
-    if first not in given:
-        raise RunError(f'the source of "{name}" needs a {first}', hint=f"write {kind}('…')")
-    size = given.get("files_per_batch", 1)
-    if not isinstance(size, int) or size < 1:
-        raise RunError(f'files_per_batch of "{name}" must be a positive number', hint="write 1")
-    settle = given.get("settle")
-    if settle is not None and (not isinstance(settle, int | float) or settle < 0):
-        raise RunError(f'settle of "{name}" must be a number of seconds', hint="write 1, or 0")
-    return Place(kind, str(given[first]), size, settle)
-
-
-def path_and_options(what: str, call: ConnectorCall) -> tuple[str, dict[str, str]]:
-    """The path and the options of a format of Spark's; without a path the text is empty.
-
     Args:
-        what: The source or sink, for errors.
-        call: What is said about it.
-
-    Raises:
-        RunError: The path is no text, or there is more than one.
+        name: The stream or relation.
+        source: What its statement says, which was checked.
     """
-    options = dict(call.named)
-    named = [options.pop("path")] if "path" in options else []
-    paths = [*call.positional, *named]
-    if len(paths) > 1 or not all(isinstance(path, str) for path in paths):
-        raise RunError(
-            f"{what} takes one path, which is a text",
-            hint=f"write {call.name.text}('…', option => value)",
-        )
-    path = str(paths[0]) if paths else ""
-    return path, {name: _option(value) for name, value in options.items()}
+    arguments = arguments_of(source, Use.STREAM)
+    return _PLACES.get(arguments.connector.name, _installed)(name, arguments)
 
 
-_FILE_ARGUMENTS = ("path", "files_per_batch", "settle")
+def passed_options(arguments: Arguments) -> dict[str, str]:
+    """The options that Spark gets for a connector of another package."""
+    return {name: option_text(value) for name, value in arguments.given.items()}
 
 
-def _option(value: str | float) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
+def _memory(name: str, arguments: Arguments) -> Place:
+    return Place("memory", arguments.text("name") or name)
+
+
+def _files(_: str, arguments: Arguments) -> Place:
+    settle = arguments.given.get("settle")
+    return Place(
+        arguments.connector.name,
+        arguments.text("path"),
+        arguments.whole("files_per_batch"),
+        None if settle is None else float(settle),
+    )
+
+
+def _format(_: str, arguments: Arguments) -> Place:
+    return Place(
+        SPARK_FORMAT.name,
+        arguments.text("path"),
+        format=arguments.text("format"),
+        options=arguments.passed,
+    )
+
+
+def _installed(_: str, arguments: Arguments) -> Place:
+    source = arguments.connector.source
+    assert source is not None, "it was checked"
+    read, given = source.read, arguments.given
+    return Place(
+        arguments.connector.name,
+        format=source.format or "",
+        options=passed_options(arguments),
+        batches=None if read is None else lambda: read(given),
+    )
+
+
+_PLACES: dict[str, Callable[[str, Arguments], Place]] = {
+    "memory": _memory,
+    **dict.fromkeys(READERS, _files),
+    SPARK_FORMAT.name: _format,
+}
+"""What the source of each connector means."""

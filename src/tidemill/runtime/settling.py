@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from time import monotonic, sleep, time
 from typing import TYPE_CHECKING
 
+from tidemill.connectors.files import SETTLE as DEFAULT_SETTLE
 from tidemill.errors import RunError
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ __all__ = [
     "still_written",
 ]
 
-SETTLE = 1.0
+SETTLE = DEFAULT_SETTLE
 """For how many seconds a file must not have changed, if its source does not say."""
 
 _NANOSECONDS = 1_000_000_000

@@ -11,13 +11,14 @@ first, so that whoever applies them in order, by key or by value, has the answer
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import TYPE_CHECKING
 
 import polars as pl
 
-from tidemill.algebra.keys import keys
-from tidemill.errors import RunError, suggestion
+from tidemill.algebra.keys import least_key
+from tidemill.connectors.check import arguments_of, guarantee
+from tidemill.connectors.connector import Guarantee, Use
+from tidemill.connectors.forms import FORM, Delivered
 from tidemill.model.batch import SIGN, TIME, Form, empty_batch, time_columns
 from tidemill.physical.frames import pick
 from tidemill.physical.kernels.sweep import encode
@@ -31,14 +32,6 @@ if TYPE_CHECKING:
     from tidemill.model.schema import Schema
 
 __all__ = ["RESULTS", "Delivered", "Shape", "answer_form", "new_rows", "shape_of"]
-
-
-class Delivered(StrEnum):
-    """What a sink gets."""
-
-    RESULTS = "results"
-    CHANGES = "changes"
-    UPSERTS = "upserts"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,46 +56,22 @@ RESULTS = Shape()
 
 
 def shape_of(query: QueryEntry) -> Shape:
-    """How the sink of a query gets its answer.
-
-    Raises:
-        RunError: It says a form that there is not, or wants upserts of rows without a key.
-    """
-    named = {} if query.sink is None else dict(query.sink.named)
-    given = named.get("form", Delivered.RESULTS.value)
-    if given not in list(Delivered):
-        raise RunError(
-            f'the sink of "{query.name}" takes no form "{given}"',
-            hint=suggestion(str(given), list(Delivered), what="forms"),
-        )
-    if given != Delivered.UPSERTS:
-        return Shape(Delivered(given))
-    found = sorted(keys(query.plan), key=lambda key: (len(key), sorted(key)))
-    if not found:
-        raise RunError(
-            f'the rows of "{query.name}" have no key by which one could replace another',
-            hint="write form => 'changes', or GROUP BY what they are to be known by",
-        )
-    names = query.plan.schema.names
-    return Shape(Delivered.UPSERTS, tuple(name for name in names if name in found[0]))
+    """How the sink of a query gets its answer."""
+    if query.sink is None:
+        return RESULTS
+    # A connector of another package may have no choice of forms.
+    form = arguments_of(query.sink, Use.SINK).text(FORM.name)
+    delivered = Delivered(form or Delivered.RESULTS)
+    if delivered is not Delivered.UPSERTS:
+        return Shape(delivered)
+    key = least_key(query.plan)
+    assert key is not None, "upserts of rows without a key are refused when they are created"
+    return Shape(delivered, tuple(name for name in query.plan.schema.names if name in key))
 
 
 def answer_form(query: QueryEntry) -> Form | None:
-    """The form that the answer of a query must have; ``None`` for either.
-
-    Raises:
-        RunError: Its sink says a form that it cannot have.
-    """
-    if query.sink is None:
-        return None
-    if query.sink.name.text.lower() != "memory":
-        return shape_of(query).form
-    if query.sink.named or query.sink.positional:
-        raise RunError(
-            f'memory, the sink of "{query.name}", takes no arguments',
-            hint="an answer in memory has all forms: results(), changes() and snapshot(at)",
-        )
-    return None
+    """The form that the answer of a query must have; ``None`` for either."""
+    return None if guarantee(query.sink) is Guarantee.SESSION else shape_of(query).form
 
 
 def new_rows(schema: Schema, batches: Iterable[Batch], shape: Shape = RESULTS) -> pl.DataFrame:

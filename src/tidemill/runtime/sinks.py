@@ -1,41 +1,43 @@
 """Sinks: where the answers of queries go, as their statements say.
 
-    memory              the session keeps the answer, as without INTO
-    parquet, csv, json  a directory of files
-    console             standard output
-    callback            a function of the session
-    any other name      a format of Spark's
-
-In which form they get the rows is said in ``shapes.py``; what each of them guarantees, in
-``catalog/guarantee.py``.
+What a statement says was checked when it was created (``connectors/check.py``); here it becomes a
+sink that takes rows. In which form it gets them is said in ``shapes.py``.
 """
 
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, assert_never
 
-from tidemill.errors import RunError, closest, suggestion
+from tidemill.connectors.check import arguments_of, guarantee
+from tidemill.connectors.connector import Guarantee, Use
+from tidemill.connectors.spark_format import SPARK_FORMAT
+from tidemill.errors import RunError, closest
 from tidemill.runtime.callback import CallbackSink
-from tidemill.runtime.connectors import path_and_options
+from tidemill.runtime.connectors import passed_options
 from tidemill.runtime.console import ConsoleSink
 from tidemill.runtime.file_sink import WRITERS, FileSink
 from tidemill.runtime.shapes import RESULTS, Shape, shape_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from tidemill.catalog.entries import QueryEntry
+    from tidemill.connectors.check import Arguments
     from tidemill.lang.statements import ConnectorCall
     from tidemill.model.schema import Schema
     from tidemill.runtime.callback import Callback
 
-__all__ = ["KINDS", "Destination", "FormatSink", "Sink", "destination_of", "sinks_of"]
-
-KINDS = (*WRITERS, "console", "callback", "memory")
-"""The sinks that do not need Spark."""
+__all__ = [
+    "Destination",
+    "FormatSink",
+    "Sink",
+    "destination_of",
+    "refuse_shared_places",
+    "sinks_of",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,9 +93,9 @@ def destination_of(sink: Sink | None) -> Destination:
         case ConsoleSink():
             kind, place = "console", ""
         case CallbackSink():
-            kind, place = "callback", sink.name
+            kind, place = sink.kind, sink.name
         case FormatSink():
-            kind, place = sink.format.lower(), _digest(sink)
+            kind, place = sink.format.lower(), _digest(sink.path, sink.options)
         case _:
             assert_never(sink)
     return Destination(kind, place, sink.shape.delivered.value)
@@ -103,13 +105,13 @@ _SECRETS = ("password", "passphrase", "secret", "token", "credential", "jaas", "
 """What is in the names of options that may change while the sink stays the same."""
 
 
-def _digest(sink: FormatSink) -> str:
+def _digest(path: str, options: Mapping[str, str]) -> str:
     said = {
         name.lower(): value
-        for name, value in sink.options.items()
+        for name, value in options.items()
         if not any(word in name.lower() for word in _SECRETS)
     }
-    return hashlib.sha256(repr((sink.path, sorted(said.items()))).encode()).hexdigest()[:16]
+    return hashlib.sha256(repr((path, sorted(said.items()))).encode()).hexdigest()[:16]
 
 
 def sinks_of(queries: Iterable[QueryEntry], callbacks: Mapping[str, Callback]) -> dict[str, Sink]:
@@ -120,19 +122,30 @@ def sinks_of(queries: Iterable[QueryEntry], callbacks: Mapping[str, Callback]) -
         callbacks: The functions of the session, by name.
 
     Raises:
-        RunError: An argument is missing, wrong or not known, there is no such callback, or two
-            queries write files to one place, or one inside the place of the other.
+        RunError: There is no such callback, or two queries write files to one place, or one inside
+            the place of the other.
     """
-    sinks: dict[str, Sink] = {}
+    asked = list(queries)
+    refuse_shared_places(asked)
+    return {
+        query.name: _sink(query, query.sink, callbacks)
+        for query in asked
+        if query.sink is not None and guarantee(query.sink) is not Guarantee.SESSION
+    }
+
+
+def refuse_shared_places(queries: Iterable[QueryEntry]) -> None:
+    """Refuse queries that would write files over each other.
+
+    Raises:
+        RunError: Two of them write to one place, or one inside the place of the other.
+    """
     written: dict[Path, str] = {}
     for query in queries:
-        if query.sink is None or query.sink.name.text.lower() == "memory":
+        said = None if query.sink is None else arguments_of(query.sink, Use.SINK)
+        if said is None or said.connector.name not in WRITERS:
             continue
-        sink = _sink(query, query.sink, callbacks)
-        sinks[query.name] = sink
-        if not isinstance(sink, FileSink):
-            continue
-        place = Path(sink.directory).resolve()
+        place = Path(said.text("path")).resolve()
         for other, whose in written.items():
             if place == other:
                 where = "the same place"
@@ -145,68 +158,84 @@ def sinks_of(queries: Iterable[QueryEntry], callbacks: Mapping[str, Callback]) -
                 hint="give each its own path",
             )
         written[place] = query.name
-    return sinks
 
 
 def _sink(entry: QueryEntry, call: ConnectorCall, callbacks: Mapping[str, Callback]) -> Sink:
-    """The sink that a statement names; a name we do not know is left to Spark."""
-    query, schema, shape = entry.name, entry.plan.schema, shape_of(entry)
-    call = replace(call, named=tuple(pair for pair in call.named if pair[0] != "form"))
-    kind = call.name.text.lower()
-    if kind == "console":
-        return ConsoleSink(query, schema, _rows(query, call), shape)
-    if kind == "callback":
-        name = _only(query, call, "name")
-        if name not in callbacks:
-            raise RunError(
-                f'there is no callback "{name}", which query "{query}" is to call',
-                hint=closest(name, callbacks)
-                or f"register it with session.callback({name!r}, function)",
-            )
-        return CallbackSink(query, schema, name, callbacks[name], shape, entry.time)
-    if kind in WRITERS:
-        # Workers, and a driver that changes its directory, must mean the same place.
-        replaces, call = _replaces(query, call)
-        path = str(Path(_only(query, call, "path")).absolute())
-        return FileSink(query, kind, path, schema, shape, replaces)
-    path, options = path_and_options(f'the sink of "{query}"', call)
-    return FormatSink(query, schema, call.name.text, path, options, shape)
+    """The sink that a statement names, which was checked."""
+    arguments = arguments_of(call, Use.SINK)
+    make = _SINKS.get(arguments.connector.name, _installed)
+    return make(_Wanted(entry, shape_of(entry), arguments, callbacks))
 
 
-def _only(query: str, call: ConnectorCall, argument: str) -> str:
-    """The text that is the only argument of a sink."""
-    kind = call.name.text.lower()
-    hint = f"write {kind}({argument} => '…')"
-    value = call.positional[0] if call.positional else dict(call.named).get(argument)
-    if not isinstance(value, str):
-        raise RunError(f'the sink of "{query}" needs a {argument}', hint=hint)
-    if len(call.positional) + len(call.named) > 1:
-        raise RunError(f'the sink of "{query}" takes only a {argument} and a form', hint=hint)
-    return value
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """What is known of a sink: its query, the columns and form of the answer, and what is said."""
+
+    entry: QueryEntry
+    shape: Shape
+    said: Arguments
+    callbacks: Mapping[str, Callback]
+
+    @property
+    def query(self) -> str:
+        """The name of the query."""
+        return self.entry.name
+
+    @property
+    def schema(self) -> Schema:
+        """The columns of its answer."""
+        return self.entry.plan.schema
 
 
-def _replaces(query: str, call: ConnectorCall) -> tuple[bool, ConnectorCall]:
-    """Whether a query that begins empties its directory, and what else is said."""
-    value = dict(call.named).get("replace", False)
-    if not isinstance(value, bool):
+def _console(wanted: _Wanted) -> ConsoleSink:
+    return ConsoleSink(wanted.query, wanted.schema, wanted.said.whole("rows"), wanted.shape)
+
+
+def _callback(wanted: _Wanted) -> CallbackSink:
+    name, callbacks = wanted.said.text("name"), wanted.callbacks
+    if name not in callbacks:
         raise RunError(
-            f'replace of the sink of "{query}" must be true or false', hint="write replace => true"
+            f'there is no callback "{name}", which query "{wanted.query}" is to call',
+            hint=closest(name, callbacks)
+            or f"register it with session.callback({name!r}, function)",
         )
-    return value, replace(call, named=tuple(pair for pair in call.named if pair[0] != "replace"))
+    time = wanted.entry.time
+    return CallbackSink(wanted.query, wanted.schema, name, callbacks[name], wanted.shape, time)
 
 
-def _rows(query: str, call: ConnectorCall) -> int:
-    """How many rows of a batch a console shows."""
-    hint = "write console(), or console(rows => 20)"
-    if call.positional:
-        raise RunError(f'the sink of "{query}" takes arguments by their names', hint=hint)
-    given = dict(call.named)
-    rows = given.pop("rows", 20)
-    if given:
-        raise RunError(
-            f'the sink of "{query}" takes no argument "{next(iter(given))}"',
-            hint=suggestion(next(iter(given)), ("rows",), what="arguments"),
-        )
-    if not isinstance(rows, int) or isinstance(rows, bool) or rows < 1:
-        raise RunError(f'rows of the sink of "{query}" must be a positive number', hint=hint)
-    return rows
+def _files(wanted: _Wanted) -> FileSink:
+    said = wanted.said
+    # Workers, and a driver that changes its directory, must mean the same place.
+    path = str(Path(said.text("path")).absolute())
+    kind, replaces = said.connector.name, said.flag("replace")
+    return FileSink(wanted.query, kind, path, wanted.schema, wanted.shape, replaces)
+
+
+def _format(wanted: _Wanted) -> FormatSink:
+    said = wanted.said
+    format_, path = said.text("format"), said.text("path")
+    return FormatSink(wanted.query, wanted.schema, format_, path, said.passed, wanted.shape)
+
+
+def _installed(wanted: _Wanted) -> CallbackSink | FormatSink:
+    """The sink of a connector of another package."""
+    connector = wanted.said.connector
+    assert connector.sink is not None, "it was checked"
+    options = passed_options(wanted.said)
+    options.pop("form", None)
+    if connector.sink.open is None:
+        format_ = connector.sink.format
+        assert format_ is not None, "it was checked when it was loaded"
+        return FormatSink(wanted.query, wanted.schema, format_, "", options, wanted.shape)
+    take = connector.sink.open(wanted.said.given)
+    kind, place = connector.name, _digest("", options)
+    return CallbackSink(wanted.query, wanted.schema, place, take, wanted.shape, kind=kind)
+
+
+_SINKS: Mapping[str, Callable[[_Wanted], Sink]] = {
+    **dict.fromkeys(WRITERS, _files),
+    "console": _console,
+    "callback": _callback,
+    SPARK_FORMAT.name: _format,
+}
+"""What the sink of each connector is; that of ``memory`` is none, as the session keeps answers."""

@@ -13,7 +13,7 @@ import polars as pl
 from tidemill.catalog.entries import QueryEntry, RelationEntry, StreamEntry
 from tidemill.engine.engine import Flow
 from tidemill.engine.ingest import Gate, latest_row, readable, relation_flow
-from tidemill.errors import RunError, closest
+from tidemill.errors import RunError
 from tidemill.lang.statements import ObjectKind
 from tidemill.model.time import END_OF_TIME, Time
 from tidemill.optimizer.planning import PLANNING, Planning
@@ -27,7 +27,7 @@ from tidemill.runtime.metrics import Collector
 from tidemill.runtime.planning import plan_entry
 from tidemill.runtime.progress import Progress, QueryProgress, stream_progress
 from tidemill.runtime.shapes import new_rows
-from tidemill.runtime.sinks import KINDS, FormatSink, sinks_of
+from tidemill.runtime.sinks import FormatSink, sinks_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -254,21 +254,11 @@ class Job:
 
 
 def _local_sinks(sinks: Mapping[str, Sink]) -> dict[str, FileSink | ConsoleSink | CallbackSink]:
-    """The sinks, none of which is a format of Spark's; files belong to this run.
-
-    Raises:
-        RunError: One of them is.
-    """
+    """The sinks, none of which is a format of Spark's; files belong to this run."""
     run = uuid4().hex
     local: dict[str, FileSink | ConsoleSink | CallbackSink] = {}
     for query, sink in sinks.items():
-        if isinstance(sink, FormatSink):
-            raise RunError(
-                f'the local engine cannot write "{sink.format}", the sink of "{query}"',
-                hint=closest(sink.format, KINDS)
-                or f'it writes {", ".join(KINDS)}; engine="spark", or --engine spark on the command'
-                " line, knows more",
-            )
+        assert not isinstance(sink, FormatSink), "they are refused when a query is created"
         local[query] = sink.owned_by(run) if isinstance(sink, FileSink) else sink
     return local
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import polars as pl
 
 from tidemill.engine.ingest import check_keys
-from tidemill.errors import RunError, closest
+from tidemill.errors import RunError, TidemillError, closest
 from tidemill.model.batch import polars_schema
 from tidemill.runtime import settling
 from tidemill.runtime.connectors import source_place
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from tidemill.catalog.entries import RelationEntry
     from tidemill.lang.statements import ConnectorCall
     from tidemill.model.schema import Schema
+    from tidemill.runtime.connectors import Place
     from tidemill.runtime.reading.shaping import Refuse
 
 __all__ = ["Arrival", "is_there", "memory_frame", "named_frame", "read_relation", "read_source"]
@@ -70,13 +71,13 @@ def read_source(
     if place.kind == "memory":
         only = memory_frame(name, place.path, schema, memory, refuse)
         return iter([Arrival(0, only, is_last=True)])
-    if place.kind not in READERS:
-        raise RunError(
-            f'the local engine cannot read "{source.name.text}", the source of "{name}"',
-            hint=closest(place.kind, [*READERS, "memory"])
-            or f'it reads {", ".join([*READERS, "memory"])}; engine="spark", or --engine spark on'
-            " the command line, knows more",
-        )
+    if place.kind in READERS:
+        return _read_files(name, place, schema, refuse)
+    return _read_installed(name, place, schema, refuse)
+
+
+def _read_files(name: str, place: Place, schema: Schema, refuse: Refuse) -> Iterator[Arrival]:
+    """The rows of files."""
     found = map(str, _files(name, place.path, place.kind))
     seconds = settling.SETTLE if place.settle is None else place.settle
     marks = list(settling.await_settled(name, found, seconds).items())
@@ -93,6 +94,24 @@ def read_source(
     return chain.from_iterable(_arrivals(n, pieces(some)) for n, some in enumerate(chosen))
 
 
+def _read_installed(name: str, place: Place, schema: Schema, refuse: Refuse) -> Iterator[Arrival]:
+    """The rows of a connector of another package, with the columns and types of the stream."""
+    assert place.batches is not None, "a connector that the local engine has says how to read it"
+    input_ = Input(f'the source of "{name}"', unit="row")
+    try:
+        for number, frame in enumerate(place.batches()):
+            shaped = shaped_frame(frame, schema, input_, refuse, first=None)
+            yield Arrival(number, shaped, is_last=True)
+    except TidemillError:
+        raise
+    except Exception as error:
+        reason = " ".join(f"{type(error).__name__}: {error}".split())
+        raise RunError(
+            f'connector "{place.kind}", the source of "{name}", failed: {reason}',
+            hint="fix what it says, and run again",
+        ) from error
+
+
 def read_relation(entry: RelationEntry, memory: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
     """All rows of a relation.
 
@@ -107,11 +126,7 @@ def read_relation(entry: RelationEntry, memory: Mapping[str, pl.DataFrame]) -> p
 
 
 def is_there(name: str, source: ConnectorCall, memory: Mapping[str, pl.DataFrame]) -> bool:
-    """Whether there are files, or a frame, to read; what they hold is not looked at.
-
-    Raises:
-        RunError: The source is not described rightly.
-    """
+    """Whether there are files, or a frame, to read; what they hold is not looked at."""
     place = source_place(name, source)
     if place.kind == "memory":
         return place.path in memory

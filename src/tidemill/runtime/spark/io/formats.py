@@ -14,11 +14,10 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import functions
 
+from tidemill.connectors.registry import connector_names
 from tidemill.errors import RunError, closest, suggestion
 from tidemill.masking import secrets_of
-from tidemill.runtime.files import READERS
 from tidemill.runtime.shapes import new_rows
-from tidemill.runtime.sinks import KINDS
 from tidemill.runtime.spark.driver.failures import without_traces
 from tidemill.runtime.spark.io.schemas import answer_columns, spark_columns, to_spark
 from tidemill.runtime.spark.worker.wire import Kind, from_arrow
@@ -57,7 +56,7 @@ def read_format(
     Raises:
         RunError: There is no such format or place, or it does not have these columns.
     """
-    source = reader.format(place.kind).options(**place.options)
+    source = reader.format(place.format).options(**place.options)
     where = [place.path] if place.path else []
     try:
         try:
@@ -70,10 +69,10 @@ def read_format(
         _require_columns(stream, rows.columns)
         return rows.select(*(f"`{field.name.replace('`', '``')}`" for field in stream.schema))
     except (PySparkException, Py4JJavaError) as error:
-        known = closest(place.kind, [*READERS, "memory"]) if _is_unknown(error) else None
+        known = closest(place.format, connector_names()) if _is_unknown(error) else None
         secrets = stream.source.secrets()
         raise RunError(
-            f'the source of "{stream.name}" cannot be read as {place.kind}: {_reason(error)}',
+            f'the source of "{stream.name}" cannot be read as {place.format}: {_reason(error)}',
             hint=known or "give the path and options as Spark describes them for this format",
         ).hide(secrets) from without_traces(error, secrets)
 
@@ -93,7 +92,8 @@ def require_formats(spark: SparkSession, sinks: Iterable[FormatSink]) -> None:
             raise RunError(
                 f'there is no format "{sink.format}", to which "{sink.query}" is to write:'
                 f" {_reason(error)}",
-                hint=closest(sink.format, KINDS) or "give Spark the package that has it",
+                hint=closest(sink.format, connector_names())
+                or "give Spark the package that has it",
             ) from error
 
 
@@ -135,7 +135,7 @@ def _rows(
 def _columns(spark: SparkSession, stream: StreamEntry, place: Place) -> StructType:
     """The columns, with their types, that the files have now; if there are none, as declared."""
     try:
-        return spark.read.format(place.kind).options(**place.options).load(place.path).schema
+        return spark.read.format(place.format).options(**place.options).load(place.path).schema
     except PySparkException as error:
         if error.getCondition() == "UNABLE_TO_INFER_SCHEMA":
             return spark_columns(stream.schema)

@@ -53,8 +53,7 @@ def check_sources(
         memory: The frames that ``memory`` sources name.
 
     Raises:
-        RunError: A source is not described rightly, is not there, or a frame is not the one that
-            has been read before.
+        RunError: A source is not there, or a frame is not the one that has been read before.
     """
     for name, stream in streams.items():
         place = source_place(name, stream.source)
@@ -77,7 +76,7 @@ def places_of(
         memory: The frames that ``memory`` sources name.
 
     Raises:
-        RunError: A source is not described rightly, or there is no such frame.
+        RunError: There is no such frame.
     """
     return {name: _place(name, stream, checkpoint, memory) for name, stream in streams.items()}
 
@@ -113,7 +112,8 @@ def file_logs_of(
 
 def read_only_files(streams: Iterable[StreamEntry]) -> bool:
     """Whether every source is a directory of files, or in memory."""
-    return all(stream.source.name.text.lower() in (*READERS, "memory") for stream in streams)
+    places = (source_place(stream.name, stream.source) for stream in streams)
+    return not any(place.format for place in places)
 
 
 def source_name(stream: str) -> str:
