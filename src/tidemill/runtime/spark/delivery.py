@@ -1,7 +1,8 @@
 """Delivery: what is done, batch by batch, with the results of all queries.
 
 1. The batch is computed; its tasks write the files (``outlet.py``), and the driver gets what it
-   needs: one pass for all queries. What was written is flushed, by tasks, by Spark and here.
+   needs: one pass for all queries. It fails if a file was not read that was to be read. What was
+   written is flushed, by tasks, by Spark and here.
 2. The functions of the session are called, and consoles printed to.
 3. What goes to formats of Spark's is appended. Each is another pass; the results are kept for it.
 4. What has come of it is told to the tally: answers in memory, and counts.
@@ -15,6 +16,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from threading import Lock, get_ident
+from types import MappingProxyType
 from typing import TYPE_CHECKING, assert_never
 
 from pyspark.sql import functions
@@ -25,9 +27,10 @@ from tidemill.runtime.console import ConsoleSink
 from tidemill.runtime.file_sink import FileSink
 from tidemill.runtime.shapes import new_rows
 from tidemill.runtime.sinks import FormatSink
-from tidemill.runtime.spark.damage import telling_where
+from tidemill.runtime.spark.damage import require_notes_read, telling_where
 from tidemill.runtime.spark.formats import append_to_format
 from tidemill.runtime.spark.outlet import Outlet
+from tidemill.runtime.spark.places import source_name
 from tidemill.runtime.spark.stage import CONTROL, WATERMARKS
 from tidemill.runtime.spark.tally import known_channels
 from tidemill.runtime.spark.wire import Kind, from_arrow
@@ -39,6 +42,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from tidemill.runtime.sinks import Sink
+    from tidemill.runtime.spark.feed import Feed
     from tidemill.runtime.spark.flush import SparkFiles
     from tidemill.runtime.spark.ledger import Ledger
     from tidemill.runtime.spark.quarantine import Quarantine
@@ -81,6 +85,7 @@ class Delivery:
         ledger: What is known when a batch begins.
         spark_files: What Spark writes meanwhile.
         quarantine: Where rows are kept that were refused.
+        feeds: The files of the streams that are read from files here.
         forget: Is told, in every batch, how many files of each stream Spark never reads again.
 
     Attributes:
@@ -98,12 +103,14 @@ class Delivery:
         *,
         spark_files: SparkFiles,
         quarantine: Quarantine,
+        feeds: Mapping[str, Feed] = MappingProxyType({}),
         forget: Callable[[Mapping[str, int]], None],
     ) -> None:
         self.error: Exception | None = None
         self.came: dict[str, int] = {}
         self._forget = forget
         self._quarantine = quarantine
+        self._feeds = feeds
         self._channels = channels
         self._routes = _routes(channels, sinks)
         self.outlet = self._routes.outlet()
@@ -158,6 +165,7 @@ class Delivery:
         try:
             self.outlet.clear(batch)
             messages = list(from_arrow(self._for_the_driver(results).toArrow()))
+            self._require_all_read(messages, batch)
             self._flush(batch)
             self._keep_refused(messages, batch)
             answers = _answers(messages)
@@ -178,6 +186,15 @@ class Delivery:
         self.came |= dict.fromkeys(files, begun.now)
         # Spark begins a batch when it has noted that the one before is done.
         self._forget(begun.files)
+
+    def _require_all_read(self, messages: Sequence[Message], batch: int) -> None:
+        """Refuse a batch in which a file was not read that was to be read."""
+        before, read = self._ledger.begin(batch).files, notes_read(messages)
+        spark = self._spark_files.directory
+        for name, feed in self._feeds.items():
+            first = max(before.get(name, 0), feed.skipped)
+            source = source_name(name)
+            require_notes_read(name, spark, source, batch, first, read.get(name, 0))
 
     def _flush(self, batch: int) -> None:
         """Keep what the batch has written; nothing that was promised is lost with the power."""
@@ -239,6 +256,18 @@ def files_read(messages: Iterable[Message]) -> dict[str, int]:
             assert isinstance(count, int), "files are counted"
             files[sender] = max(count, files.get(sender, 0))
     return files
+
+
+def notes_read(messages: Iterable[Message]) -> dict[str, int]:
+    """How many notes on files were read of each stream of which something came."""
+    notes: dict[str, int] = {}
+    for report in (m for m in messages if m.kind is Kind.REPORT):
+        kind, _, name = report.channel.partition(" ")
+        if kind == "stream":
+            count = report.facts()["notes"]
+            assert isinstance(count, int), "notes are counted"
+            notes[name] = notes.get(name, 0) + count
+    return notes
 
 
 def _answers(messages: Iterable[Message]) -> dict[str, list[pl.DataFrame]]:

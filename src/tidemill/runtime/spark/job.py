@@ -465,6 +465,7 @@ class SparkJob:
             ledger,
             spark_files=SparkFiles(checkpoint.spark),
             quarantine=self._quarantine,
+            feeds=self._watch.feeds,
             forget=self._forget,
         )
         self._ticker = self._new_ticker(deployment, ledger, self._delivery)
