@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import io
 import json
 from typing import TYPE_CHECKING
 from zlib import crc32
 
-import polars as pl
 import pyarrow as pa
 import pytest
 
@@ -58,12 +56,12 @@ def test_a_pack_with_another_value_and_the_checksum_of_the_true_one_is_not_used(
     """Four bytes that nobody reads make the checksum of any content what one likes."""
     cache = Cache(tmp_path / "cache", limit=1 << 20)
     wanted = rows(deployment, shelf, cache)
-    place, values = next((p, v) for p, v in wanted.items() if len(v) > 1)
+    place = next(place for place, values in wanted.items() if len(values) > 1)
     blob = shelf.segments[place[0]]
     whole = slice(place[1], place[1] + place[2])
     forged = with_another_value(blob[whole])
     assert crc32(forged) == crc32(blob[whole])
-    assert read(forged) != values
+    assert read(forged) != read(blob[whole])
     assert len(forged) == place[2]
     path = tmp_path / "cache" / place[0]
     path.write_bytes(blob[: whole.start] + forged + blob[whole.stop :])
@@ -114,8 +112,8 @@ def with_checksum(content: bytes, place: int, checksum: int) -> bytes:
 def read(segment: bytes) -> list[object]:
     """The rows of a segment; none if it is no segment."""
     try:
-        return list(pl.read_ipc_stream(io.BytesIO(segment)).rows())
-    except (pl.exceptions.PolarsError, pa.ArrowException, OSError):
+        return pa.ipc.open_stream(segment).read_all().to_pylist()  # type: ignore[no-any-return]
+    except (pa.ArrowException, OSError):
         return []
 
 
