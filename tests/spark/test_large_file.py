@@ -42,8 +42,7 @@ def write(path: Path, count: int, width: int) -> None:
 def defined(place: Path, text: str) -> tuple[tidemill.Session, tidemill.Query]:
     session = tidemill.connect(engine="spark", master=MASTER, partitions=2)
     session.sql(
-        "CREATE STREAM s (t BIGINT, k BIGINT, name VARCHAR) "
-        f"SOURCE parquet('{place}') ORDERED BY t"
+        f"CREATE STREAM s (t BIGINT, k BIGINT, name VARCHAR) SOURCE parquet('{place}') ORDERED BY t"
     )
     query = session.sql(text)
     assert isinstance(query, tidemill.Query)
