@@ -94,7 +94,7 @@ def test_late_rows_are_left_out_counted_and_kept() -> None:
     assert kept == [(0, 3, "late"), (1, 7, "late"), (5, None, "time is NULL")]
     (counts,) = (m.facts() for m in out if m.channel == "stream s")
     refused = {"time is NULL": 1, "late": 2}
-    assert counts == {"rows": 4, "files": 2, "latest": 8, "refused": refused}
+    assert counts == {"rows": 4, "files": 2, "notes": 1, "latest": 8, "refused": refused}
 
 
 def test_a_stream_that_is_silent_for_long_holds_nobody_back() -> None:
