@@ -79,8 +79,13 @@ def test_a_large_file_is_read_in_bounded_pieces_one_after_another(
     """Of a file, no more is in memory at a time than a piece, however large it is."""
     path, count = tmp_path / f"1.{kind}", 40_000
     frame = pl.select(t=pl.int_range(count)).with_columns(x=pl.format("{}" + "x" * 60, "t"))
-    write = {"csv": frame.write_csv, "json": frame.write_ndjson, "parquet": frame.write_parquet}
-    write[kind](path)
+    match kind:
+        case "csv":
+            frame.write_csv(path)
+        case "json":
+            frame.write_ndjson(path)
+        case _:
+            frame.write_parquet(path)
     for module in (blocks, parquet_files):
         monkeypatch.setattr(module, "BLOCK", 100_000)
     read: list[int] = []
