@@ -52,8 +52,8 @@ def test_what_the_chosen_engine_does_not_have_is_refused(tmp_path: Path) -> None
         "CREATE STREAM s (x BIGINT) SOURCE rate(rowsPerSecond => 5); SELECT x FROM s;",
         encoding="utf-8",
     )
-    assert check(script).exit_code == 0
-    result = check(script, "--engine", "local")
+    assert check(script, "--engine", "spark").exit_code == 0
+    result = check(script)
     assert result.exit_code == 1
     assert 'the local engine has no connector "rate"' in result.stderr
     assert "^^^^" in result.stderr

@@ -18,6 +18,7 @@ from tidemill.runtime.spark.state.checkpoint import open_checkpoint
 from tidemill.runtime.spark.state.damage import (
     entries_taken,
     require_agreement,
+    require_notes_read,
     require_words,
     set_aside_torn,
 )
@@ -240,8 +241,25 @@ def test_spark_tells_how_many_files_it_has_read(tmp_path: Path) -> None:
     (log / "9.compact").write_text("v1\n" + "\n".join(line(n) for n in range(10)))
     (log / "10").write_text(f"v1\n{line(10)}\n{line(11)}")
     assert entries_taken(log) == 12
+    assert entries_taken(log, 9) == 10
     (log / "10").unlink()
     assert entries_taken(log) == 10
+
+
+@pytest.mark.parametrize(("first", "read"), [(0, 4), (1, 3), (3, 1), (4, 0), (9, 0)])
+def test_as_many_notes_are_read_as_were_planned(tmp_path: Path, first: int, read: int) -> None:
+    log, offsets = tmp_path / "sources" / "stream_s", tmp_path / "offsets"
+    log.mkdir(parents=True)
+    offsets.mkdir()
+    for number, files in enumerate([(0, 1), (2, 3), (4, 5, 6)]):  # the last for the next batch
+        names = (f"file:///files/s/look-{0:012d}/{file:012d}.json" for file in files)
+        (log / str(number)).write_text("v1\n" + "\n".join(json.dumps({"path": n}) for n in names))
+    (offsets / "7").write_text('v2\n{}\ncontrol:{"logOffset":9}\nstream_s:{"logOffset":1}')
+    require_notes_read("s", tmp_path, "stream_s", 7, first, read)
+    require_notes_read("other", tmp_path, "stream_other", 7, 0, 0)
+    if read:
+        with pytest.raises(tidemill.RunError, match=f"read {read} .*and has found {read - 1}"):
+            require_notes_read("s", tmp_path, "stream_s", 7, first, read - 1)
 
 
 @pytest.mark.parametrize("content", [b"", b"\xff\n", b"{\n", b"7\n", b'{"word": "stop"}\n'])

@@ -15,6 +15,7 @@ import tidemill
 from spark.on_spark import MASTER
 from tidemill.optimizer.physical.techniques import Technique
 from tidemill.optimizer.planning import PLANNING, Joins, Planning
+from tidemill.runtime.spark.driver.pipeline import start_pipeline
 from tidemill.runtime.spark.state.record import FORMAT
 
 if TYPE_CHECKING:
@@ -82,6 +83,72 @@ def test_a_broken_file_stops_the_run_and_loses_nothing(tmp_path: Path) -> None:
         (2, 2, 12, 14),
         (2, 1, 14, 15),
     ]
+
+
+def test_a_file_is_not_lost_with_the_note_that_spark_is_to_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Spark has planned a batch, and a note on a file of it goes before it is read."""
+    source, state, output = (tmp_path / name for name in ("in", "state", "out"))
+    source.mkdir()
+    ROWS.write_parquet(source / "1.parquet")
+    (source / "2.parquet").write_text("this is no Parquet")
+    session, _ = session_on(source, state, output)
+    with pytest.raises(tidemill.RunError, match=r"2.parquet"):
+        session.run()
+    MORE.write_parquet(source / "2.parquet")
+    notes = state / "files" / "s"
+
+    def losing(*args: object, **options: object) -> object:
+        """Start the pipeline when everything has been checked, and is not there any more."""
+        shutil.copytree(notes, tmp_path / "notes")
+        (note,) = notes.glob("look-*/*1.json")
+        note.unlink()
+        return start_pipeline(*args, **options)  # type: ignore[arg-type]
+
+    with monkeypatch.context() as patch:
+        patch.setattr("tidemill.runtime.spark.driver.job.start_pipeline", losing)
+        session, _ = session_on(source, state, output)
+        why = '"s": Spark was to read 1 of them in batch 1, and has found 0'
+        with pytest.raises(tidemill.RunError, match=why) as caught:
+            session.run()
+        assert caught.value.hint is not None
+    session, _ = session_on(source, state, output)
+    with pytest.raises(tidemill.RunError, match='the note of file 1 of "s" is missing'):
+        session.run()
+    shutil.rmtree(notes)
+    (tmp_path / "notes").rename(notes)
+    session, query = session_on(source, state, output)
+    session.run(end=True)
+    assert query.results().height == 8
+
+
+def test_a_join_that_is_too_large_is_named_and_the_session_can_be_stopped(tmp_path: Path) -> None:
+    """Narrow columns: what is counted is much, and the memory that it takes is not."""
+    names = [f"b{number}" for number in range(16)]
+    rows = pl.DataFrame({"k": [1] * 4000, "t": [1] * 4000, **dict.fromkeys(names, [True] * 4000)})
+    rows.write_parquet(tmp_path / "1.parquet")
+    with tidemill.connect(engine="spark", master=MASTER, partitions=2) as session:
+        declared = ", ".join(f"{name} BOOLEAN" for name in names)
+        session.sql(
+            f"CREATE STREAM s (k BIGINT, t BIGINT, {declared}) "
+            f"SOURCE parquet('{tmp_path}') ORDERED BY t"
+        )
+        columns = ", ".join(f"{side}.{name} AS {side}{name}" for side in "xy" for name in names)
+        joined = f"SELECT {columns} FROM s [RANGE 5] x, s [RANGE 5] y WHERE x.k = y.k"
+        session.sql(f"CREATE QUERY pairs AS {joined}")
+        session.start()
+        message = 'query "pairs": the result of one step has more than'
+        with pytest.raises(tidemill.RunError, match=message) as caught:
+            session.await_idle()
+        assert caught.value.hint is not None
+        assert message in str(session.progress().failure)
+        session.stop()
+        session.sql("DROP QUERY pairs")
+        count = session.sql("CREATE QUERY count AS SELECT COUNT(*) AS n FROM s [RANGE 5]")
+        assert isinstance(count, tidemill.Query)
+        session.run()
+        assert count.results().rows() == [(4000, 1, 6)]
 
 
 def test_a_key_that_is_used_again_is_named(tmp_path: Path) -> None:

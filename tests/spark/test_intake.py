@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import polars as pl
 import pyarrow as pa
 import pytest
 
@@ -14,7 +15,9 @@ from tidemill.engine.ingest import Refused
 from tidemill.errors import RunError
 from tidemill.model.time import Time
 from tidemill.physical.fragments import build_graph
-from tidemill.runtime.reading import blocks
+from tidemill.runtime.files import read_file
+from tidemill.runtime.reading import blocks, parquet_files
+from tidemill.runtime.spark.io import sources
 from tidemill.runtime.spark.io.sources import _file_pieces
 from tidemill.runtime.spark.worker import intake
 from tidemill.runtime.spark.worker.deployment import Deployment
@@ -22,18 +25,29 @@ from tidemill.runtime.spark.worker.intake import Origin, take_in
 from tidemill.runtime.spark.worker.wire import Kind, Message
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 ROWS = 500
 
 
+GROUPS = "SELECT x, COUNT(*) AS n FROM s [RANGE 5] GROUP BY x"
+
+
 def messages_of(path: Path, clauses: str = "") -> list[Message]:
     """What the rows of a CSV file become in a task."""
+    return list(in_a_task(path, clauses))
+
+
+def in_a_task(
+    path: Path, clauses: str = "", *, kind: str = "csv", text: str = GROUPS
+) -> Iterator[Message]:
+    """What the rows of a file become in a task, one after another."""
     session = tidemill.connect()
     session.sql(
-        f"CREATE STREAM s (t BIGINT, x VARCHAR) SOURCE csv('{path}') ORDERED BY t {clauses}"
+        f"CREATE STREAM s (t BIGINT, x VARCHAR) SOURCE {kind}('{path}') ORDERED BY t {clauses}"
     )
-    query = session.sql("SELECT x, COUNT(*) AS n FROM s [RANGE 5] GROUP BY x")
+    query = session.sql(text)
     assert isinstance(query, tidemill.Query)
     stream = session.catalog.find("s")
     assert isinstance(stream, StreamEntry)
@@ -43,8 +57,8 @@ def messages_of(path: Path, clauses: str = "") -> list[Message]:
         {"number": [3], "path": [str(path)], "size": [-1], "changed": [0]}  # it may change
     )
     origin, refused = Origin(0, 0, Time(0)), Refused(stream)
-    pieces = _file_pieces("csv", stream)([entries], origin, refused.add_malformed)
-    return list(take_in(deployment, "s", pieces, origin, refused=refused))
+    pieces = _file_pieces(kind, stream)([entries], origin, refused.add_malformed)
+    return take_in(deployment, "s", pieces, origin, refused=refused)
 
 
 def test_a_large_file_becomes_several_messages_of_bounded_size(
@@ -59,6 +73,39 @@ def test_a_large_file_becomes_several_messages_of_bounded_size(
     assert max(frame.estimated_size() for frame in frames) <= 2_000
 
 
+@pytest.mark.parametrize("kind", ["csv", "json", "parquet"])
+def test_a_large_file_is_read_in_bounded_pieces_one_after_another(
+    tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a file, no more is in memory at a time than a piece, however large it is."""
+    path, count = tmp_path / f"1.{kind}", 40_000
+    frame = pl.select(t=pl.int_range(count)).with_columns(x=pl.format("{}" + "x" * 60, "t"))
+    match kind:
+        case "csv":
+            frame.write_csv(path)
+        case "json":
+            frame.write_ndjson(path)
+        case _:
+            frame.write_parquet(path)
+    for module in (blocks, parquet_files):
+        monkeypatch.setattr(module, "BLOCK", 100_000)
+    read: list[int] = []
+
+    def noting(*args: Any, **options: Any) -> Iterator[pl.DataFrame]:  # noqa: ANN401 — as they are
+        for piece in read_file(*args, **options):
+            read.append(piece.height)
+            yield piece
+
+    monkeypatch.setattr(sources, "read_file", noting)
+    given = in_a_task(path, kind=kind, text="SELECT t, x FROM s")
+    most = 100_000 // 60
+    for answered, message in enumerate(m for m in given if m.kind is Kind.ANSWER):
+        assert message.rows().height <= most
+        assert len(read) <= answered + 1, "the next piece is read when this one has left"
+    assert sum(read) == count
+    assert max(read) <= most
+
+
 def test_rows_that_are_kept_leave_with_their_piece(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -70,8 +117,14 @@ def test_rows_that_are_kept_leave_with_their_piece(
     assert len(kept) > 3
     assert [line for frame in kept for line in frame["@line"]] == list(range(2, 202, 2))
     (counts,) = (m.facts() for m in messages if m.channel == "stream s")
-    told = {"rows": 100, "files": 4, "latest": 1, "refused": {"malformed": 100}, "operators": {}}
-    assert counts == told
+    assert counts == {
+        "rows": 100,
+        "files": 4,
+        "notes": 1,
+        "latest": 1,
+        "refused": {"malformed": 100},
+        "operators": {},
+    }
 
 
 def test_a_file_has_no_more_rows_than_there_are_ids(

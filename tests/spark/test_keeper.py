@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 from typing import TYPE_CHECKING
+from zlib import crc32
 
 import polars as pl
+import pyarrow as pa
 import pytest
 
 from spark.test_stage import answers, came, deployed
@@ -50,6 +52,73 @@ def test_the_truth_is_used_when_the_cache_is_forged(
     assert rows(deployment, store, cache) == wanted
     for pack, blob in store.segments.items():
         assert (tmp_path / "cache" / pack).read_bytes() == blob, "and the cache is right again"
+
+
+def test_a_pack_with_another_value_and_the_checksum_of_the_true_one_is_not_used(
+    deployment: Deployment, store: StateStore, tmp_path: Path
+) -> None:
+    """Four bytes that nobody reads make the checksum of any content what one likes."""
+    cache = Cache(tmp_path / "cache", limit=1 << 20)
+    wanted = rows(deployment, store, cache)
+    place = next(place for place, values in wanted.items() if len(values) > 1)
+    blob = store.segments[place[0]]
+    whole = slice(place[1], place[1] + place[2])
+    forged = with_another_value(blob[whole])
+    assert crc32(forged) == crc32(blob[whole])
+    assert read(forged) != read(blob[whole])
+    assert len(forged) == place[2]
+    path = tmp_path / "cache" / place[0]
+    path.write_bytes(blob[: whole.start] + forged + blob[whole.stop :])
+    assert rows(deployment, store, cache) == wanted
+    assert path.read_bytes() == blob, "and the cache is right again"
+
+
+def with_another_value(segment: bytes) -> bytes:
+    """A segment with another number in it, and the same checksum."""
+    value, other = (1).to_bytes(8, "little"), (77).to_bytes(8, "little")
+    true = read(segment)
+    for number in (n for n in range(0, len(segment), 8) if segment[n : n + 8] == value):
+        changed = segment[:number] + other + segment[number + 8 :]
+        if not (lies := read(changed)) or lies == true:
+            continue
+        for unused in (n for n in range(0, len(segment), 4) if not any(segment[n : n + 4])):
+            forged = with_checksum(changed, unused, crc32(segment))
+            if forged != changed and read(forged) == lies:
+                return forged
+    raise AssertionError("there is no value, or no room for four bytes")
+
+
+def with_checksum(content: bytes, place: int, checksum: int) -> bytes:
+    """The content with the four bytes at a place that give it a checksum.
+
+    A bit that is changed changes the same bits of the checksum, whatever the content is. So the
+    bits that are wrong are a sum of what 32 bits change, and the sum is found by elimination.
+    """
+    zero = crc32(bytes(len(content)))
+    effects: dict[int, tuple[int, int]] = {}
+    for bit in range(32):
+        alone = bytearray(len(content))
+        alone[place + bit // 8] = 1 << bit % 8
+        effect, bits = crc32(alone) ^ zero, 1 << bit
+        while effect and effect.bit_length() in effects:
+            known, of = effects[effect.bit_length()]
+            effect, bits = effect ^ known, bits ^ of
+        if effect:
+            effects[effect.bit_length()] = effect, bits
+    wrong, found = crc32(content) ^ checksum, 0
+    while wrong:
+        effect, bits = effects[wrong.bit_length()]
+        wrong, found = wrong ^ effect, found ^ bits
+    old = int.from_bytes(content[place : place + 4], "little")
+    return content[:place] + (old ^ found).to_bytes(4, "little") + content[place + 4 :]
+
+
+def read(segment: bytes) -> list[object]:
+    """The rows of a segment; none if it is no segment."""
+    try:
+        return pa.ipc.open_stream(segment).read_all().to_pylist()  # type: ignore[no-any-return]
+    except (pa.ArrowException, OSError):
+        return []
 
 
 def rows(deployment: Deployment, store: StateStore, cache: Cache) -> dict[Place, list[object]]:

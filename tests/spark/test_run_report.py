@@ -35,7 +35,7 @@ def gate() -> Gate:
 FIRST, SECOND = "CREATE QUERY a AS SELECT x FROM s", "CREATE QUERY b AS SELECT t FROM s"
 ROWS = pl.DataFrame({"x": [7], START: [1], END: [2]})
 TIMES = pl.DataFrame({"t": [1], START: [1], END: [2]})
-COUNTS: Facts = {"rows": 3, "files": 2, "latest": 5, "refused": {"late": 1}}
+COUNTS: Facts = {"rows": 3, "files": 2, "notes": 1, "latest": 5, "refused": {"late": 1}}
 MESSAGES = [
     Message.of_facts(0, Kind.REPORT, "stream s", COUNTS),
     Message.of_facts(0, Kind.REPORT, "written two", {"rows": 1}),

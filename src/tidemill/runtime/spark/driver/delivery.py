@@ -1,7 +1,8 @@
 """Delivery: what is done, batch by batch, with the results of all queries.
 
 1. The batch is computed; its tasks write the files (``sink_writer.py``), and the driver gets what
-   it needs: one pass for all queries. What was written is flushed, by tasks, by Spark and here.
+   it needs: one pass for all queries. It fails if a file was not read that was to be read. What was
+   written is flushed, by tasks, by Spark and here.
 2. The functions of the session are called, and consoles printed to.
 3. What goes to formats of Spark's is appended. Each is another pass; the results are kept for it.
 4. What has come of it is told to the report: answers in memory, and counts.
@@ -15,6 +16,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from threading import Lock, get_ident
+from types import MappingProxyType
 from typing import TYPE_CHECKING, assert_never
 
 from pyspark.sql import functions
@@ -27,7 +29,8 @@ from tidemill.runtime.shapes import new_rows
 from tidemill.runtime.sinks import FormatSink
 from tidemill.runtime.spark.driver.run_report import known_channels
 from tidemill.runtime.spark.io.formats import append_to_format
-from tidemill.runtime.spark.state.damage import telling_where
+from tidemill.runtime.spark.io.places import source_name
+from tidemill.runtime.spark.state.damage import require_notes_read, telling_where
 from tidemill.runtime.spark.worker.sink_writer import SinkWriter
 from tidemill.runtime.spark.worker.stage import CONTROL, METRICS, WATERMARKS
 from tidemill.runtime.spark.worker.wire import Kind, from_arrow
@@ -40,6 +43,7 @@ if TYPE_CHECKING:
 
     from tidemill.runtime.sinks import Sink
     from tidemill.runtime.spark.driver.run_report import RunReport
+    from tidemill.runtime.spark.io.file_log import FileLog
     from tidemill.runtime.spark.state.batch_log import BatchLog
     from tidemill.runtime.spark.state.flush import SparkFiles
     from tidemill.runtime.spark.state.quarantine import Quarantine
@@ -81,6 +85,7 @@ class Delivery:
         batch_log: What is known when a batch begins.
         spark_files: What Spark writes meanwhile.
         quarantine: Where rows are kept that were refused.
+        file_logs: The files of the streams that are read from files here.
         forget: Is told, in every batch, how many files of each stream Spark never reads again.
         epoch: That of the queries that began last.
 
@@ -99,6 +104,7 @@ class Delivery:
         *,
         spark_files: SparkFiles,
         quarantine: Quarantine,
+        file_logs: Mapping[str, FileLog] = MappingProxyType({}),
         forget: Callable[[Mapping[str, int]], None],
         epoch: int,
     ) -> None:
@@ -107,6 +113,7 @@ class Delivery:
         self._forget = forget
         self._epoch = epoch
         self._quarantine = quarantine
+        self._file_logs = file_logs
         self._channels = channels
         self._routes = _routes(channels, sinks)
         self.sink_writer = self._routes.sink_writer()
@@ -161,6 +168,7 @@ class Delivery:
         try:
             self.sink_writer.clear(batch)
             messages = list(from_arrow(self._for_the_driver(results).toArrow()))
+            self._require_all_read(messages, batch)
             self._flush(batch)
             self._keep_refused(messages, batch)
             answers = _answers(messages)
@@ -182,6 +190,15 @@ class Delivery:
         self.came |= dict.fromkeys(files, begun.now)
         # Spark begins a batch when it has noted that the one before is done.
         self._forget(begun.files)
+
+    def _require_all_read(self, messages: Sequence[Message], batch: int) -> None:
+        """Refuse a batch in which a file was not read that was to be read."""
+        before, read = self._batch_log.begin(batch).files, notes_read(messages)
+        spark = self._spark_files.directory
+        for name, file_log in self._file_logs.items():
+            first = max(before.get(name, 0), file_log.skipped)
+            source = source_name(name)
+            require_notes_read(name, spark, source, batch, first, read.get(name, 0))
 
     def _flush(self, batch: int) -> None:
         """Keep what the batch has written; nothing that was promised is lost with the power."""
@@ -248,6 +265,18 @@ def files_read(messages: Iterable[Message]) -> dict[str, int]:
             assert isinstance(count, int), "files are counted"
             files[sender] = max(count, files.get(sender, 0))
     return files
+
+
+def notes_read(messages: Iterable[Message]) -> dict[str, int]:
+    """How many notes on files were read of each stream of which something came."""
+    notes: dict[str, int] = {}
+    for report in (m for m in messages if m.kind is Kind.REPORT):
+        kind, _, name = report.channel.partition(" ")
+        if kind == "stream":
+            count = report.facts()["notes"]
+            assert isinstance(count, int), "notes are counted"
+            notes[name] = notes.get(name, 0) + count
+    return notes
 
 
 def _answers(messages: Iterable[Message]) -> dict[str, list[pl.DataFrame]]:

@@ -478,6 +478,7 @@ class SparkJob:
             batch_log,
             spark_files=SparkFiles(checkpoint.spark),
             quarantine=self._quarantine,
+            file_logs=self._poller.file_logs,
             forget=self._forget,
             epoch=start.graph.epoch,
         )

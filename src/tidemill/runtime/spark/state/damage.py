@@ -37,6 +37,7 @@ __all__ = [
     "json_lines",
     "require_agreement",
     "require_file_log",
+    "require_notes_read",
     "require_types",
     "require_words",
     "set_aside_torn",
@@ -195,7 +196,11 @@ def set_aside_torn(directory: Path) -> None:
 def _numbered(log: Path) -> list[Path]:
     """The files of a log of Spark's, in order."""
     found = (p for p in log.glob("[0-9]*") if p.name.partition(".")[0].isdecimal())
-    return sorted(found, key=lambda p: int(p.name.partition(".")[0]))
+    return sorted(found, key=_number)
+
+
+def _number(path: Path) -> int:
+    return int(path.name.partition(".")[0])
 
 
 def _is_torn(path: Path) -> bool:
@@ -238,15 +243,44 @@ def require_file_log(  # noqa: PLR0913, PLR0917 — what is known of a list of f
         raise damaged(f'"{index.parent}"', f'the note of file {lost[0]} of "{stream}" is missing')
 
 
-def entries_taken(log: Path) -> int:
+def entries_taken(log: Path, until: int | None = None) -> int:
     """How many files of a list Spark has read, as far as its newest note tells.
 
     Args:
         log: Where Spark notes what it has read of the list.
+        until: The newest of these notes that counts; ``None`` for the last.
     """
-    newest = _numbered(log)[-1:]
+    newest = [path for path in _numbered(log) if until is None or _number(path) <= until][-1:]
     found = (int(n) for path in newest for n in _ENTRY.findall(path.read_bytes()))
     return max((number + 1 for number in found), default=0)
+
+
+def require_notes_read(  # noqa: PLR0913, PLR0917 — what was to be read, and what was
+    stream: str, spark: Path, source: str, batch: int, first: int, read: int
+) -> None:
+    """Refuse a batch in which Spark has not read all notes on files that it was to read.
+
+    Spark says nothing if a note is gone that it has planned to read: the file would be lost.
+
+    Args:
+        stream: The stream.
+        spark: Where Spark keeps what it has planned.
+        source: What Spark calls the stream.
+        batch: The batch.
+        first: The number of the first file that was not read before.
+        read: How many notes the tasks of the batch have read.
+
+    Raises:
+        RunError: It has read fewer of them.
+    """
+    plan = (spark / "offsets" / str(batch)).read_text(encoding="utf-8")
+    until = re.search(rf'^{re.escape(source)}:.*"logOffset":(\d+)', plan, re.MULTILINE)
+    if until is None:
+        return  # nothing has come on this stream so far
+    planned = entries_taken(spark / "sources" / source, int(until[1])) - first
+    if read < planned:
+        why = f"Spark was to read {planned} of them in batch {batch}, and has found {read}"
+        raise damaged(f'the notes on the files of "{stream}"', why)
 
 
 def require_words(directory: Path, words: Collection[str]) -> None:

@@ -90,7 +90,7 @@ def take_in(
     gate.refused = gate.refused if refused is None else refused
     has_ids = deployment.graph.needs_ids
     home = deployment.pids[origin.task % len(deployment.pids)]
-    rows, files, latest = 0, 0, None
+    rows, files, latest = 0, set[int](), None
     for number, frame in pieces:
         elements = timed(
             stream,
@@ -100,7 +100,7 @@ def take_in(
             refused=gate.refused,
         )
         rows += frame.height
-        files = max(files, (number >> _ROW_BITS) + 1)
+        files.add(number >> _ROW_BITS)
         yield from _kept(home, gate.refused)
         if elements.is_empty():
             continue
@@ -115,7 +115,8 @@ def take_in(
     yield from _kept(home, gate.refused)
     counts: Facts = {
         "rows": rows,
-        "files": files,
+        "files": max(files, default=-1) + 1,
+        "notes": len(files),
         "latest": latest,
         "refused": gate.refused.counts,
         "operators": figures_of(engine.drain()),
