@@ -6,7 +6,11 @@ In a Markdown file each fenced block says what it is:
     sql      is parsed as statements of the language
     text     is not run
 
-Another word, or none, is an error: nothing is left out by accident.
+Another word, or none, is an error: nothing is left out by accident. A page with the line
+
+    <!-- examples begin with: other.md -->
+
+has the names that the blocks of the other page bind; the path is relative to the page.
 """
 
 from __future__ import annotations
@@ -33,6 +37,7 @@ SOURCE = ROOT / "src"
 MODULES = sorted((SOURCE / "tidemill").rglob("*.py"))
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+BEGINS_WITH = re.compile(r"^<!-- examples begin with: (\S+) -->$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +69,15 @@ def blocks(page: str) -> Iterator[Block]:
 
 
 def run_page(path: Path) -> None:
-    """Run the examples of a Markdown file in order."""
+    """Run the examples of a Markdown file in order, after those that it begins with."""
     names: dict[str, object] = {"__name__": "__main__"}
+    page = path.read_text(encoding="utf-8")
+    for other in BEGINS_WITH.findall(page):
+        _run_blocks(path.parent / other, names)
+    _run_blocks(path, names)
+
+
+def _run_blocks(path: Path, names: dict[str, object]) -> None:
     for block in blocks(path.read_text(encoding="utf-8")):
         match block.language:
             case "python":
@@ -139,6 +151,15 @@ def page(tmp_path: Path) -> Path:
 def test_blocks_of_one_page_share_their_names(page: Path) -> None:
     page.write_text(
         "```python\nx = 1\n```\n```python\n>>> y = x + 1\n```\n```python\nassert y == 2\n```\n",
+        encoding="utf-8",
+    )
+    run_page(page)
+
+
+def test_a_page_can_begin_with_the_examples_of_another(page: Path) -> None:
+    page.with_name("first.md").write_text("```python\nx = 1\n```\n", encoding="utf-8")
+    page.write_text(
+        "<!-- examples begin with: first.md -->\n\n```python\nassert x == 1\n```\n",
         encoding="utf-8",
     )
     run_page(page)
