@@ -35,7 +35,9 @@ pytestmark = pytest.mark.filterwarnings("error::tidemill.errors.TidemillWarning"
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src"
 MODULES = sorted((SOURCE / "tidemill").rglob("*.py"))
-EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+ELSEWHERE = {"survive_a_kill.py": "spark/test_tutorial.py"}
+"""Example programs that take arguments, and the tests that run them."""
+EXAMPLES = [p for p in sorted((ROOT / "examples").glob("*.py")) if p.name not in ELSEWHERE]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BEGINS_WITH = re.compile(r"^<!-- examples begin with: (\S+) -->$", re.MULTILINE)
 
@@ -141,6 +143,12 @@ def test_an_example_program_runs(example: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout, "an example shows something"
+
+
+@pytest.mark.parametrize("name", ELSEWHERE)
+def test_the_other_example_programs_have_tests(name: str) -> None:
+    assert (ROOT / "examples" / name).exists()
+    assert name in (ROOT / "tests" / ELSEWHERE[name]).read_text(encoding="utf-8")
 
 
 @pytest.fixture

@@ -164,12 +164,12 @@ def look(query: tidemill.Query) -> list[str]:
     rows = " · ".join(f"{item} {top}" for item, top in sorted(query.snapshot(at).rows()))
     said = f"snapshot at {at:%H:%M:%S}: {rows}"
     width = 7.4 * len(said) + 24
+    left = x(LOOK) - width / 2
     ends = f'x1="{x(LOOK):g}" y1="{BIDS_TOP - 20}" x2="{x(LOOK):g}" y2="{AXIS + 28}"'
     return [
         f'<line {ends} class="halo"/>',
         f'<line {ends} class="look"/>',
-        f'<rect x="{x(LOOK) - width / 2:g}" y="{AXIS + 26}" width="{width:g}" height="26" rx="13" '
-        'class="found"/>',
+        f'<rect x="{left:g}" y="{AXIS + 26}" width="{width:g}" height="26" rx="13" class="found"/>',
         text(x(LOOK), AXIS + 43.5, said, "said mono", "middle"),
     ]
 
@@ -178,9 +178,9 @@ def picture() -> str:
     """The whole picture, as SVG."""
     query = asked()
     title = "A stream of bids, the answer of a sliding window over time, and a snapshot of it"
+    size = f'viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}"'
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" '
-        f'width="{WIDTH}" height="{HEIGHT}" role="img">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img">',
         f"<title>{title}</title>",
         f"<style>\n{STYLE}\n</style>",
         f'<rect x=".5" y=".5" width="{WIDTH - 1}" height="{HEIGHT - 1}" rx="12" class="card"/>',
