@@ -47,6 +47,7 @@ SIDEWAYS = {
 """What one layer takes from another beside it: frames in memory, which both runtimes read."""
 
 LIBRARIES = {
+    "duckdb": {"demo/checks"},
     "numpy": {"physical/state", "runtime/reading"},
     "pandas": {"runtime/frames", "runtime/spark/worker"},
     "polars": {"cli", "demo", "engine", "model", "physical", "runtime", "session"},
@@ -62,6 +63,8 @@ LIBRARIES = {
 COMES_WITH = {"py4j": "pyspark"}
 NOT_IMPORTED = {"protobuf"}
 """What Spark needs and we install for it."""
+OPTIONAL = {"duckdb"}
+"""What is used if it is there."""
 
 
 def imported(source: str) -> Iterator[str]:
@@ -73,6 +76,8 @@ def imported(source: str) -> Iterator[str]:
             case ast.ImportFrom(module, names, level):
                 prefix = "." * level + (module or "")
                 yield from (f"{prefix}.{alias.name}" for alias in names)
+            case ast.Call(func, [ast.Constant(str(module))]) if "import_module" in ast.dump(func):
+                yield module
             case _:
                 pass
 
@@ -140,7 +145,8 @@ def test_every_place_of_a_library_uses_it(library: str) -> None:
 def test_libraries_are_those_that_are_installed_with_the_package() -> None:
     project = tomllib.loads((ROOT.parents[1] / "pyproject.toml").read_text(encoding="utf-8"))
     needed = {re.split(r"[^\w-]", line)[0] for line in project["project"]["dependencies"]}
-    assert {COMES_WITH.get(name, name) for name in LIBRARIES} | NOT_IMPORTED == needed
+    known = {COMES_WITH.get(name, name) for name in LIBRARIES} - OPTIONAL
+    assert known | NOT_IMPORTED == needed
 
 
 @pytest.mark.parametrize("pair", SIDEWAYS)
@@ -178,6 +184,7 @@ def test_every_name_that_goes_sideways_is_used(pair: tuple[str, str]) -> None:
         ("algebra/plan", "import pyarrow as pa"),
         ("session", "from rich.table import Table"),
         ("cli/run", "import duckdb"),
+        ("engine/engine", "importlib.import_module('duckdb')"),
     ],
 )
 def test_an_import_that_is_not_allowed_is_found(module: str, source: str) -> None:

@@ -7,10 +7,10 @@ half of the bids go to one auction in a hundred, and three quarters come from on
 hundred. An auction closes after it has been open for as long as 100 others need to open, on
 average; what has closed by the time of the last event is a stream of its own.
 
-It differs from the benchmark in four points. Whoever is referred to exists: the benchmark also
-refers to people and auctions that come a little later, and adds 1000 to bidders twice. Random
-numbers are a function of the seed. Rows are not padded with text nobody reads. The closings are
-given, as in the first version of the benchmark, since no window ends when a column says so.
+It differs from the benchmark in four points. People and auctions that are referred to exist: the
+benchmark also refers to some that come a little later, and adds 1000 to bidders twice. Random
+numbers are a function of the seed. Rows are not padded with text that no query reads. The closings
+are given, as in the first version of the benchmark, since no window ends when a column says so.
 """
 
 from __future__ import annotations

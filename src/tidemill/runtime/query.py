@@ -24,7 +24,7 @@ __all__ = ["Query"]
 
 
 class _Answers(Protocol):
-    """Who knows queries and their answers: a session."""
+    """What has the queries and their answers: a session."""
 
     @property
     def catalog(self) -> Catalog:

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 __all__ = ["ROW", "SEGMENT", "Removals"]
 
 SEGMENT, ROW = "@segment", "@row"
-_FEW = 64
+_SLACK_ROWS = 64
+"""By how many rows what is stored may exceed twice what is removed, before it is cleaned up."""
 
 
 class Removals:
@@ -67,7 +68,7 @@ class Removals:
         if not self.segments:
             return
         sizes = [segment.frame.height for segment in self.segments]
-        is_stale = sum(sizes) > 2 * count + _FEW
+        is_stale = sum(sizes) > 2 * count + _SLACK_ROWS
         first = 0 if is_stale else merge_from(sizes)
         if first == len(sizes) - 1 and not is_stale:
             return

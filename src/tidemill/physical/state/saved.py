@@ -33,7 +33,7 @@ class Saved:
         manifest: What there is, as JSON.
         segments: The rows by the name of their segment, as Arrow IPC; a name always means the same
             rows, so one that is stored already need not be stored again. They are written when
-            they are asked for, so that what nobody asks for costs nothing.
+            they are asked for, so that those that are not asked for cost nothing.
     """
 
     manifest: str

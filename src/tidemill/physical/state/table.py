@@ -9,7 +9,7 @@ few keys are first looked for in them.
 
 Law: a table behaves like the bag of its rows. ``rows`` and ``bytes`` count exactly the rows that
 are alive, and ``bytes`` the indexes besides. Segments have names that are never used twice, so
-that whoever stores them need write each only once.
+that each is written to the state store only once.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tidemill.model.batch import END
 from tidemill.physical.frames import keep, pick
 from tidemill.physical.state.hashes import Index, different, key_hash
 from tidemill.physical.state.levels import merge_tier
-from tidemill.physical.state.texts import with_own_texts
+from tidemill.physical.state.strings import compact_strings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -37,11 +37,15 @@ if TYPE_CHECKING:
 
 __all__ = ["Segment", "Table"]
 
-_MANY_SMALL = 16
+_SMALL_SEGMENTS = 16
+"""So many small segments are merged."""
+
 _SMALL_ROWS = 4096
+"""A segment with fewer rows is small."""
+
 _STRETCHES = 8
 
-_MANY_MORE = 8
+_SEARCH_RATIO = 8
 """A segment with so many rows for each key is searched; one with fewer is quicker gone through."""
 
 
@@ -163,7 +167,7 @@ class Table:
             keys: Columns of the types of the key.
         """
         found = [s for s in self._segments if s.high[column] > after]
-        least = max(_SMALL_ROWS, _MANY_MORE * keys.height) if self._key else None
+        least = max(_SMALL_ROWS, _SEARCH_RATIO * keys.height) if self._key else None
         hashes: NDArray[np.uint64] | None = None
         parts: list[pl.DataFrame] = []
         for segment in found:
@@ -287,7 +291,7 @@ class Table:
 
     def _segment(self, frame: pl.DataFrame) -> Segment:
         self._next_name += 1
-        frame = with_own_texts(frame)
+        frame = compact_strings(frame)
         # Column by column: for a small frame, one call of the query engine takes ten times as long.
         times = {name: frame.get_column(name) for name in self._times}
         low: dict[str, Any] = {name: column.min() for name, column in times.items()}
@@ -302,7 +306,7 @@ class Table:
     def _compact(self) -> None:
         """Merge small segments, and larger ones where keys will be looked for."""
         large, small = self._by_size()
-        if len(small) >= _MANY_SMALL:
+        if len(small) >= _SMALL_SEGMENTS:
             self._segments = large + self._merged(small)
             large, small = self._by_size()
         if self._key and not self._by_expiry:

@@ -206,7 +206,7 @@ class RunReport:
             case ("known", _, _), _:
                 pass  # the least of all partitions counts
             case _:
-                raise AssertionError(f"nobody reports {sender}: {facts}")
+                raise AssertionError(f"there is no report {sender}: {facts}")
 
 
 def known_channels(messages: Iterable[Message]) -> dict[str, int]:

@@ -28,7 +28,7 @@ class SinkWriter:
     Args:
         files: The files a channel goes to.
         driver: The channels that the driver is to have; of others it hears how many rows there are.
-        leaving: The channels that somebody reads from the results of the last stage.
+        leaving: The channels that are read from the results of the last stage.
         passing: The channels that have been let out before, and are only handed on.
     """
 
