@@ -94,7 +94,7 @@ def test_join_is_snapshot_reducible(  # noqa: PLR0913 — whatever is drawn
         patch.setattr(pairs_module, "_PAIRS_AT_ONCE", many)
         if few is not None:
             patch.setattr(table_module, "_SMALL_ROWS", few)
-            patch.setattr(table_module, "_SEARCH_RATIO", 0)
+            patch.setattr(table_module, "_MANY_MORE", 0)
         join = Join(LEFT_PAIR, RIGHT_PAIR, NAMES, condition, orderly)
         output = run(join, schedule, reload=reload)
     for t in schedule.times():

@@ -113,8 +113,8 @@ def test_a_long_window_has_few_segments_and_none_for_long(
     """Rows come and go in order; at each step a key is looked for."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("tidemill.physical.state.table._SMALL_ROWS", small)
-        patch.setattr("tidemill.physical.state.table._SMALL_SEGMENTS", many)
-        patch.setattr("tidemill.physical.state.table._SEARCH_RATIO", 1)
+        patch.setattr("tidemill.physical.state.table._MANY_SMALL", many)
+        patch.setattr("tidemill.physical.state.table._MANY_MORE", 1)
         rows, held = table(), list[tuple[int, int, int]]()
         for time, size in enumerate(sizes):
             rows.purge(END, Time(time))
@@ -163,7 +163,7 @@ def test_no_row_is_lost_where_segments_shrink(
     """Of the rows of a step some end with the next purge, some stay."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("tidemill.physical.state.table._SMALL_ROWS", small)
-        patch.setattr("tidemill.physical.state.table._SMALL_SEGMENTS", many)
+        patch.setattr("tidemill.physical.state.table._MANY_SMALL", many)
         patch.setattr("tidemill.physical.state.levels._TIER_SEGMENTS", few)
         rows, held = table(), list[tuple[int, int, int]]()
         for time, (soon, late, is_purged) in enumerate(steps):
@@ -221,7 +221,7 @@ def test_a_table_is_the_bag_of_its_rows(
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("tidemill.physical.state.table._SMALL_ROWS", small)
-        patch.setattr("tidemill.physical.state.table._SEARCH_RATIO", 1)
+        patch.setattr("tidemill.physical.state.table._MANY_MORE", 1)
         _is_the_bag_of_its_rows(steps, by_expiry=by_expiry)
 
 

@@ -29,6 +29,6 @@ def check(
                 columns = ", ".join(f"{field.name} {field.type}" for field in entry_schema(entry))
                 defined.add_row(kind.value.lower(), entry.name, columns)
         out.print(defined)
-        queries = len(session.catalog.entries(ObjectKind.QUERY))
+        queries = sum(1 for _ in session.catalog.entries(ObjectKind.QUERY))
         what = "1 query" if queries == 1 else f"{queries} queries"
         out.print(f"{file}: ok, {what}", soft_wrap=True)

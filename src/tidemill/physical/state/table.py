@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Segment", "Table"]
 
-_SMALL_SEGMENTS = 16
+_MANY_SMALL = 16
 """So many small segments are merged."""
 
 _SMALL_ROWS = 4096
@@ -45,7 +45,7 @@ _SMALL_ROWS = 4096
 
 _STRETCHES = 8
 
-_SEARCH_RATIO = 8
+_MANY_MORE = 8
 """A segment with so many rows for each key is searched; one with fewer is quicker gone through."""
 
 
@@ -167,7 +167,7 @@ class Table:
             keys: Columns of the types of the key.
         """
         found = [s for s in self._segments if s.high[column] > after]
-        least = max(_SMALL_ROWS, _SEARCH_RATIO * keys.height) if self._key else None
+        least = max(_SMALL_ROWS, _MANY_MORE * keys.height) if self._key else None
         hashes: NDArray[np.uint64] | None = None
         parts: list[pl.DataFrame] = []
         for segment in found:
@@ -306,7 +306,7 @@ class Table:
     def _compact(self) -> None:
         """Merge small segments, and larger ones where keys will be looked for."""
         large, small = self._by_size()
-        if len(small) >= _SMALL_SEGMENTS:
+        if len(small) >= _MANY_SMALL:
             self._segments = large + self._merged(small)
             large, small = self._by_size()
         if self._key and not self._by_expiry:
