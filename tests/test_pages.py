@@ -200,3 +200,22 @@ def test_the_steps_on_spark_are_where_the_page_says() -> None:
             found = getattr(found, name)
         if room in {"driver", "worker"}:
             assert room in process, f"{function} runs where its folder says"
+
+
+# Words
+
+WORDS = re.compile(r"^\| ([^|]+) \| [^|]+ \|$", re.MULTILINE)
+AVOIDED = re.compile(r"\b(whoever|mend(ed|s)?)\b", re.IGNORECASE)
+
+
+def test_the_glossary_is_in_order() -> None:
+    words = WORDS.findall((DOCS / "explanation" / "glossary.md").read_text(encoding="utf-8"))[2:]
+    assert len(words) > 100
+    assert words == sorted(set(words), key=str.lower)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_pages_have_plain_words(page: Path) -> None:
+    text = prose(page.read_text(encoding="utf-8"))
+    lines = [line for line in text.splitlines() if AVOIDED.search(line)]
+    assert lines == [], "say who does it, and that it is fixed"

@@ -59,7 +59,9 @@ Partitions = Annotated[
 
 TechniqueName = Annotated[
     Technique,
-    typer.Option("--technique", help="How plans tell that rows go; the answers are the same."),
+    typer.Option(
+        "--technique", help="How plans represent the expiry of rows; the answers are the same."
+    ),
 ]
 
 Forever = Annotated[

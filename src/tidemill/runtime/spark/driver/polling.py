@@ -1,4 +1,4 @@
-"""Polling: looks for new files of all streams that are read from files here, while they run."""
+"""The source poller: looks for new files of the streams, while the pipeline runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The report: what has come of the queries on Spark so far, batch by batch.
+"""The run report: what the queries on Spark have given so far, batch by batch.
 
 A batch that is delivered again, because the pipeline was stopped before Spark had noted it, is
 counted once. A query that came later counts it for itself.

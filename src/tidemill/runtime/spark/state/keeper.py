@@ -1,4 +1,4 @@
-"""The keeper: the state of a partition at rest, from batch to batch.
+"""The keeper: saves the state of a partition in the state store, and opens it again.
 
 What operators remember is a list of immutable segments. The new ones of a batch are written in one
 pack to the store, which is Spark's state store and the truth, and to the cache, files on this host

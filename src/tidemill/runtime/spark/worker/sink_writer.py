@@ -1,4 +1,4 @@
-"""The sink writer: where answers are let out.
+"""The sink writer: writes answers to files, in the task that has them.
 
 Files are written by the tasks that have the rows, so that these do not travel any further: answers
 that need nothing but the rows of a stream, one by one, where these come in, and all others by the
