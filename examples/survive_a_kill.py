@@ -86,7 +86,7 @@ def run() -> None:
     with pipeline() as session:
         session.start()
         while (progress := session.progress()).failure is None:
-            print(f"{progress.batches} batches since this start", flush=True)
+            print(f"batches since this start: {progress.batches}", flush=True)
             sleep(0.5)
         sys.exit(progress.failure)
 
