@@ -43,8 +43,8 @@ fmt: $(READY)
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-docs: $(READY)           ## run every example of the docs
-	$(BIN)/pytest -q tests/test_docs.py
+docs: $(READY)           ## run every example of the docs; check links, index, map and picture
+	$(BIN)/pytest -q tests/test_docs.py tests/test_pages.py tests/test_pictures.py tests/test_reference_page.py
 
 $(READY): pyproject.toml
 	$(PYTHON) -m venv $(VENV)

@@ -6,7 +6,11 @@ In a Markdown file each fenced block says what it is:
     sql      is parsed as statements of the language
     text     is not run
 
-Another word, or none, is an error: nothing is left out by accident.
+Another word, or none, is an error: nothing is left out by accident. A page with the line
+
+    <!-- examples begin with: other.md -->
+
+has the names that the blocks of the other page bind; the path is relative to the page.
 """
 
 from __future__ import annotations
@@ -31,8 +35,11 @@ pytestmark = pytest.mark.filterwarnings("error::tidemill.errors.TidemillWarning"
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src"
 MODULES = sorted((SOURCE / "tidemill").rglob("*.py"))
-EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+ELSEWHERE = {"survive_a_kill.py": "spark/test_tutorial.py"}
+"""Example programs that take arguments, and the tests that run them."""
+EXAMPLES = [p for p in sorted((ROOT / "examples").glob("*.py")) if p.name not in ELSEWHERE]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+BEGINS_WITH = re.compile(r"^<!-- examples begin with: (\S+) -->$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +71,15 @@ def blocks(page: str) -> Iterator[Block]:
 
 
 def run_page(path: Path) -> None:
-    """Run the examples of a Markdown file in order."""
+    """Run the examples of a Markdown file in order, after those that it begins with."""
     names: dict[str, object] = {"__name__": "__main__"}
+    page = path.read_text(encoding="utf-8")
+    for other in BEGINS_WITH.findall(page):
+        _run_blocks(path.parent / other, names)
+    _run_blocks(path, names)
+
+
+def _run_blocks(path: Path, names: dict[str, object]) -> None:
     for block in blocks(path.read_text(encoding="utf-8")):
         match block.language:
             case "python":
@@ -131,6 +145,12 @@ def test_an_example_program_runs(example: Path) -> None:
     assert done.stdout, "an example shows something"
 
 
+@pytest.mark.parametrize("name", ELSEWHERE)
+def test_the_other_example_programs_have_tests(name: str) -> None:
+    assert (ROOT / "examples" / name).exists()
+    assert name in (ROOT / "tests" / ELSEWHERE[name]).read_text(encoding="utf-8")
+
+
 @pytest.fixture
 def page(tmp_path: Path) -> Path:
     return tmp_path / "page.md"
@@ -139,6 +159,15 @@ def page(tmp_path: Path) -> Path:
 def test_blocks_of_one_page_share_their_names(page: Path) -> None:
     page.write_text(
         "```python\nx = 1\n```\n```python\n>>> y = x + 1\n```\n```python\nassert y == 2\n```\n",
+        encoding="utf-8",
+    )
+    run_page(page)
+
+
+def test_a_page_can_begin_with_the_examples_of_another(page: Path) -> None:
+    page.with_name("first.md").write_text("```python\nx = 1\n```\n", encoding="utf-8")
+    page.write_text(
+        "<!-- examples begin with: first.md -->\n\n```python\nassert x == 1\n```\n",
         encoding="utf-8",
     )
     run_page(page)

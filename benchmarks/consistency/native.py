@@ -3,7 +3,7 @@
 as it is        sums by account, a full join and a sum, in each output mode
 by window       the same in windows that do not overlap, which the join names as well: each total
                 comes once, when its window is over, and says nothing about the time before
-two queries     credits and debits are kept up to date by a query each, and whoever wants the
+two queries     credits and debits are kept up to date by a query each, and a reader of the
                 total reads both tables: what people do who want it now
 """
 

@@ -75,7 +75,7 @@ def steps_of(transfers: pl.DataFrame, most: int, seed: int) -> Iterator[pl.DataF
 
 
 def local(variant: Variant, technique: str, partitions: int, steps: Sequence[pl.DataFrame]) -> Seen:
-    """What a sink sees on the local engine, and then whoever reads the results."""
+    """What a sink sees on the local engine, and then a reader of the results."""
     session = tidemill.connect(unbounded_state=True)
     session.callback("nobody", lambda *_: None)
     declared(session, "memory('transfers')")
@@ -103,7 +103,7 @@ def local(variant: Variant, technique: str, partitions: int, steps: Sequence[pl.
 
 
 def in_memory(variant: Variant, technique: str, steps: Sequence[pl.DataFrame]) -> Seen:
-    """What whoever reads ``changes()`` after every step sees, from the first instant on."""
+    """What a reader of ``changes()`` sees after every step, from the first instant on."""
     session = tidemill.connect(unbounded_state=True)
     declared(session, "memory('transfers')")
     session.sql(variant.queries())

@@ -1,6 +1,6 @@
 """Live input on a clock of its own: how long after an event its result is out.
 
-Whoever answers is one server. It takes all that has arrived by now as its next step, waits for the
+The engine is one server. It takes all that has arrived by now as its next step, waits for the
 next arrival only if there is nothing, and while it works more arrives:
 
     clock  = max(clock, arrival of the first event that waits)
@@ -14,7 +14,7 @@ is what others do with the machine while the server waits.
 
 What others do while it works is in the times. So it is noted how much of a core the server got: if
 that is much less than a whole one, responses and rates are those of a busy machine, not of the
-server, and whoever shows them says so with ``disturbed``.
+server, and what shows them says so with ``disturbed``.
 """
 
 from __future__ import annotations

@@ -29,14 +29,18 @@ def test_what_is_defined_is_listed(tmp_path: Path) -> None:
     assert "stream pens at TIMESTAMP" in lines
     assert "query top item VARCHAR, top INTEGER" in lines
     assert "function twice x INTEGER" in lines
+    assert lines[-1].endswith("shop.sql: ok, 1 query")
 
 
 def test_sources_need_not_be_there(tmp_path: Path) -> None:
     script = tmp_path / "far.sql"
     script.write_text(
-        "CREATE STREAM s (x INTEGER) SOURCE parquet('nowhere'); SELECT x FROM s;", encoding="utf-8"
+        "CREATE STREAM s (x INTEGER) SOURCE parquet('nowhere'); SELECT x FROM s; SELECT 1 FROM s;",
+        encoding="utf-8",
     )
-    assert check(script).exit_code == 0
+    result = check(script)
+    assert result.exit_code == 0
+    assert result.stdout.endswith("far.sql: ok, 2 queries\n")
 
 
 def test_a_mistake_is_shown_with_a_caret(tmp_path: Path) -> None:

@@ -91,7 +91,7 @@ def test_join_is_snapshot_reducible(  # noqa: PLR0913 — whatever is drawn
     reload: bool,
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pairs_module, "_MANY", many)
+        patch.setattr(pairs_module, "_PAIRS_AT_ONCE", many)
         if few is not None:
             patch.setattr(table_module, "_SMALL_ROWS", few)
             patch.setattr(table_module, "_MANY_MORE", 0)

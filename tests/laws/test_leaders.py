@@ -58,9 +58,9 @@ def test_however_few_lead_the_best_is_found(seed: int, gives: type[interval.Aggr
     operator = extremes(keys, chance.sample(SAMPLE.names, 1), gives)
     schedule = busy(SAMPLE, hard_row, chance)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(leaders, "_FEW", chance.choice((1, 1, 2)))
+        patch.setattr(leaders, "_LEAST_LEADERS", chance.choice((1, 1, 2)))
         patch.setattr(leaders, "_ROOTS", 0)
-        patch.setattr(leaders, "_MANY", chance.choice((1, 1, 2)))
+        patch.setattr(leaders, "_REFRESH_RATIO", chance.choice((1, 1, 2)))
         output = run(operator, schedule, reload=chance.random() < 0.2, tight=False)
     for t in schedule.times():
         wanted = meaning(operator, schedule.snapshot(0, t))

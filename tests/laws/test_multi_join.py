@@ -142,7 +142,7 @@ def test_a_join_of_three_is_snapshot_reducible(
     schedule: Schedule, join: MultiJoin, many: int, *, reload: bool
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pairs_module, "_MANY", many)
+        patch.setattr(pairs_module, "_PAIRS_AT_ONCE", many)
         output = run(join, schedule, reload=reload)
     for t, expected in combinations(schedule, NAMES, join.condition).items():
         assert output.snapshot(t) == expected, t

@@ -205,7 +205,7 @@ def test_the_same_rows_are_malformed_however_lines_are_cut(case: Case) -> None:
     with (
         TemporaryDirectory() as folder,
         mock.patch.object(blocks, "BLOCK", case.block),
-        mock.patch.object(json_files, "_FEW", case.block),
+        mock.patch.object(json_files, "_BY_LINE_BYTES", case.block),
     ):
         paths = list(write(case, Path(folder)))
         with tidemill.connect() as session:

@@ -193,7 +193,7 @@ def test_queries_that_are_alike_come_and_go(  # noqa: PLR0913, PLR0917 — it dr
     *,
     reload: bool,
 ) -> None:
-    with patch.object(engine, "_MUCH", much):
+    with patch.object(engine, "STACK_LIMIT_ROWS", much):
         come_and_go(data, drawn, content, partitions, max_delay, reload=reload)
 
 
@@ -246,7 +246,7 @@ def test_queries_that_are_alike_come_and_go_in_a_pipeline(
     drawn: list[Query], content: Inputs, partitions: int, much: int, *, reopen: bool
 ) -> None:
     """The same with the stages of the pipeline on Spark, and state that is kept in stores."""
-    with patch.object(engine, "_MUCH", much):
+    with patch.object(engine, "STACK_LIMIT_ROWS", much):
         come_and_go_in_a_pipeline(drawn, content, partitions, reopen=reopen)
 
 
@@ -387,7 +387,7 @@ def test_a_stack_with_very_much_to_do_is_split_and_stays_so() -> None:
     flow = Flow([element_batch(S.schema, elements)], Time(2))
     stacked = [name for name in runner.engines[1][0].states if name.startswith("stack-")]
     assert len(stacked) == 1
-    with patch.object(engine, "_MUCH", 3):
+    with patch.object(engine, "STACK_LIMIT_ROWS", 3):
         runner.step({S.name: flow})
     later = taken_over(runner, build_graph(plans))
     for split in (runner, later):

@@ -140,7 +140,7 @@ def test_several_conditions(condition: Expr, expected: set[str]) -> None:
 def test_pairs_are_made_a_bounded_number_at_a_time(
     operator: Join, bound: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pairs_module, "_MANY", bound)
+    monkeypatch.setattr(pairs_module, "_PAIRS_AT_ONCE", bound)
     rows = [Element((x,), t, t + 4) for t in range(12) for x in "aab"]
     state = operator.new_state()
     list(operator.on_batch(state, RIGHT, batch(LETTERS, rows)))

@@ -99,7 +99,7 @@ def test_combinations_are_made_a_bounded_number_at_a_time(
 ) -> None:
     frames = [frame(name, [(1, 0, 9, 1)] * 8) for name in "abc"]
     whole = [part.height for part in probe(frames[0], steps, frames[1:])]
-    monkeypatch.setattr(pairs_module, "_MANY", bound)
+    monkeypatch.setattr(pairs_module, "_PAIRS_AT_ONCE", bound)
     parts = [part.height for part in probe(frames[0], steps, frames[1:])]
     assert sum(parts) == sum(whole) == 8**3
     assert max(parts) <= 2 * bound + 8

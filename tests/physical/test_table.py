@@ -165,7 +165,7 @@ def test_no_row_is_lost_where_segments_shrink(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("tidemill.physical.state.table._SMALL_ROWS", small)
         patch.setattr("tidemill.physical.state.table._MANY_SMALL", many)
-        patch.setattr("tidemill.physical.state.levels._FEW", few)
+        patch.setattr("tidemill.physical.state.levels._TIER_SEGMENTS", few)
         rows, held = table(), list[tuple[int, int, int]]()
         for time, (soon, late, is_purged) in enumerate(steps):
             new = [(n, time, time + 1 if n < soon else 1000) for n in range(soon + late)]

@@ -64,7 +64,7 @@ def test_a_broken_file_stops_the_run_and_loses_nothing(tmp_path: Path) -> None:
     session.start()
     deadline = monotonic() + 60
     while (failure := session.progress().failure) is None:
-        assert monotonic() < deadline, "whoever does not wait is told as well"
+        assert monotonic() < deadline, "a caller that does not wait is told as well"
         sleep(0.1)
     assert re.search(r"2.parquet.* has no column .k.", failure)
     with pytest.raises(tidemill.RunError, match=r"2.parquet.* has no column .k."):

@@ -264,7 +264,7 @@ def test_a_file_that_changes_after_it_was_taken_is_reported(tmp_path: Path, sour
     file_log.look()
     assert file_log.warnings() == ()
     write(source / "b", "xy", ago=9)
-    (source / "c").unlink()  # whoever tidies up loses nothing
+    (source / "c").unlink()  # to tidy up loses nothing
     for again in (file_log, FileLog("s", source, tmp_path / "files", delivered=3)):
         again.look()
         again.look()

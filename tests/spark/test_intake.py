@@ -67,7 +67,7 @@ def test_a_large_file_becomes_several_messages_of_bounded_size(
     path = tmp_path / "1.csv"
     path.write_text("t,x\n" + "".join(f"{n},{'x' * 40}{n % 3}\n" for n in range(ROWS)))
     monkeypatch.setattr(blocks, "BLOCK", 8_000)
-    monkeypatch.setattr(intake, "_LARGEST", 2_000)
+    monkeypatch.setattr(intake, "_MESSAGE_BYTES", 2_000)
     frames = [m.rows() for m in messages_of(path) if m.kind is Kind.ROWS]
     assert sum(frame.height for frame in frames) == ROWS
     assert max(frame.estimated_size() for frame in frames) <= 2_000

@@ -169,5 +169,5 @@ def test_words_are_numbered_and_go_when_they_have_been_read(control: Path) -> No
 
 def test_a_word_that_means_nothing_is_an_error() -> None:
     for word in ("stop", None):
-        with pytest.raises(RunError, match="damaged: the control stream: nobody says"):
+        with pytest.raises(RunError, match="damaged: the control stream: there is no word"):
             list(said([{"number": 0, "word": word}], (2,), 1))

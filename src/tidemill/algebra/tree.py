@@ -161,7 +161,7 @@ def once_per_node(fact: Callable[[Plan], T]) -> Callable[[Plan], T]:
         nonlocal depth
         depth += 1
         try:
-            # Who is kept cannot lose its id to another plan.
+            # As long as a plan is kept, no other one can get its id.
             if id(plan) not in known:
                 known[id(plan)] = plan, fact(plan)
             return known[id(plan)][1]

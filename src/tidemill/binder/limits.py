@@ -2,7 +2,7 @@
 
 A function is replaced by its body and a view by its plan. Where a body uses its parameter twice,
 forty functions on top of each other would make 2**40 parts of one: that is refused before it is
-made. What somebody has written out is never refused for its length alone.
+made. What a user has written out is never refused for its length alone.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class Sizes:
             )
 
     def _size(self, expr: Expr) -> int:
-        # Who is kept cannot lose its id to another expression.
+        # As long as an expression is kept, no other one can get its id.
         if id(expr) not in self._known:
             size = 1 + sum(self._size(child) for child in expr_children(expr))
             self._known[id(expr)] = expr, size

@@ -1,8 +1,8 @@
 """Notes: statements that have a meaning, but probably not the one that was wanted.
 
 A window of ``[RANGE 300]`` over times of the calendar is 300 microseconds long. An aggregate over a
-stream without a window looks at each instant by itself. Who means it says so with a unit, or with
-``[NOW]``, and is not warned.
+stream without a window looks at each instant by itself. With a unit, or with ``[NOW]``, there is no
+warning.
 """
 
 from __future__ import annotations

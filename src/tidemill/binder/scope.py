@@ -190,7 +190,7 @@ def correlation(part: Expr) -> tuple[Expr, Expr] | None:
 
 
 def fresh_name(name: str, taken: Iterable[str], *, alias: str | None = None) -> str:
-    """A column name nobody has yet: the name itself, else with the alias, else with a number."""
+    """A free column name: the name itself, else with the alias, else with a number."""
     used = {other.lower() for other in taken}
 
     def candidates() -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""``tidemill check``: whether a file is right, and what it defines."""
+"""``tidemill check``: whether the statements of a file are correct, and what they define."""
 
 from __future__ import annotations
 
@@ -37,4 +37,6 @@ def check(
                 columns = ", ".join(f"{field.name} {field.type}" for field in entry_schema(entry))
                 defined.add_row(kind.value.lower(), entry.name, columns)
         out.print(defined)
-        out.print(f"{file} is right", soft_wrap=True)
+        queries = sum(1 for _ in session.catalog.entries(ObjectKind.QUERY))
+        what = "1 query" if queries == 1 else f"{queries} queries"
+        out.print(f"{file}: ok, {what}", soft_wrap=True)

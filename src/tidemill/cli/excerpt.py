@@ -32,7 +32,7 @@ __all__ = ["Excerpt", "excerpt_lines", "excerpt_of", "grid", "shortened"]
 
 _GAP = 3
 _SHORT = 8
-"""How many letters of a text are shown at least, if it has as many."""
+"""How many characters of a string are shown at least, if it has as many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ def excerpt_lines(excerpt: Excerpt, width: int, *, is_dense: bool = False) -> Gr
 
     Args:
         excerpt: The rows.
-        width: How many letters a line has.
+        width: How many characters a line has.
         is_dense: Whether to do without the rule below the names of the columns.
     """
     parts: list[Text | Table] = [Text(excerpt.title, no_wrap=True, overflow="ellipsis")]

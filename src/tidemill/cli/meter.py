@@ -90,7 +90,7 @@ def averaged(reading: Reading) -> Reading:
 def lags(progress: Progress) -> dict[str, int | None]:
     """How far each stream lies behind the one that has come furthest, in microseconds.
 
-    A stream that has ended, or not begun, holds nobody back.
+    A stream that has ended, or not begun, holds no other back.
     """
     open_at = {
         stream.name: stream.watermark

@@ -48,7 +48,7 @@ def can_redraw(out: Console) -> bool:
 
 
 def _accept_all(stream: TextIO) -> None:
-    """Let a letter that the terminal does not have be a question mark, not an error."""
+    """Print a question mark for a character that the terminal does not have, not an error."""
     if isinstance(stream, TextIOWrapper) and stream.encoding.lower().replace("-", "") != "utf8":
         stream.reconfigure(errors="replace")
 

@@ -98,7 +98,7 @@ def tables(reading: Reading, width: int, places: Mapping[str, str]) -> Group:
 
     Args:
         reading: How far the job has come.
-        width: How many letters a line has.
+        width: How many characters a line has.
         places: Where the answer of each query goes.
     """
     below = Text(totals(reading, width), style="dim", no_wrap=True, overflow="ellipsis")

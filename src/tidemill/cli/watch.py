@@ -66,7 +66,7 @@ class Runnable(Protocol):
 
 
 class Answers(Protocol):
-    """Who knows the answers of what runs."""
+    """What has the answers of the queries that run."""
 
     @property
     def places(self) -> Mapping[str, str]:
@@ -151,7 +151,7 @@ def _stop(session: Runnable, worker: _Worker) -> None:
 class _Worker(Thread):
     """Runs the session. Spark leaves Ctrl-C alone if it is started in a thread like this.
 
-    Who waits for its end waits for ``has_ended``: a thread whose ``join`` is interrupted passes for
+    To wait for its end, wait for ``has_ended``: a thread whose ``join`` is interrupted passes for
     ended.
     """
 

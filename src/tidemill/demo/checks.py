@@ -1,4 +1,4 @@
-"""Checks: whether others who know nothing of each other find the same answers.
+"""Checks: whether independent computations find the same answers.
 
 Another engine must give the same rows, valid from and until the same instants. DuckDB, or the
 reference evaluator if DuckDB is not there, must give the same rows at one instant of each answer,

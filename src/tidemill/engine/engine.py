@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["Engine", "Flow", "Metrics"]
 
 
-_MUCH = 20_000
+STACK_LIMIT_ROWS = 20_000
 """With more rows than this for each member in a step, a stack takes longer than its members."""
 
 
@@ -263,7 +263,7 @@ def _in_order(fragment: Fragment) -> list[Node | Stack]:
 def _is_much(ports: Sequence[Flow]) -> bool:
     """Whether there is so much to do for each member that there is nothing to be gained by one."""
     rows = sum(batch.height for flow in ports for batch in flow.batches)
-    return rows > _MUCH * len(ports)
+    return rows > STACK_LIMIT_ROWS * len(ports)
 
 
 def _needs_time(fragment: Fragment) -> frozenset[str]:

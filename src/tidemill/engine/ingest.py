@@ -23,7 +23,7 @@ from tidemill.lang.statements import LatePolicy, MalformedPolicy
 from tidemill.model.batch import END, ID, START, TIME_TYPE, polars_schema
 from tidemill.model.schema import Field, Schema
 from tidemill.model.time import END_OF_TIME, Time
-from tidemill.physical.state.texts import with_own_texts
+from tidemill.physical.state.strings import compact_strings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -141,7 +141,7 @@ class Refused:
     def keep(self, bad: pl.DataFrame) -> None:
         """Keep rows with their reason; what they do not say is NULL."""
         missing = [pl.lit(None, t).alias(n) for n, t in self._types().items() if n not in bad]
-        self.rows.append(with_own_texts(bad.with_columns(missing).select(*self._types())))
+        self.rows.append(compact_strings(bad.with_columns(missing).select(*self._types())))
 
     def _types(self) -> dict[str, pl.DataType]:
         """The columns of rows that are kept; where they stand is known of malformed ones."""

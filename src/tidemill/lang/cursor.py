@@ -25,7 +25,7 @@ __all__ = ["Cursor", "is_name", "reads_as", "reserved_hint"]
 
 _QUOTED = frozenset({TokenType.STRING, TokenType.IDENTIFIER})
 
-# Reserved words that nobody means as a name; where one stands too early, something is missing.
+# Reserved words that are not meant as a name; where one stands too early, something is missing.
 _CLAUSE_WORDS = frozenset(
     {
         *("AND", "AS", "BY", "CROSS", "ELSE", "EXCEPT", "FROM", "GROUP", "HAVING", "INNER"),

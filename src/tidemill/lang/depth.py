@@ -1,7 +1,7 @@
 """Depth: how far a syntax tree nests, and how far it may.
 
 The stages after parsing walk the tree by recursion. A chain of one operator (``a OR b OR c …``)
-counts as one level, however long it is: whoever walks it can do so in a loop.
+counts as one level, however long it is: it can be walked in a loop.
 """
 
 from __future__ import annotations

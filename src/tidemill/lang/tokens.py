@@ -73,7 +73,7 @@ def tokenize(text: str) -> list[Token]:
 
 
 def _check_name(token: Token) -> None:
-    """Refuse quoted names that are kept for the system or that nobody can see."""
+    """Refuse quoted names that are kept for the system, or invisible."""
     if token.text.startswith("@"):
         raise ParseError(
             "a name must not begin with @", span=token_span(token), hint="choose another name"

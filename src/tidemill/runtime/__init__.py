@@ -1,1 +1,1 @@
-"""Where the engine runs."""
+"""Runtimes: what runs the engine, and what both of them share: sinks, answers, files."""

@@ -34,7 +34,7 @@ from tidemill.physical.kernels.sweep import (
     repeat,
     timeline,
 )
-from tidemill.physical.state.texts import with_own_texts
+from tidemill.physical.state.strings import compact_strings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -92,7 +92,7 @@ class Answer:
         for batch in batches:
             columns = [*self._schema.names, *time_columns(_form(batch))]
             rows = batch if batch.columns == columns else pick(batch, columns)
-            self._batches.append(with_own_texts(rows))
+            self._batches.append(compact_strings(rows))
 
     def rows(self) -> int:
         """How many elements or changes have been taken, as they were cut."""

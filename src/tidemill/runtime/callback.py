@@ -1,7 +1,7 @@
 """Callbacks: functions of the session that get the new rows of each batch.
 
 A batch that is delivered again, after a failure or a restart, has the number and the rows it had:
-whoever needs each row once leaves out the numbers that were there before.
+a function that needs each row once ignores the numbers that it has seen.
 """
 
 from __future__ import annotations

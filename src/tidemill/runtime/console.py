@@ -52,7 +52,7 @@ class ConsoleSink:
         """Print the new rows of a batch.
 
         Raises:
-            RunError: There is nobody to print to.
+            RunError: Standard output is closed.
         """
         try:
             sys.stdout.write(f"{self.query}, batch {batch}\n{table_text(frame, self.rows)}\n")

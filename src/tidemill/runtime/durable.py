@@ -32,8 +32,8 @@ __all__ = [
 _AT_ONCE = 4
 """How many files are flushed at a time."""
 
-_FEW = 4
-"""So few files are flushed one after another."""
+_PARALLEL_FROM = 4
+"""Fewer files than this are flushed one after another."""
 
 
 def write_durably(path: Path, content: bytes) -> None:
@@ -90,7 +90,7 @@ def sync_files(paths: Sequence[Path], *, missing_ok: bool = False) -> None:
         missing_ok: Whether another process may have removed some of them.
     """
     sync = _sync_if_there if missing_ok else _sync
-    if len(paths) < _FEW:
+    if len(paths) < _PARALLEL_FROM:
         for path in paths:
             sync(path)
         return

@@ -62,7 +62,7 @@ class FileSink:
         schema: The columns of the answer; each file has them, and those of time.
         shape: In which form.
         replaces: Whether a query that begins empties a directory that another one wrote.
-        owner: Who is to own the directory; known when the pipeline is.
+        owner: The query that the directory belongs to; known when the pipeline is.
     """
 
     query: str

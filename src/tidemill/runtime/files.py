@@ -124,7 +124,7 @@ def _is_empty(file: BinaryIO) -> bool:
 def _leads_elsewhere(path: Path) -> bool:
     """Whether a name stands for a file of another directory, of which errors tell nothing.
 
-    Who may put a link into a directory need not be allowed to read what it leads to.
+    A user who may put a link into a directory need not be allowed to read what it leads to.
     """
     real = Path(os.path.realpath(path))
     return not real.is_relative_to(os.path.realpath(path.parent))

@@ -71,13 +71,13 @@ def to_polars(name: str, frame: object) -> pl.DataFrame:
 
 
 def _is_of_pandas(frame: object) -> bool:
-    # Not asked for pandas itself: who has no such frame may not have it installed.
+    # pandas is not imported for this: without it, there is no such frame.
     kinds = {(kind.__module__.split(".")[0], kind.__name__) for kind in type(frame).__mro__}
     return ("pandas", "DataFrame") in kinds
 
 
 def _from_pandas(frame: object) -> pl.DataFrame:
-    import pandas as pd  # noqa: PLC0415 — only for those who use it
+    import pandas as pd  # noqa: PLC0415 — only where it is used
 
     assert isinstance(frame, pd.DataFrame), "it was looked at"
     # A copy, since columns may be taken as they are, and can be written to.

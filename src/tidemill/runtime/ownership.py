@@ -33,7 +33,7 @@ class Owner:
         pipeline: The identity of a checkpoint, or of a run without one.
         query: The name of the query, in lower case.
         epoch: When the query began: one that is dropped and created again is another.
-        checkpoint: Where the checkpoint is, for people who read it.
+        checkpoint: Where the checkpoint is, for people to read.
     """
 
     pipeline: str
@@ -47,7 +47,7 @@ class Owner:
 
 
 def read_owner(directory: Path) -> Owner | None:
-    """Who owns a directory; ``None`` if nobody does.
+    """The owner of a directory; ``None`` if it has none.
 
     Raises:
         OSError: The file cannot be read.
@@ -71,7 +71,7 @@ def read_owner(directory: Path) -> Owner | None:
 
 
 def write_owner(directory: Path, owner: Owner) -> None:
-    """Say who owns a directory.
+    """Write down the owner of a directory.
 
     Raises:
         OSError: The file cannot be written.

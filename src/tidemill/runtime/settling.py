@@ -1,6 +1,6 @@
 """Settling: whether a file is written to its end, and whether it is still what it was.
 
-Nobody says when a file is complete. So a file is taken when its size and its time of change have
+Nothing says that a file is complete. So a file is taken when its size and its time of change have
 been the same for a while: since an earlier look, or, as its time of change says, since before the
 first one. A program that gives files their names when they are complete need not wait.
 

@@ -5,7 +5,7 @@
     upserts   as changes, but a row that replaces one of the same key at once stands for both
 
 Changes and upserts leave as soon as the watermark has passed them. At one time withdrawals come
-first, so that whoever applies them in order, by key or by value, has the answer at every instant.
+first, so that applying them in order, by key or by value, gives the answer at every instant.
 """
 
 from __future__ import annotations

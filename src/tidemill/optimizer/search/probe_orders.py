@@ -37,7 +37,7 @@ __all__ = [
 _FAST = 2.0
 """How many times the median rate makes an input a fast one."""
 
-_FEW = 6
+_EXHAUSTIVE_INPUTS = 6
 """Of how many inputs all orders are looked at."""
 
 _BUDGET = 64
@@ -102,7 +102,7 @@ def order_cost(stats: Sequence[InputStats], global_order: Sequence[int]) -> floa
     return sum(probe_cost(stats, port, order) for port, order in enumerate(orders))
 
 
-def best_order(stats: Sequence[InputStats], *, most: int = _FEW) -> tuple[int, ...]:
+def best_order(stats: Sequence[InputStats], *, most: int = _EXHAUSTIVE_INPUTS) -> tuple[int, ...]:
     """The cheapest of all orders of up to ``most`` inputs; of more, the augmented order."""
     if len(stats) > most:
         return augmented_order(stats)

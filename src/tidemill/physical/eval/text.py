@@ -202,8 +202,8 @@ def _padded(*, left: bool) -> Callable[..., pl.Expr]:
 
 
 def _split_part(text: pl.Expr, separator: pl.Expr, index: pl.Expr) -> pl.Expr:
-    letters = text.str.extract_all(_CHARACTERS)
-    parts = pl.when(separator == "").then(letters).otherwise(text.str.split(separator))
+    characters = text.str.extract_all(_CHARACTERS)
+    parts = pl.when(separator == "").then(characters).otherwise(text.str.split(separator))
     position = pl.when(index > 0).then(index - 1).when(index < 0).then(index)
     part = parts.list.get(position, null_on_oob=True).fill_null("")
     given = text.is_not_null() & separator.is_not_null() & index.is_not_null()

@@ -36,13 +36,13 @@ if TYPE_CHECKING:
 
 __all__ = ["Leaders", "SweptStep"]
 
-_FEW = 64
+_LEAST_LEADERS = 64
 """A group has at least so many leaders, if it has so many values, when they are chosen."""
 
 _ROOTS = 4
 """And this many times the square root of the number of its values."""
 
-_MANY = 2
+_REFRESH_RATIO = 2
 """They are chosen anew when there are this many times as many."""
 
 _WORST, _RANK, _MOST = "@worst", "@rank", "@most"
@@ -175,11 +175,13 @@ class Leaders:
             table.take(named(swept.moved, step.names))
         table.insert(named(swept.totals, step.names))
         now = _after(leaders, swept)
-        counts = now.group_by(GROUP).len(_RANK).filter(pl.col(_RANK) > _MANY * _FEW)
+        counts = (
+            now.group_by(GROUP).len(_RANK).filter(pl.col(_RANK) > _REFRESH_RATIO * _LEAST_LEADERS)
+        )
         if counts.is_empty():
             return
         counts = counts.join(self._wanted(step), on=GROUP)
-        many = counts.filter(pl.col(_RANK) > _MANY * pl.col(_MOST))[GROUP]
+        many = counts.filter(pl.col(_RANK) > _REFRESH_RATIO * pl.col(_MOST))[GROUP]
         if not many.is_empty():
             own = now.filter(pl.col(GROUP).is_in(many.implode()))
             table.take(named(own.select(GROUP, VALUE), step.names))
@@ -197,7 +199,7 @@ class Leaders:
     def _wanted(self, step: SweptStep) -> pl.DataFrame:
         """How many leaders each group is to have."""
         roots = _ROOTS * pl.col(self.argument.counter("n")).sqrt()
-        return latest(step.rows).select(GROUP, (_FEW + roots).cast(pl.Int64).alias(_MOST))
+        return latest(step.rows).select(GROUP, (_LEAST_LEADERS + roots).cast(pl.Int64).alias(_MOST))
 
     def _store_others(self, state: State, changes: pl.DataFrame, step: SweptStep) -> None:
         if changes.is_empty():

@@ -22,7 +22,7 @@ __all__ = ["OTHER", "make_pairs"]
 OTHER = "@other"
 """The suffix of a partner's column whose name the element has as well."""
 
-_MANY = 1 << 21
+_PAIRS_AT_ONCE = 1 << 21
 """About how many pairs are made at once."""
 
 _PAIRS = "@pairs"
@@ -55,7 +55,7 @@ def make_pairs(
 
     def matching(some: pl.DataFrame, others: pl.DataFrame) -> tuple[pl.DataFrame, int]:
         """The partners that are in pairs, in how many each, and how many there are at most."""
-        if some.height * others.height <= _MANY:
+        if some.height * others.height <= _PAIRS_AT_ONCE:
             return others, some.height * others.height
         counts = some.group_by(keys).agg(pl.len().cast(pl.Int64).alias(_PAIRS))
         found = others.drop(_PAIRS, strict=False).join(
@@ -66,7 +66,7 @@ def make_pairs(
     candidates, total = matching(elements, partners)
     for some in _slices(elements, total):
         near, here = candidates, total
-        if total > _MANY:
+        if total > _PAIRS_AT_ONCE:
             near, here = matching(some, _near(some, candidates))
         for part in _parts(near, here):
             yield some.join(
@@ -81,10 +81,10 @@ def make_pairs(
 
 def _slices(elements: pl.DataFrame, pairs: int) -> Iterator[pl.DataFrame]:
     """The elements in parts of about as many pairs as are made at once, by time."""
-    if pairs <= _MANY:
+    if pairs <= _PAIRS_AT_ONCE:
         yield elements
         return
-    parts = -(-pairs // _MANY)
+    parts = -(-pairs // _PAIRS_AT_ONCE)
     yield from elements.sort(START).iter_slices(-(-elements.height // parts))
 
 
@@ -96,8 +96,8 @@ def _near(elements: pl.DataFrame, partners: pl.DataFrame) -> pl.DataFrame:
 
 def _parts(partners: pl.DataFrame, pairs: int) -> Iterator[pl.DataFrame]:
     """The partners in parts of about as many pairs as are made at once."""
-    if pairs <= _MANY:
+    if pairs <= _PAIRS_AT_ONCE:
         yield partners
         return
-    part = pl.col(_PAIRS).cum_sum() // _MANY
+    part = pl.col(_PAIRS).cum_sum() // _PAIRS_AT_ONCE
     yield from partners.with_columns(part.alias(_PAIRS)).partition_by(_PAIRS)

@@ -3,8 +3,8 @@
 To Polars some names of columns are patterns: ``*``, and all between ``^`` and ``$``. Operators
 that keep whole rows number their columns, and give them their names back when rows leave.
 
-Who counts rows need not care which form they come in: a change of a signed stream is an element
-that begins at its time and never ends, and counts as often as its sign says.
+An operator that counts rows need not know which form they come in: a change of a signed stream is
+an element that begins at its time and never ends, and counts as often as its sign says.
 """
 
 from __future__ import annotations

@@ -42,7 +42,8 @@ if TYPE_CHECKING:
 __all__ = ["KeyedTable", "keyed"]
 
 _PROBE = pl.DataFrame({"0": [None, 0, -1], "1": [0.5, None, float("nan")], "2": ["", "x", None]})
-_MANY = 4
+_FILTER_RATIO = 4
+"""With this many times as many keys as candidates, keys are filtered by their hash first."""
 
 _BITS = 32
 _INNER = 2**_BITS - 1
@@ -57,8 +58,8 @@ class KeyedTable(Table):
         schema: The columns and their types.
         times: The columns of time.
         index: The columns of the key; none means that all rows have the same.
-        within: Columns by which the rows of a key are found among themselves, so that those who
-            name them, too, do not pay for all rows of the key.
+        within: Columns by which the rows of a key are found among themselves, so that a
+            search by them, too, does not pay for all rows of the key.
     """
 
     __slots__ = ("_index", "_removals", "_row_bytes", "_runs", "_within")
@@ -220,7 +221,7 @@ class KeyedTable(Table):
         # Hashes may agree where keys do not.
         there = pl.concat([numbered(run.frame[rows], keys.columns) for run, rows in found])
         wanted = numbered(keys, keys.columns)
-        if wanted.height > _MANY * there.height:
+        if wanted.height > _FILTER_RATIO * there.height:
             hit = pl.concat([run.frame[HASH][rows] for run, rows in found])
             wanted = wanted.filter(hashes.is_in((hit if is_whole else hit & _OUTER).implode()))
         agree = there.with_row_index(ROW).join(

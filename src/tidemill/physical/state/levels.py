@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["merge_from", "merge_tier"]
 
-_FEW = 4
+_TIER_SEGMENTS = 4
 """So many segments of a tier make one of the next; so many, at least, hold all rows."""
 
 
@@ -51,7 +51,7 @@ def merge_tier(sizes: Sequence[int], least: int) -> int | None:
         sizes: How many rows each has.
         least: How many rows a segment of the first tier has at least.
     """
-    limit, together, greatest, count = sum(sizes) // _FEW, 0, 0, 0
+    limit, together, greatest, count = sum(sizes) // _TIER_SEGMENTS, 0, 0, 0
     for place in range(len(sizes) - 1, -1, -1):
         together += sizes[place]
         if together > limit:
@@ -59,7 +59,7 @@ def merge_tier(sizes: Sequence[int], least: int) -> int | None:
         tier = _tier(sizes[place], least)
         if tier >= greatest:
             greatest, count = tier, count + 1 if tier == greatest else 1
-        if count == _FEW:
+        if count == _TIER_SEGMENTS:
             return place
     return None
 

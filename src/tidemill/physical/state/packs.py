@@ -27,7 +27,7 @@ __all__ = ["Place", "packed", "unpacked"]
 _ALIGNED = 64
 """Where Arrow likes values to begin, and so every segment does."""
 
-_LARGE = 1 << 18
+_OWN_PACK_BYTES = 1 << 18
 """A segment of this many bytes is stored by itself, so that it need not be moved with others."""
 
 
@@ -52,7 +52,7 @@ def packed(
     small = io.BytesIO()
     places: list[tuple[int, Place]] = []
     for number, frame in enumerate(frames):
-        if frame.estimated_size() >= _LARGE:
+        if frame.estimated_size() >= _OWN_PACK_BYTES:
             alone = io.BytesIO()
             pack = f"{name}.{number}"
             place = _put(alone, pack, frame)

@@ -22,7 +22,8 @@ SEGMENT, ROW = "@segment", "@row"
 LISTED = {SEGMENT: pl.Int64(), ROW: pl.UInt32()}
 """The columns of a list of removals."""
 
-_FEW = 64
+_SLACK_ROWS = 64
+"""By how many rows what is stored may exceed twice what is removed, before it is cleaned up."""
 
 
 class Removals:
@@ -70,7 +71,7 @@ class Removals:
         if not self.segments:
             return
         sizes = [segment.frame.height for segment in self.segments]
-        is_stale = sum(sizes) > 2 * count + _FEW
+        is_stale = sum(sizes) > 2 * count + _SLACK_ROWS
         first = 0 if is_stale else merge_from(sizes)
         if first == len(sizes) - 1 and not is_stale:
             return

@@ -15,7 +15,7 @@ import polars as pl
 
 from tidemill.physical.frames import keep
 from tidemill.physical.state.hashes import found_between
-from tidemill.physical.state.texts import with_own_texts
+from tidemill.physical.state.strings import compact_strings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,7 +27,9 @@ __all__ = ["HASH", "Run", "row_bytes"]
 HASH = "@hash"
 """The column of the hash, besides those of the table."""
 
-_FEW = 64
+_FIRST_STRIDE = 64
+"""How many rows are looked at first, when the first one that is left is searched."""
+
 _PROBE = 64
 
 
@@ -52,7 +54,7 @@ class Run:
 
     def __init__(self, name: int, frame: pl.DataFrame) -> None:
         self.name = name
-        self.frame = with_own_texts(frame)
+        self.frame = compact_strings(frame)
         self.left = frame.height
         self._text = _text_bytes(frame)
         # None while every row is left. A series of its own, so that it is changed in place.
@@ -121,7 +123,7 @@ class Run:
 
     def _advance(self, front: _Front) -> int:
         """The first row in the order that is left; what is passed over is so for ever."""
-        width = _FEW
+        width = _FIRST_STRIDE
         while (left := self.among(front.order.slice(front.at, width))).is_empty():
             front.at += width
             width *= 2
@@ -129,14 +131,14 @@ class Run:
 
 
 def row_bytes(schema: Mapping[str, pl.DataType]) -> int:
-    """The bytes of a row, with its hash, besides the letters of its texts."""
+    """The bytes of a row, with its hash, besides the characters of its strings."""
     return sum(_type_bytes(type_) for type_ in (*schema.values(), pl.UInt64()))
 
 
 @cache
 def _type_bytes(type_: pl.DataType) -> int:
     if type_ == pl.String:
-        return 16  # where its letters are, and how many
+        return 16  # a view: where its characters are, and how many
     column = pl.repeat(None, _PROBE, dtype=type_, eager=True)
     return max(1, int(column.estimated_size()) // _PROBE)
 

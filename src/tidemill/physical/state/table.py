@@ -9,7 +9,7 @@ few keys are first looked for in them.
 
 Law: a table behaves like the bag of its rows. ``rows`` and ``bytes`` count exactly the rows that
 are alive, and ``bytes`` the indexes besides. Segments have names that are never used twice, so
-that whoever stores them need write each only once.
+that each is written to the state store only once.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from tidemill.physical.frames import keep, pick
 from tidemill.physical.state.damaged import require_columns
 from tidemill.physical.state.hashes import Index, different, key_hash
 from tidemill.physical.state.levels import merge_tier
-from tidemill.physical.state.texts import with_own_texts
+from tidemill.physical.state.strings import compact_strings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -39,7 +39,11 @@ if TYPE_CHECKING:
 __all__ = ["Segment", "Table"]
 
 _MANY_SMALL = 16
+"""So many small segments are merged."""
+
 _SMALL_ROWS = 4096
+"""A segment with fewer rows is small."""
+
 _STRETCHES = 8
 
 _MANY_MORE = 8
@@ -303,7 +307,7 @@ class Table:
 
     def _segment(self, frame: pl.DataFrame) -> Segment:
         self._next_name += 1
-        frame = with_own_texts(frame)
+        frame = compact_strings(frame)
         # Column by column: for a small frame, one call of the query engine takes ten times as long.
         times = {name: frame.get_column(name) for name in self._times}
         low: dict[str, Any] = {name: column.min() for name, column in times.items()}

@@ -221,16 +221,16 @@ def _is_well_quoted(content: bytes, quotes: _Array) -> bool:
         return False
     if not len(quotes):
         return True
-    letters = np.frombuffer(content, dtype=np.uint8)
+    bytes_ = np.frombuffer(content, dtype=np.uint8)
     opening, closing = quotes[0::2], quotes[1::2]
-    before = letters[opening - 1]  # that of the first row is the last letter, a line end
-    after = letters[closing + 1]
+    before = bytes_[opening - 1]  # that of the first row is the last byte, a line end
+    after = bytes_[closing + 1]
     ends = (after == _COMMA) | (after == _LINE_END) | (after == _QUOTE)
     returns = closing[after == _RETURN]
     return bool(
         np.all((before == _COMMA) | (before == _LINE_END) | (before == _QUOTE))
         and np.all(ends | (after == _RETURN))
-        and np.all(letters[returns + 2] == _LINE_END)
+        and np.all(bytes_[returns + 2] == _LINE_END)
     )
 
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 __all__ = ["read_json"]
 
-_FEW = 1 << 16
+_BY_LINE_BYTES = 1 << 16
 """How many bytes are read line by line, if there is a difficulty among them."""
 
 _PART = 1 << 22
@@ -49,11 +49,11 @@ _TYPES: dict[Kind, pa.DataType] = {
 }
 _NOT_FINITE = ("NaN", "Infinity", "-Infinity")
 _SURROGATE = re.compile("[\ud800-\udfff]")
-"""Half of a letter, which is none."""
+"""Half of a surrogate pair, which is no character."""
 _ODD = (b"\\u", b"\xe2\x84\xaa", b"Inf", b"NaN")
 _VERY_ODD = re.compile(rb"\\u00[2-7]|\\u212[aA]|\xe2\x84\xaa|[:,\[]\s*[-+]?(?:Inf|NaN)")
-"""What two readers could take differently: letters of names that are written as numbers, the sign
-for Kelvin, which is a k in lower case, and numbers that are not finite."""
+"""What two readers could take differently: escaped characters in names, the sign for Kelvin, which
+is a k in lower case, and numbers that are not finite."""
 
 _PLAIN = re.compile(r"[ !#-.0-\[\]-~]+")
 """A name that is written in JSON in one way only."""
@@ -106,7 +106,7 @@ def _read_block(
             yield rows
             return
     middle = block.content.find(b"\n", len(block.content) // 2) + 1
-    if len(block.content) <= _FEW or middle in (0, len(block.content)):
+    if len(block.content) <= _BY_LINE_BYTES or middle in (0, len(block.content)):
         yield _read_by_line(block, schema, input_, refuse)
         return
     first, second = block.content[:middle], block.content[middle:]
@@ -290,5 +290,5 @@ def _nothing(schema: Schema) -> list[pl.Series]:
 
 
 def _nowhere(places: list[int]) -> list[tuple[int | None, str]]:
-    """Stands for lines that are told by who reads them one by one."""
+    """Stands for lines that are reported when they are read one by one."""
     return [(None, "") for _ in places]

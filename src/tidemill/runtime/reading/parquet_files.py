@@ -23,8 +23,14 @@ if TYPE_CHECKING:
 
 __all__ = ["read_parquet"]
 
-_SAMPLE, _FEW, _MOST = 1 << 6, 1 << 14, 1 << 19
-"""How many rows show how wide they are, are read at once, and are read at a time at most."""
+_SAMPLE_ROWS = 1 << 6
+"""How many rows show how wide they are."""
+
+_AT_ONCE_ROWS = 1 << 14
+"""Up to how many rows a file is read at once."""
+
+_MOST_ROWS = 1 << 19
+"""How many rows are read at a time at most."""
 
 _READABLE = (
     pa.types.is_null,
@@ -76,13 +82,13 @@ def _batches(
     content: parquet.ParquetFile, columns: list[str]
 ) -> Iterator[pa.Table | pa.RecordBatch]:
     """The rows, all at once if they are few: that takes two thirds of the time."""
-    if content.metadata.num_rows <= _FEW:
+    if content.metadata.num_rows <= _AT_ONCE_ROWS:
         yield content.read(columns=columns, use_threads=False)
         return
     # How wide rows are in memory is not written there: a text that is there often, is there once.
-    first = next(content.iter_batches(_SAMPLE, columns=columns, use_threads=False))
+    first = next(content.iter_batches(_SAMPLE_ROWS, columns=columns, use_threads=False))
     width = first.nbytes // max(first.num_rows, 1) + 1
-    rows = max(_SAMPLE, min(_MOST, BLOCK // width))
+    rows = max(_SAMPLE_ROWS, min(_MOST_ROWS, BLOCK // width))
     yield from content.iter_batches(rows, columns=columns, use_threads=False)
 
 

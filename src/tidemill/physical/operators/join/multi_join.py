@@ -73,8 +73,8 @@ class ShortLived(Enum):
 class MultiJoin:
     """Combinations of one row of each input for which the condition is true.
 
-    State does not depend on ``orders``, ``orderly`` and ``expiration``: whoever changes them keeps
-    it, as the operator counts as the same.
+    State does not depend on ``orders``, ``orderly`` and ``expiration``: if they change, it is kept,
+    as the operator counts as the same.
 
     Attributes:
         inputs: The columns of each input; there are two at least.

@@ -3,10 +3,10 @@
 Law:    snapshot(out, t) == snapshot(in, t), for every t. A snapshot of a signed stream holds each
         row as often as its signs up to then add up to.
 
-``ToSigned`` sends an element as two messages, at once: what is in the future waits with whoever
-reads it. ``ToIntervals`` has to wait for the end of an element. Rows that are equal cancel each
-other first in first out: what appeared first is withdrawn first. Changes of one row at one instant
-are added up before, so that nothing lives for no time.
+``ToSigned`` sends an element as two messages, at once: what is in the future waits in the operator
+above. ``ToIntervals`` has to wait for the end of an element. Rows that are equal cancel each other
+first in first out: what appeared first is withdrawn first. Changes of one row at one instant are
+added up before, so that nothing lives for no time.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Assembly: what everyone who takes part is sent, made of the plans and the catalog."""
+"""Assembly: makes the deployment that workers are sent, from the plans and the catalog."""
 
 from __future__ import annotations
 

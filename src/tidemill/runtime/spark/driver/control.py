@@ -107,7 +107,7 @@ def said(words: list[dict[str, object]], pids: tuple[int, ...], now: int) -> Ite
     for row in words:
         number, word = row["number"], row["word"]
         if not isinstance(number, int) or word not in list(Word):
-            raise damaged("the control stream", f"nobody says {word!r}")
+            raise damaged("the control stream", f"there is no word {word!r}")
         last, ended = max(last, number), ended or word == Word.END
     for pid in pids:
         facts = {"latest": None, "now": now, "ended": int(ended)}

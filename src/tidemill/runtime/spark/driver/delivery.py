@@ -81,7 +81,7 @@ class Delivery:
     Args:
         channels: The channel of each query's answer.
         sinks: Where the answers go that are not for memory.
-        report: Who is told what has come of it.
+        report: Is told what has come of it.
         batch_log: What is known when a batch begins.
         spark_files: What Spark writes meanwhile.
         quarantine: Where rows are kept that were refused.

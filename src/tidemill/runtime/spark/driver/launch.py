@@ -79,7 +79,7 @@ def end_java() -> None:
         gateway.shutdown()
     process = gateway.proc
     if process is not None:
-        # Java ends when nobody can write to it any more.
+        # Java ends when its standard input is closed.
         with suppress(OSError):
             process.stdin.close()
         try:

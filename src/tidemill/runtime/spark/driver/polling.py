@@ -1,4 +1,4 @@
-"""Polling: looks for new files of all streams that are read from files here, while they run."""
+"""The source poller: looks for new files of the streams, while the pipeline runs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["SourcePoller"]
 
 _LEAST_WAIT = 0.5
-"""A directory is not listed more often than this, in seconds, unless somebody waits for it."""
+"""A directory is not listed more often than this, in seconds, unless a caller waits for it."""
 
 
 class SourcePoller:
@@ -89,7 +89,7 @@ class SourcePoller:
             while not self._ended.wait(max(every, _LEAST_WAIT)):
                 try:
                     self.look()
-                except Exception as error:  # noqa: BLE001 — whoever waits is told
+                except Exception as error:  # noqa: BLE001 — the waiting caller is told
                     other = RunError(f"looking for files failed: {error}", hint="start again")
                     self.error = error if isinstance(error, RunError) else other
                     failed()
@@ -102,4 +102,4 @@ class SourcePoller:
         """Take in nothing more."""
         self._ended.set()
         with self._turn:
-            pass  # whoever is looking has finished
+            pass  # a look that has begun is over

@@ -1,4 +1,4 @@
-"""The report: what has come of the queries on Spark so far, batch by batch.
+"""The run report: what the queries on Spark have given so far, batch by batch.
 
 A batch that is delivered again, because the pipeline was stopped before Spark had noted it, is
 counted once. A query that came later counts it for itself.
@@ -234,7 +234,7 @@ class RunReport:
             case ("known", _, _), _:
                 pass  # the least of all partitions counts
             case _:
-                raise AssertionError(f"nobody reports {sender}: {facts}")
+                raise AssertionError(f"there is no report {sender}: {facts}")
 
 
 def known_channels(messages: Iterable[Message]) -> dict[str, int]:

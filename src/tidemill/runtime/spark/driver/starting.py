@@ -47,7 +47,7 @@ _UNITS = {"": 2**20, "b": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40, "p"
 
 
 def refuse_what_cannot_start(master: str | None, memory: str) -> None:
-    """Refuse a master that nobody is at, and more memory than this host has.
+    """Refuse a master where nothing listens, and more memory than this host has.
 
     Spark would try a minute for the first, and Java takes any promise until it needs the second.
 

@@ -90,7 +90,7 @@ def use_the_quick_manager(spark: SparkSession) -> None:
 
 @contextmanager
 def telling_java(master: str | None) -> Iterator[None]:
-    """Start Java as it suits us, unless somebody has said how: options of Spark's come last."""
+    """Start Java with our options; those that the user gives Spark come last, and win."""
     name = "JAVA_TOOL_OPTIONS"
     known = os.environ.get(name)
     if master is not None and is_here(master):

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["Moment", "Ticker", "time_matters"]
 
 _SECOND = 1_000_000
-_LEAST, _MOST = _SECOND, 10 * _SECOND
+_LEAST_PAUSE, _MOST_PAUSE = _SECOND, 10 * _SECOND
 _LOOK = 0.25
 """How often it is found out whether time matters, in seconds."""
 
@@ -62,11 +62,11 @@ def time_matters(
         moment: What is known.
     """
     since = moment.now - moment.batch
-    if since < _LEAST:
+    if since < _LEAST_PAUSE:
         return False
     if moment.remembers and any(stream.time_column is None for stream in streams.values()):
         silence = moment.now - max(moment.came.values())
-        if since >= min(max(silence // 4, _LEAST), _MOST):
+        if since >= min(max(silence // 4, _LEAST_PAUSE), _MOST_PAUSE):
             return True
     together = {name for group in groups if len(group) > 1 for name in group}
     for name, stream in streams.items():

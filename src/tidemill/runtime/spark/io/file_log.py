@@ -103,7 +103,7 @@ class FileLog:
     Attributes:
         directory: Where the order is kept.
         pattern: The directories that Spark reads the order from.
-        skipped: How many files were there before anyone who still reads the stream has begun.
+        skipped: How many files were there before the first query began that still reads the stream.
         waiting: The files that are there and may still be written, and those that wait for them.
         changed: The files that have changed after they were taken; the first of them.
         changes: How many they are.

@@ -122,7 +122,7 @@ def source_name(stream: str) -> str:
 
 
 def word_of(name: str) -> str:
-    """A name of small letters, digits and underscores, different for different names.
+    """A name of lower-case letters, digits and underscores, different for different names.
 
     Every other character, underscores too, is written as its number between underscores. A long
     name is written as its digest after one underscore, as no other name is.

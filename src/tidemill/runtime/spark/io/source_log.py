@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["shorten"]
 
-_MUCH = 64_000
+_SHORT_LOG_BYTES = 64_000
 """A log with fewer bytes is short enough."""
 
 _VERSION = "v1"
@@ -39,7 +39,7 @@ def shorten(directory: Path, sources: Iterable[str]) -> None:
     for source in sources:
         found = (directory / source).glob("*.compact")
         logs = {int(path.stem): path for path in found if path.stem.isdecimal()}
-        if logs and logs[max(logs)].stat().st_size > _MUCH:
+        if logs and logs[max(logs)].stat().st_size > _SHORT_LOG_BYTES:
             _shorten(logs[max(logs)])
 
 

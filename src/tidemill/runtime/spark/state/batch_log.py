@@ -1,4 +1,4 @@
-"""The batch log: what is known when a batch begins: the time, and how far each stream has come.
+"""The batch log: clock and watermarks at the start of each batch, and how far the batch came.
 
 Streams without a time of their own get the time of the batch that reads them, a stream is idle by
 it, and rows are late if they are from before what their stream had reached. All that is written

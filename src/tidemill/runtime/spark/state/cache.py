@@ -33,7 +33,7 @@ _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
 def is_private(directory: Path) -> bool:
-    """Whether this is a directory, no link, of this user, that nobody else can enter."""
+    """Whether this is a directory, no link, of this user, that no other user can enter."""
     try:
         facts = directory.lstat()
     except OSError:
@@ -59,7 +59,7 @@ def cache_directory(checkpoint: Path) -> Path:
 
     It is in the temporary folder, not in the home directory, which may be far away: a cache is
     large and must be quick. If another user has taken the folder's name, there is a new folder with
-    a name that nobody can guess, for this session.
+    a name that cannot be guessed, for this session.
     """
     name = hashlib.sha256(str(checkpoint.resolve()).encode()).hexdigest()[:16]
     folder = _usual_folder()
@@ -75,7 +75,7 @@ def cache_directory(checkpoint: Path) -> Path:
 
 
 def forget_cache(directory: Path, *, is_over: bool) -> None:
-    """Remove the copies if nobody can use them again; links are removed, never followed.
+    """Remove the copies if they cannot be used again; links are removed, never followed.
 
     A part that cannot be removed stays: it holds copies, and nothing is built on it.
 

@@ -299,7 +299,7 @@ def require_words(directory: Path, words: Collection[str]) -> None:
                 case {"word": str(word)} if word in words:
                     pass
                 case _:
-                    raise damaged(f'"{path}"', f"nobody says {line}")
+                    raise damaged(f'"{path}"', f"there is no word {line}")
 
 
 def _newest(log: Path) -> int:

@@ -1,8 +1,8 @@
 """The lock of a checkpoint: one process at a time, and one job in it.
 
 The kernel holds the lock for the process that has the file open, so one that is killed leaves none
-behind. The file itself stays; it says who had it last, for the error that others get. Processes
-that this one starts do not get the descriptor.
+behind. The file itself stays; it names the process that had it last, for the error that others get.
+Processes that this one starts do not get the descriptor.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ LOCK_FILE = "lock"
 
 
 class Lock:
-    """A lock that is held until it is released, or nobody has it any more."""
+    """A lock that is held until it is released, or its process ends."""
 
     def __init__(self, handle: int) -> None:
         self._release = finalize(self, os.close, handle)
@@ -42,7 +42,7 @@ def take_lock(directory: Path) -> Lock:
     """The lock of a checkpoint.
 
     Raises:
-        RunError: Somebody else has it, or the file system cannot hold one.
+        RunError: Another process has it, or the file system cannot hold one.
     """
     path = directory / LOCK_FILE
     try:

@@ -22,7 +22,7 @@ from tidemill.errors import RunError
 from tidemill.model.batch import START
 from tidemill.model.time import Time
 from tidemill.physical.fragments import Route
-from tidemill.physical.state.texts import with_own_texts
+from tidemill.physical.state.strings import compact_strings
 from tidemill.runtime.spark.worker.wire import Kind, Message, figures_of
 
 if TYPE_CHECKING:
@@ -40,10 +40,10 @@ __all__ = ["Origin", "Piece", "deal", "first_id", "take_in"]
 
 _TASK_BITS, _ROW_BITS = 12, 25
 
-_SLICE = 4096
+_MESSAGE_ROWS = 4096
 """How many rows are worth a message."""
 
-_LARGEST = 32 << 20
+_MESSAGE_BYTES = 32 << 20
 """How many bytes of rows a message has at most; Java has no array of more than 2 GB."""
 
 Piece: TypeAlias = "tuple[int, pl.DataFrame]"
@@ -143,7 +143,7 @@ def _spread(
     if channel.route is Route.HASH:
         yield home, batch
         return
-    first, size = pids.index(home), max(_SLICE, -(-batch.height // len(pids)))
+    first, size = pids.index(home), max(_MESSAGE_ROWS, -(-batch.height // len(pids)))
     for number, part in enumerate(batch.iter_slices(size)):
         yield pids[(first + number) % len(pids)], part
 
@@ -151,9 +151,9 @@ def _spread(
 def deal(deployment: Deployment, channel: Channel, batch: Batch, home: int) -> Iterator[Message]:
     """The rows of a channel on their way to their partitions, in messages of bounded size."""
     size = batch.estimated_size()
-    if size > _LARGEST and batch.height > 1:
-        for part in batch.iter_slices(max(1, int(batch.height * _LARGEST / size))):
-            yield from deal(deployment, channel, with_own_texts(part), home)
+    if size > _MESSAGE_BYTES and batch.height > 1:
+        for part in batch.iter_slices(max(1, int(batch.height * _MESSAGE_BYTES / size))):
+            yield from deal(deployment, channel, compact_strings(part), home)
         return
     match channel.route:
         case Route.QUERY:

@@ -3,7 +3,7 @@
 Each partition of a stage has one state variable: blobs by name.
 
 This module imports next to nothing: at every start Spark asks a new Python process what the state
-of each stage looks like, and whoever waits for the start waits for the imports.
+of each stage looks like, and the start waits for its imports.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class StageProcessor(StatefulProcessor):
     """A stage of the pipeline.
 
     Args:
-        task: What it does, packed here so that only those who do it must know what it is made of.
+        task: What it does; pickled here, so that this module need not import it.
     """
 
     def __init__(self, task: Task) -> None:

@@ -1,4 +1,4 @@
-"""The sink writer: where answers are let out.
+"""The sink writer: writes answers to files, in the task that has them.
 
 Files are written by the tasks that have the rows, so that these do not travel any further: answers
 that need nothing but the rows of a stream, one by one, where these come in, and all others by the
@@ -28,7 +28,7 @@ class SinkWriter:
     Args:
         files: The files a channel goes to.
         driver: The channels that the driver is to have; of others it hears how many rows there are.
-        leaving: The channels that somebody reads from the results of the last stage.
+        leaving: The channels that are read from the results of the last stage.
         passing: The channels that have been let out before, and are only handed on.
     """
 

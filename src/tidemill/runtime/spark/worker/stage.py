@@ -1,8 +1,8 @@
 """A stage: one partition of one fragment, from batch to batch.
 
 A step takes the messages of a micro-batch and gives those for the next stage. The first stage also
-finds out how far each stream has come, and feeds the rows of relations to those who have not had
-them. Rows that a later stage reads, and everything on its way out, are handed on.
+finds out how far each stream has come, and feeds the rows of relations to the channels that have
+not had them. Rows that a later stage reads, and everything on its way out, are handed on.
 
 Law: what a stage gives is a function of its state and the messages, in whatever order they come.
 """
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["CONTROL", "KNOWN", "METRICS", "WATERMARKS", "Progress", "Stage"]
 
 CONTROL = "@control"
-"""Who sends word that time has passed, or that all streams have ended."""
+"""The stream that says that time has passed, or that all streams have ended."""
 
 WATERMARKS = "watermarks"
 """The report on how far streams have come."""

@@ -1,7 +1,7 @@
 """Stepping: one partition of a stage, in a task of Spark's.
 
-The stage of a partition stays in this process as long as nobody else has moved it on: its token
-says so.
+The stage of a partition stays open in this process as long as no other worker has stepped the
+partition: its token says so.
 """
 
 from __future__ import annotations

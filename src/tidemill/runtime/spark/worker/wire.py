@@ -77,7 +77,7 @@ class Message:
     Attributes:
         pid: The partition, by the number Spark knows it by.
         kind: What it is about.
-        channel: The channel, query or stream it belongs to; for facts, who sent them.
+        channel: The channel, query or stream it belongs to; for facts, the sender.
         content: Rows; or what was received: rows in Arrow's IPC format, or JSON.
     """
 

@@ -1,4 +1,4 @@
-"""What stays in memory has letters of its own: not those of rows that passed by."""
+"""What stays in memory has buffers of its own: not those of rows that passed by."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from tidemill.model.schema import Field, Schema
 from tidemill.model.time import Time
 from tidemill.model.types import BIGINT, VARCHAR
 from tidemill.physical.state.keyed import KeyedTable
+from tidemill.physical.state.strings import compact_strings, held_bytes
 from tidemill.physical.state.table import Table
-from tidemill.physical.state.texts import held_bytes, with_own_texts
 from tidemill.runtime.answers import Answer
 
 SCHEMA: dict[str, pl.DataType] = {
@@ -40,7 +40,7 @@ def step(time: int, rows: int, *, stay: int) -> pl.DataFrame:
 
 
 def held(frames: list[pl.DataFrame]) -> int:
-    """The letters in memory, of all frames."""
+    """The bytes of strings in memory, of all frames."""
     return sum(held_bytes(frame["s"]) for frame in frames)
 
 
@@ -62,21 +62,21 @@ def test_the_rows_are_the_same(texts: list[str | None], name: str, data: st.Data
     whole = pl.DataFrame({name: pl.Series(texts, dtype=pl.String), "n": range(len(texts))})
     left = data.draw(st.lists(st.booleans(), min_size=len(texts), max_size=len(texts)))
     part = whole.filter(pl.Series(left, dtype=pl.Boolean))
-    own = with_own_texts(part)
+    own = compact_strings(part)
     assert own.rows() == part.rows()
     assert own.schema == part.schema
-    letters = sum(len((text or "").encode()) for text in part[name])
-    assert held_bytes(own[name]) <= 2 * letters
+    own_bytes = sum(len((text or "").encode()) for text in part[name])
+    assert held_bytes(own[name]) <= 2 * own_bytes
 
 
 def test_rows_that_hold_no_others_are_not_copied() -> None:
     frame = step(0, 100, stay=1)
-    assert with_own_texts(frame) is frame
-    assert with_own_texts(frame[:60])["s"].to_list() == frame["s"].to_list()[:60]
+    assert compact_strings(frame) is frame
+    assert compact_strings(frame[:60])["s"].to_list() == frame["s"].to_list()[:60]
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_few_rows_of_a_stream_do_not_keep_the_letters_of_all(kind: str) -> None:
+def test_few_rows_of_a_stream_do_not_keep_the_strings_of_all(kind: str) -> None:
     rows = table(kind)
     for time in range(50):
         rows.insert(step(time, 400, stay=1).filter(pl.col("x") % 200 == 0))
@@ -85,7 +85,7 @@ def test_few_rows_of_a_stream_do_not_keep_the_letters_of_all(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_rows_that_are_gone_take_their_letters_along(kind: str) -> None:
+def test_rows_that_are_gone_take_their_strings_along(kind: str) -> None:
     rows = table(kind)
     for time in range(60):
         rows.insert(step(time, 400, stay=100))
@@ -97,7 +97,7 @@ def test_rows_that_are_gone_take_their_letters_along(kind: str) -> None:
     assert held(segments) <= 4 * left * LENGTH
 
 
-def test_an_answer_in_memory_has_its_own_letters() -> None:
+def test_an_answer_in_memory_has_its_own_strings() -> None:
     answer = Answer(Schema((Field("x", BIGINT), Field("s", VARCHAR))))
     batches = [step(time, 400, stay=1).filter(pl.col("x") == time) for time in range(20)]
     answer.add(batches)
