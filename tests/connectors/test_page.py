@@ -17,7 +17,10 @@ PAGE = Path(__file__).parents[2] / "docs" / "reference" / "connectors.md"
 
 def connector_table() -> str:
     """One line for each connector."""
-    rows = [("connector", "is", "source of", "positions", "as a sink", "engines"), ("---",) * 6]
+    rows: list[tuple[str, ...]] = [
+        ("connector", "is", "source of", "positions", "as a sink", "engines")
+    ]
+    rows.append(("---",) * 6)
     rows += [_connector(connector) for connector in CONNECTORS]
     return _table(rows)
 
@@ -40,7 +43,10 @@ def _connector(connector: Connector) -> tuple[str, ...]:
 
 
 def _options(connector: Connector) -> str:
-    rows = [("option", "of a", "without its name", "type", "without it", "meaning"), ("---",) * 6]
+    rows: list[tuple[str, ...]] = [
+        ("option", "of a", "without its name", "type", "without it", "meaning")
+    ]
+    rows.append(("---",) * 6)
     for use, what in ((Use.STREAM, "source"), (Use.SINK, "sink")):
         options = connector.options(use) or ()
         first = [option for option in options if option.positional]
