@@ -121,6 +121,11 @@ def test_a_name_at_the_end_of_a_line_does_not_hide_that_the_next_line_is_secret(
     assert_unseen(masked(commented), ["moonlight", "sunlight"])
 
 
+def test_a_value_in_quotes_that_are_not_closed_is_masked_to_its_end() -> None:
+    for broken in ("x(c => 'password='';moonlight',' b=1')", """x(c => 'password=";moonlight')"""):
+        assert_unseen(masked(broken), ["moonlight"])
+
+
 @given(scripts(), st.data())
 def test_a_script_that_is_broken_anywhere_shows_no_secret(
     case: tuple[str, list[str]], data: st.DataObject

@@ -71,7 +71,9 @@ class _Place(NamedTuple):
 
 _IN_STRING: Final = _Place(
     re.compile(
-        rf"""{_QUOTED}{_END_OF_VALUE} | ''(?:\\.|[^'\\])*''{_END_OF_VALUE} | [^&;]+""", _FLAGS
+        rf"""{_QUOTED}{_END_OF_VALUE} | ''(?:\\.|[^'\\])*''{_END_OF_VALUE}
+        | (?:''|").* | [^&;]+""",  # quotes that nothing closes may hold anything
+        _FLAGS,
     ),
     re.compile(r"\Z"),
 )

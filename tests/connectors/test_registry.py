@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import sys
-from textwrap import dedent
 from typing import TYPE_CHECKING
 
 import polars as pl
 import pytest
 
 import tidemill
-from tidemill.connectors.registry import GROUP, installed
+from connectors import package as package_
+from tidemill.connectors.registry import installed
 from tidemill.errors import BindError, RunError
 from tidemill.lang.statements import ConnectorCall, Name
 from tidemill.runtime.connectors import source_place
@@ -73,12 +73,7 @@ ON_SPARK = Connector(
 
 
 def install(place: Path, package: str, entries: str, code: str = COUNTING) -> None:
-    """A distribution as an installer leaves it: a module, and what is known about it."""
-    (place / f"{package}.py").write_text(code, encoding="utf-8")
-    info = place / f"{package}-1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text(f"[{GROUP}]\n{dedent(entries)}")
+    package_.install(place, package, entries, code)
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from time import monotonic, sleep
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,9 @@ import pytest
 from pyarrow import orc
 
 import tidemill
+from connectors.package import install
 from spark.on_spark import MASTER
+from tidemill.connectors.registry import installed
 from tidemill.model.time import to_datetime
 
 if TYPE_CHECKING:
@@ -115,3 +118,40 @@ def test_a_source_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     assert "hint: the columns are timestamp, value" in text
     text = failure("orc()")
     assert "'path' is not specified" in text
+
+
+LINES = """
+from tidemill.connectors.connector import Connector, Guarantee, Positions, SinkSide, SourceSide
+from tidemill.connectors.connector import Engine
+from tidemill.connectors.options import Flag, Option, Text
+
+TAKEN = []
+PATH = Option("path", Text(), "Where", required=True, positional=True)
+WHOLE = Option("wholetext", Flag(), "Whether a file is one line", default=False)
+LINES = Connector(
+    "lines",
+    "Lines of text",
+    SourceSide((PATH, WHOLE), Positions.REPLAYABLE, relations=False, format="text"),
+    SinkSide((), Guarantee.AT_LEAST_ONCE, open=lambda given: lambda *taken: TAKEN.append(taken)),
+    frozenset({Engine.SPARK}),
+)
+"""
+
+
+def test_a_connector_of_another_package_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "1.txt").write_text("one\ntwo\n")
+    install(tmp_path, "shop_lines", "lines = shop_lines:LINES", LINES)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    installed.cache_clear()
+    try:
+        stream = f"CREATE STREAM line (value VARCHAR) SOURCE lines('{tmp_path / 'in'}')"
+        with on_spark(stream) as session:
+            session.sql("CREATE QUERY q INTO lines() AS SELECT value FROM line")
+            session.run()
+        taken = sys.modules["shop_lines"].TAKEN
+        assert [sorted(frame["value"]) for frame, _ in taken] == [["one", "two"]]
+    finally:
+        installed.cache_clear()
