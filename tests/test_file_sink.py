@@ -178,7 +178,7 @@ def test_an_unfinished_batch_is_cleared_only_where_the_owner_is_this_query(tmp_p
     assert "cannot be written" in refused(lambda: out.clear(1), tmp_path)
 
 
-def _killed(*_: object) -> None:
+def _killed(*_: object, **__: object) -> None:
     raise KeyboardInterrupt
 
 

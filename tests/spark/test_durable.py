@@ -11,6 +11,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+import tidemill
 from tidemill.catalog.entries import RelationEntry
 from tidemill.lang.statements import ConnectorCall, Name
 from tidemill.model.batch import END, START
@@ -144,6 +145,21 @@ def test_files_of_a_sink_are_kept_when_a_batch_is_settled(
     sink.clear(7)
     sink.settle(7)  # a batch without rows has no files
     assert disk.calls[6:] == []
+
+
+@pytest.mark.parametrize("kind", WRITERS)
+def test_files_of_a_local_run_are_kept_before_it_returns(
+    tmp_path: Path, disk: Disk, kind: str
+) -> None:
+    """A run that cannot be taken up again flushes its files once, and all of them."""
+    session = tidemill.connect()
+    session.put("s", pl.DataFrame({"x": [1, 2, 3], "t": [1, 2, 3]}))
+    session.sql("CREATE STREAM s (x BIGINT, t BIGINT) SOURCE memory('s') ORDERED BY t")
+    session.sql(f"CREATE QUERY q INTO {kind}('{tmp_path / 'a' / 'out'}') AS SELECT x FROM s")
+    session.run()
+    assert list(disk.lost()) == []
+    flushed = [call for call in disk.calls if call.startswith("flush ")]
+    assert len(flushed) == len(set(flushed)), "each file once, and each directory"
 
 
 def test_all_that_a_batch_has_written_is_kept_before_spark_takes_it_for_done(

@@ -25,7 +25,7 @@ import polars as pl
 from tidemill.errors import RunError
 from tidemill.lang.words import quote_name
 from tidemill.runtime.answers import Answer
-from tidemill.runtime.durable import make_directory, sync_directory, sync_file
+from tidemill.runtime.durable import make_directory, sync_directory, sync_file, sync_files
 from tidemill.runtime.ownership import (
     OWNER_FILE,
     UNFINISHED_OWNER_FILE,
@@ -63,6 +63,8 @@ class FileSink:
         shape: In which form.
         replaces: Whether a query that begins empties a directory that another one wrote.
         owner: The query that the directory belongs to; known when the pipeline is.
+        at_end: Whether the names of files are flushed when the run is over, and not batch by batch:
+            a run that cannot be taken up again is done as a whole, or not at all.
     """
 
     query: str
@@ -72,6 +74,7 @@ class FileSink:
     shape: Shape = RESULTS
     replaces: bool = False
     owner: Owner | None = None
+    at_end: bool = False
 
     def owned_by(self, pipeline: str, epoch: int = 0, checkpoint: str | None = None) -> FileSink:
         """The sink in a pipeline, of a query that began in an epoch."""
@@ -126,8 +129,9 @@ class FileSink:
             for name in _names(root) - {OWNER_FILE} if self.replaces else ():
                 if _is_ours(root / name):
                     shutil.rmtree(root / name)
-            sync_directory(root)
-            write_owner(root, self._owner)
+            if not self.at_end:
+                sync_directory(root)
+            write_owner(root, self._owner, durably=not self.at_end)
         except OSError as error:
             raise self._failure(error, "choose a directory that can be written to") from error
 
@@ -202,9 +206,22 @@ class FileSink:
         self.require_owned()
         place = self._place(batch)
         try:
-            if place.exists():
+            if place.exists() and not self.at_end:
                 sync_directory(place)
                 sync_directory(place.parent)
+        except OSError as error:
+            raise self._failure(error, _WAY_ON) from error
+
+    def flush(self) -> None:
+        """Keep the names of all files of a run that is over; their content has been kept.
+
+        Raises:
+            RunError: They cannot be kept, or the directory is not that of this query any more.
+        """
+        self.require_owned()
+        root = Path(self.directory)
+        try:
+            sync_files([*root.glob("batch=*"), root / OWNER_FILE, root])
         except OSError as error:
             raise self._failure(error, _WAY_ON) from error
 

@@ -70,11 +70,19 @@ def read_owner(directory: Path) -> Owner | None:
             raise ValueError(f"{OWNER_FILE} does not name a pipeline and a query")
 
 
-def write_owner(directory: Path, owner: Owner) -> None:
+def write_owner(directory: Path, owner: Owner, *, durably: bool = True) -> None:
     """Write down the owner of a directory.
+
+    Args:
+        directory: The directory.
+        owner: Its owner.
+        durably: Whether it must be there after a loss of power.
 
     Raises:
         OSError: The file cannot be written.
     """
     content = json.dumps({"format": _FORMAT, **asdict(owner)}, indent=2) + "\n"
-    write_durably(directory / OWNER_FILE, content.encode())
+    if durably:
+        write_durably(directory / OWNER_FILE, content.encode())
+    else:
+        (directory / OWNER_FILE).write_text(content, encoding="utf-8")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from time import perf_counter
 from typing import TYPE_CHECKING
@@ -134,7 +134,7 @@ class Job:
                 self._measure(runner)
                 measured = perf_counter()
         for sink in _file_sinks(sinks):
-            sink.require_owned()
+            sink.flush()
         self._measure(runner)
 
     def progress(self) -> Progress:
@@ -259,7 +259,11 @@ def _local_sinks(sinks: Mapping[str, Sink]) -> dict[str, FileSink | ConsoleSink 
     local: dict[str, FileSink | ConsoleSink | CallbackSink] = {}
     for query, sink in sinks.items():
         assert not isinstance(sink, FormatSink), "they are refused when a query is created"
-        local[query] = sink.owned_by(run) if isinstance(sink, FileSink) else sink
+        # What cannot be taken up again need not be kept batch by batch.
+        if isinstance(sink, FileSink):
+            local[query] = replace(sink.owned_by(run), at_end=True)
+        else:
+            local[query] = sink
     return local
 
 
