@@ -199,7 +199,7 @@ def test_metrics_tell_what_was_done_and_what_is_held(  # noqa: PLR0913 — it dr
             reject()
     found = run.metrics()
     assert found.keys() == nodes(graph).keys(), explain(plan)
-    if not (end or instants(content)):
+    if run.pipeline.stepped is None:  # nothing came on what it reads
         assert all(m.state_rows is None and m.watermark is None for m in found.values())
         return
     assert_rows_are_counted(graph, content, found)
