@@ -220,7 +220,7 @@ class SparkJob:
             raise
 
     def close(self) -> None:
-        """Stop, and forget the state if nobody is to take it up again.
+        """Stop, and forget the state if no later session is to go on with it.
 
         Raises:
             RunError: This is called by a function that gets rows.

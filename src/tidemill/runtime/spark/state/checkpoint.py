@@ -307,7 +307,7 @@ class Checkpoint:
         self.know(replace(self.facts, ended=True))
 
     def close(self) -> None:
-        """Let others have it; remove it, if nobody is to take it up again."""
+        """Let others have it; remove it, if no later session is to go on with it."""
         if "cache" in vars(self):
             forget_cache(self.cache, is_over=self.is_temporary)
         if self._lock is None:
@@ -342,7 +342,7 @@ class Checkpoint:
 
 
 def open_checkpoint(settings: SparkSettings, facts: Facts) -> Checkpoint:
-    """The checkpoint of a session, which nobody else can open until it is closed.
+    """The checkpoint of a session, which no other process can open until it is closed.
 
     A new one is not written down before ``create``.
 
