@@ -1,6 +1,6 @@
 """Techniques: how it is known on each edge of a plan that rows go, and so which form it has.
 
-    direct     every element knows its end, and the operator that keeps it looks at the time (H09, G-10)
+    direct     every element knows its end, and its keeper looks at the time (H09, G-10)
     negative   from the windows up, a row that goes is withdrawn by a message (H10, G-09)
     hybrid     intervals up to the joins, which have nothing to do when a row goes; then signs (H12)
     pattern    the form follows the update pattern (G-15): intervals where the end of a row is known
