@@ -158,7 +158,7 @@ def connect(  # noqa: PLR0913 — every setting has a name and a default
         return SparkJob(catalog, frames, on_spark, callbacks)
 
     def forget(query: str) -> bool:
-        from tidemill.runtime.spark.state.checkpoint import forget_query  # noqa: PLC0415
+        from tidemill.runtime.spark.state.opening import forget_query  # noqa: PLC0415
 
         return state is not None and forget_query(state, query)
 

@@ -36,8 +36,8 @@ from tidemill.runtime.spark.io.places import (
     read_only_files,
 )
 from tidemill.runtime.spark.state.batch_log import BatchLog
-from tidemill.runtime.spark.state.checkpoint import Checkpoint, open_checkpoint
 from tidemill.runtime.spark.state.damage import telling_where
+from tidemill.runtime.spark.state.opening import open_checkpoint
 from tidemill.runtime.spark.state.record import Facts
 
 if TYPE_CHECKING:
@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from tidemill.runtime.spark.driver.checks import Checked
     from tidemill.runtime.spark.driver.running import Running
     from tidemill.runtime.spark.driver.settings import SparkSettings
+    from tidemill.runtime.spark.state.checkpoint import Checkpoint
 
 __all__ = ["SparkJob"]
 
