@@ -186,7 +186,7 @@ def meets(note: Noted) -> None:
             if keys is None and form(batch) is Form.SIGNED:
                 # Wherever a row is, all its changes are there.
                 row = note.part.inputs[port].schema
-                parts = route(batch, [Column(f.name, f.type) for f in row], PARTS)
+                parts = route(batch, tuple(Column(f.name, f.type) for f in row), PARTS)
             elif keys is None:
                 parts = [batch.gather_every(PARTS, n) for n in range(PARTS)]
             else:
