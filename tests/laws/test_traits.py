@@ -198,8 +198,10 @@ def meets(note: Noted) -> None:
                 made += operator.on_watermark(state, time)
         before = time
     schema = operator.schema
-    numbers_rows = note.traits.counts and not note.traits.tables  # of one partition each
-    if len(schema) and not numbers_rows:
+    # Numbers of rows, and partial results, are of one partition each (``test_split_aggregates``).
+    numbers_rows = note.traits.counts and not note.traits.tables
+    is_partial = getattr(operator, "partial", False)
+    if len(schema) and not (numbers_rows or is_partial):
         for at in HORIZON:
             assert snapshot(made, schema, at) == snapshot(note.out(), schema, at)
 
