@@ -137,6 +137,9 @@ def fault(type_: OptionType, value: Value) -> str | None:
             is_right = isinstance(value, str) and value in values
         case _:
             assert_never(type_)
+    is_number = isinstance(type_, Whole | Number) and type(value) in (int, float)
+    if not is_right and is_number and float(value) > _MOST:
+        return f"must not be more than {_MOST}"  # no text of a type says so
     return None if is_right else f"must be {type_text(type_)}"
 
 
