@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Annotated
 
 import typer
@@ -34,7 +35,7 @@ def explain(  # noqa: PLR0913 — every option of the command
     trace: Annotated[
         bool, typer.Option("--trace", help="What the optimizer does, step by step.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="As JSON, one object a query.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="As JSON, one line a query.")] = False,
     planning: Planning,
 ) -> None:
     """Print the plan of every query of a file. Nothing is read or run."""
@@ -57,6 +58,8 @@ def explain(  # noqa: PLR0913 — every option of the command
             raise PlanError("the file has no query", hint="add a SELECT or a CREATE QUERY")
         for number, query in enumerate(queries):
             text = session.explain(query.name, modes[0], as_json=as_json)
+            if as_json:
+                text = json.dumps({"query": query.name, **json.loads(text)})
             title = "" if as_json else f"-- {query.name}\n"
             between = "\n" * (number > 0 and not as_json)
             out.print(f"{between}{title}{text}", soft_wrap=True, markup=False, highlight=False)
