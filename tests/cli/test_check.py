@@ -116,5 +116,11 @@ def test_no_spark_is_started_or_even_imported(tmp_path: Path) -> None:
     assert told.stdout == "0 False\n"
 
 
+def test_a_byte_order_mark_is_no_part_of_the_text(tmp_path: Path) -> None:
+    script = write_shop(tmp_path)
+    script.write_text("\ufeff" + script.read_text(encoding="utf-8"), encoding="utf-8")
+    assert check(script).exit_code == 0
+
+
 def test_a_missing_file_is_wrong_use(tmp_path: Path) -> None:
     assert check(tmp_path / "nowhere.sql").exit_code == 2
