@@ -60,6 +60,11 @@ OPEN_SECRET = Connector(
     "open_secret", "A secret that is shown",
     sink=SinkSide((Option("password", Text(), "It"),), Guarantee.AT_LEAST_ONCE, open=opened),
 )
+NAMELESS_SECRET = Connector(
+    "nameless", "A secret whose name is not written",
+    sink=SinkSide((Option("password", Text(), "It", positional=True, secret=True),),
+                  Guarantee.AT_LEAST_ONCE, open=opened),
+)
 UNREAD_RELATION = Connector(
     "unread_relation", "A format of Spark's as a relation",
     SourceSide((), Positions.NONE, format="rate"), engines=frozenset({Engine.SPARK}),
@@ -183,6 +188,7 @@ def test_a_connector_that_cannot_be_loaded_names_its_package(place: Path) -> Non
         ("nothing = {}:NOTHING", "it is neither a source nor a sink"),
         ("unread = {}:UNREAD", "does not say how to read it"),
         ("unread_relation = {}:UNREAD_RELATION", "relations can be read from it, but"),
+        ("nameless = {}:NAMELESS_SECRET", 'option "password" is secret, so its name must stand'),
         ("open_secret = {}:OPEN_SECRET", 'option "password" must be secret'),
     ],
 )

@@ -80,8 +80,8 @@ class Option:
         required: Whether it must be given.
         positional: Whether its value may stand without the name, at the place that the option has
             among all that may.
-        secret: Whether its value is never shown; its name must say so (``masking.is_secret``), as
-            the text of a broken statement is masked, too.
+        secret: Whether its value is never shown; its name must say so (``masking.is_secret``) and
+            stand before the value, as the text of a broken statement is masked, too.
     """
 
     name: str

@@ -116,6 +116,8 @@ def faults(connector: Connector) -> Iterator[str]:
         for option in options:
             if option.secret != is_secret(option.name):
                 yield f'option "{option.name}" must be secret if and only if its name says so'
+            if option.secret and option.positional:
+                yield f'option "{option.name}" is secret, so its name must stand before its value'
     source, sink = connector.source, connector.sink
     if source is not None:
         if Engine.LOCAL in connector.engines and source.read is None:
