@@ -65,6 +65,16 @@ NAMELESS_SECRET = Connector(
     sink=SinkSide((Option("password", Text(), "It", positional=True, secret=True),),
                   Guarantee.AT_LEAST_ONCE, open=opened),
 )
+def sink(name, option, guarantee=Guarantee.AT_LEAST_ONCE, engines=COUNTING.engines):
+    return Connector(name, "A sink", sink=SinkSide((option,), guarantee, open=opened),
+                     engines=engines)
+
+LABEL = Option("label", Text(), "It")
+KEPT = sink("kept", LABEL, Guarantee.SESSION)
+NOWHERE = sink("nowhere", LABEL, engines=frozenset())
+OWN_FORM = sink("own_form", Option("form", Text(), "It"))
+WRONG_DEFAULT = sink("wrong_default", Option("rows", Whole(), "It", default="many"))
+NO_DEFAULT = sink("no_default", Option("rows", Whole(), "It", default=1, required=True))
 UNREAD_RELATION = Connector(
     "unread_relation", "A format of Spark's as a relation",
     SourceSide((), Positions.NONE, format="rate"), engines=frozenset({Engine.SPARK}),
@@ -188,6 +198,11 @@ def test_a_connector_that_cannot_be_loaded_names_its_package(place: Path) -> Non
         ("nothing = {}:NOTHING", "it is neither a source nor a sink"),
         ("unread = {}:UNREAD", "does not say how to read it"),
         ("unread_relation = {}:UNREAD_RELATION", "relations can be read from it, but"),
+        ("kept = {}:KEPT", "nothing would be written"),
+        ("nowhere = {}:NOWHERE", "no engine has it"),
+        ("own_form = {}:OWN_FORM", 'option "form" of a sink must be FORM'),
+        ("wrong_default = {}:WRONG_DEFAULT", 'the default of option "rows" must be a whole number'),
+        ("no_default = {}:NO_DEFAULT", 'option "rows" must be given, so it has no default'),
         ("nameless = {}:NAMELESS_SECRET", 'option "password" is secret, so its name must stand'),
         ("open_secret = {}:OPEN_SECRET", 'option "password" must be secret'),
     ],
