@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 import pytest
+from typer.testing import CliRunner
 
 import tidemill
 from connectors import package as package_
+from tidemill.cli.app import app
 from tidemill.connectors.registry import installed
 from tidemill.errors import BindError, RunError
 from tidemill.lang.statements import ConnectorCall, Name
@@ -298,3 +300,15 @@ def test_a_secret_is_not_told_by_the_code_of_a_package(
         session.run()
     assert f"{told}: cannot log in with ***" in str(caught.value)
     assert "moonlight" not in "".join(traceback.format_exception(caught.value))
+
+
+def test_plans_of_queries_that_only_one_engine_has_can_be_looked_at(place: Path) -> None:
+    install(place, "shop_explained", "counting = shop_explained:COUNTING")
+    script = place / "numbers.sql"
+    script.write_text(
+        "CREATE STREAM s (n BIGINT) SOURCE counting(5); CREATE STREAM t (n BIGINT) SOURCE rate();"
+        "SELECT n FROM s; SELECT n FROM t;",
+        encoding="utf-8",
+    )
+    result = CliRunner().invoke(app, ["explain", str(script)])
+    assert result.exit_code == 0, result.output

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -11,12 +11,17 @@ from tidemill.cli.options import Script  # noqa: TC001 — typer reads it
 from tidemill.cli.planning import takes_planning
 from tidemill.cli.present import queries_of
 from tidemill.cli.terminal import carry_out, console, read_script, reporting_errors
-from tidemill.connecting import connect
 from tidemill.errors import PlanError
 from tidemill.lang.statements import ExplainMode
 from tidemill.planning import Planning  # noqa: TC001 — takes_planning reads it
+from tidemill.runtime.planning import plan_entry
+from tidemill.session import Session
 
 __all__ = ["explain"]
+
+
+def _never_run(*_: object) -> NoReturn:
+    raise AssertionError("nothing is run here")
 
 
 @takes_planning
@@ -50,8 +55,11 @@ def explain(  # noqa: PLR0913 — every option of the command
         raise typer.BadParameter("choose one of --logical, --physical, --stages and --trace")
     out = console()
     with reporting_errors():
-        # A plan can be looked at whatever it costs, and whatever the local engine does not have.
-        session = connect(engine="spark", planning=planning, unbounded_state=True)
+        # A plan can be looked at whatever it costs, and whichever engine has what it needs.
+        chosen = planning.for_optimizer()
+        session = Session(
+            _never_run, planner=lambda query: plan_entry(query, chosen), unbounded_state=True
+        )
         carry_out(session, read_script(file))
         queries = list(queries_of(session))
         if not queries:
