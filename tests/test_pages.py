@@ -219,3 +219,19 @@ def test_pages_have_plain_words(page: Path) -> None:
     text = prose(page.read_text(encoding="utf-8"))
     lines = [line for line in text.splitlines() if AVOIDED.search(line)]
     assert lines == [], "say who does it, and that it is fixed"
+
+
+# Commands
+
+OF_SPARK = ("--checkpoint", "--forever", "--master")
+COMMANDS = [page for page in PAGES if page.name != "CHANGELOG.md"]
+
+
+@pytest.mark.parametrize("page", COMMANDS, ids=lambda page: str(page.relative_to(ROOT)))
+def test_commands_with_options_of_spark_say_so(page: Path) -> None:
+    """The default engine is ``local``, which refuses these."""
+    text = page.read_text(encoding="utf-8")
+    written = re.sub(r"\n(?=--)", " ", text)
+    for command in re.findall(r"tidemill run (?!FILE)[^`\n]*", written):
+        if any(option in command for option in OF_SPARK):
+            assert "--engine spark" in command, command

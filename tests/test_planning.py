@@ -99,3 +99,41 @@ def test_what_does_not_fit_is_refused_both_ways(settings: dict[str, object], mes
         with pytest.raises(tidemill.PlanError) as caught:
             make(**settings)  # type: ignore[arg-type]
         assert str(caught.value) == message
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"engine": "flink"}, 'there is no engine "flink"\nhint: the engines are local, spark'),
+        ({"engine": None}, 'there is no engine "None"\nhint: the engines are local, spark'),
+        (
+            {"planning": "direct"},
+            (
+                "planning must be a Planning, not 'direct'\n"
+                'hint: write planning=tidemill.Planning(technique="direct")'
+            ),
+        ),
+        ({"optimize": "no"}, "optimize must be True or False\nhint: write optimize=True"),
+        ({"lazy": None}, "lazy must be a number of seconds, not negative\nhint: write lazy=0"),
+        (
+            {"max_delay": "5"},
+            (
+                "max_delay must be a number of seconds, not negative\n"
+                "hint: write max_delay=60, or max_delay=None for ever"
+            ),
+        ),
+        (
+            {"trigger": "soon"},
+            "trigger must be a number of seconds, not negative\nhint: write trigger=0",
+        ),
+        ({"partitions": "2"}, "there must be at least one partition\nhint: write partitions=1"),
+        ({"partitions": 1.5}, "there must be at least one partition\nhint: write partitions=1"),
+        ({"stages": True}, "there must be at least one stage\nhint: write stages=1"),
+    ],
+)
+def test_values_of_a_wrong_type_are_refused_at_once(
+    settings: dict[str, object], message: str
+) -> None:
+    with pytest.raises(tidemill.PlanError) as caught:
+        tidemill.connect(**settings)  # type: ignore[arg-type]
+    assert str(caught.value) == message

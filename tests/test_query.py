@@ -129,3 +129,26 @@ def test_progress_of_a_query_is_its_part_of_that_of_the_session(session: tidemil
     new = session.query("SELECT at FROM s")
     with pytest.raises(tidemill.RunError, match='"query_3" was not there in the last run'):
         new.progress()
+
+
+def test_the_answer_of_another_query_of_the_name_is_not_given(session: tidemill.Session) -> None:
+    session.query("CREATE QUERY q AS SELECT x FROM s [RANGE 5]")
+    session.run()
+    session.sql("DROP QUERY q")
+    other = session.query("CREATE QUERY q AS SELECT x AS y FROM s [RANGE 9] WHERE x > 0")
+    asked = (other.results, other.changes, other.snapshot, other.progress, other.metrics)
+    for ask in asked:
+        with pytest.raises(tidemill.RunError, match='query "q" was not there in the last run'):
+            ask()
+    assert session.current_answer("q") is None
+    session.run()
+    assert other.results().columns == ["y", "start", "end"]
+    assert other.progress().rows == 2
+
+
+def test_a_query_that_was_dropped_still_has_its_last_answer(session: tidemill.Session) -> None:
+    made = session.query("CREATE QUERY q AS SELECT x FROM s [RANGE 5]")
+    session.run()
+    session.sql("DROP QUERY q")
+    assert made.results().height == 3
+    assert made.metrics().height > 0

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from enum import Enum, auto
+from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from tidemill.connectors.connector import Engine
 from tidemill.errors import PlanError, suggestion
-from tidemill.planning import Planning
+from tidemill.planning import Planning, is_duration
 from tidemill.runtime.clock import now
 from tidemill.runtime.local.job import Job, Settings
 from tidemill.runtime.planning import plan_entry
@@ -101,10 +101,12 @@ def connect(  # noqa: PLR0913 — every setting has a name and a default
             the local engine.
     """
     if engine not in ENGINES:
-        raise PlanError(f'there is no engine "{engine}"', hint=suggestion(engine, ENGINES))
-    if partitions is not None and partitions < 1:
+        raise PlanError(
+            f'there is no engine "{engine}"', hint=suggestion(str(engine), ENGINES, what="engines")
+        )
+    if partitions is not None and not _is_count(partitions):
         raise PlanError("there must be at least one partition", hint="write partitions=1")
-    if stages is not None and stages < 1:
+    if stages is not None and not _is_count(stages):
         raise PlanError("there must be at least one stage", hint="write stages=1")
     short = {
         "optimize": optimize,
@@ -115,7 +117,7 @@ def connect(  # noqa: PLR0913 — every setting has a name and a default
         "lazy": lazy,
     }
     chosen = _planning(planning, short).for_optimizer()
-    if not (0 <= trigger < math.inf):
+    if not is_duration(trigger):
         raise PlanError("trigger must be a number of seconds, not negative", hint="write trigger=0")
     if engine == "local":
         _refuse_ignored(
@@ -178,6 +180,11 @@ def _planning(planning: Planning | None, short: Mapping[str, object]) -> Plannin
         PlanError: A setting is given both ways, or does not fit.
     """
     given = {setting: value for setting, value in short.items() if value is not _UNSET}
+    if planning is not None and not isinstance(planning, Planning):
+        raise PlanError(
+            f"planning must be a Planning, not {planning!r}",
+            hint='write planning=tidemill.Planning(technique="direct")',
+        )
     if planning is None:
         return Planning(**given)  # type: ignore[arg-type]  # they are those of connect
     if given:
@@ -187,6 +194,10 @@ def _planning(planning: Planning | None, short: Mapping[str, object]) -> Plannin
             hint=f"write planning=Planning({setting}={value!r}, …) only",
         )
     return planning
+
+
+def _is_count(value: object) -> bool:
+    return not isinstance(value, bool) and isinstance(value, Integral) and int(value) >= 1
 
 
 def _refuse_ignored(given: Mapping[str, bool]) -> None:

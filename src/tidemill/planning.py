@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields
+from numbers import Real
 from typing import TYPE_CHECKING, cast
 
 from tidemill.errors import PlanError, suggestion
@@ -21,7 +22,7 @@ from tidemill.optimizer.physical.techniques import Technique
 if TYPE_CHECKING:
     from tidemill.optimizer.logical.rules import Negation
 
-__all__ = ["CHOICES", "SETTINGS", "Planning"]
+__all__ = ["CHOICES", "SETTINGS", "Planning", "is_duration"]
 
 CHOICES = {
     "technique": tuple(known.value for known in Technique),
@@ -32,6 +33,16 @@ CHOICES = {
 
 _WORDS = {"technique": "technique", "joins": "kind of joins", "negation": "place of negation"}
 _MICROSECONDS = 1_000_000
+
+
+def is_duration(value: object) -> bool:
+    """Whether a value is a number of seconds, not negative.
+
+    >>> [is_duration(value) for value in (0, 1.5, -1, math.inf, math.nan, "5", True, None)]
+    [True, True, False, False, False, False, False, False]
+    """
+    is_number = isinstance(value, Real) and not isinstance(value, bool)
+    return is_number and 0 <= cast("float", value) < math.inf
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,17 +76,19 @@ class Planning:
     lazy: float = 0
 
     def __post_init__(self) -> None:
+        if not isinstance(self.optimize, bool):
+            raise PlanError("optimize must be True or False", hint="write optimize=True")
         for setting, known in CHOICES.items():
             given = getattr(self, setting)
             if given not in known:
                 hint = suggestion(str(given), known, what="choices")
                 raise PlanError(f'there is no {_WORDS[setting]} "{given}"', hint=hint)
-        if self.max_delay is not None and not 0 <= self.max_delay < math.inf:
+        if self.max_delay is not None and not is_duration(self.max_delay):
             raise PlanError(
                 "max_delay must be a number of seconds, not negative",
                 hint="write max_delay=60, or max_delay=None for ever",
             )
-        if not 0 <= self.lazy < math.inf:
+        if not is_duration(self.lazy):
             raise PlanError("lazy must be a number of seconds, not negative", hint="write lazy=0")
         if self.lazy and self.joins != optimizer.Joins.MULTIWAY.value:
             raise PlanError("only joins of many inputs can be lazy", hint='write joins="multiway"')

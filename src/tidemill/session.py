@@ -292,7 +292,8 @@ class Session:
         Raises:
             RunError: It has not been run.
         """
-        answer = self._finished().answer(query)
+        job = self._finished()
+        answer = job.answer(query) if self._is_in(job, query) else None
         if answer is None:
             raise RunError(
                 f'query "{query}" was not there in the last run', hint="call session.run() again"
@@ -305,9 +306,21 @@ class Session:
         ``None`` if it was not there, or its answer went to a sink and is not kept.
         """
         try:
-            return None if self._active is None else self._active.answer(query)
+            job = self._active
+            return None if job is None or not self._is_in(job, query) else job.answer(query)
         except RunError:
             return None
+
+    def is_active(self, query: str) -> bool:
+        """Whether a query is in what is running, or was run last."""
+        return self._active is not None and self._is_in(self._active, query)
+
+    def _is_in(self, job: Runs, query: str) -> bool:
+        """Whether a job has a query, and not another one that had its name then."""
+        entry, planned = self._catalog.find(query), job.planned(query)
+        if planned is None or not isinstance(entry, QueryEntry):
+            return True  # the job knows what it has; nothing else has the name now
+        return planned.bound == entry.plan
 
     def _finished(self) -> Runs:
         if self._job is None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -9,6 +11,8 @@ from typer.testing import CliRunner
 
 from cli.shop import GROWING, write_shop
 from tidemill.cli.app import app
+from tidemill.errors import PlanError
+from tidemill.optimizer import planner
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -83,6 +87,39 @@ def test_growing_state_is_refused_unless_asked_for(tmp_path: Path) -> None:
     script = write_shop(tmp_path, GROWING)
     assert check(script).exit_code == 1
     assert check(script, "--unbounded-state").exit_code == 0
+
+
+@pytest.mark.parametrize("engine", ["local", "spark"])
+def test_a_plan_that_the_planner_refuses_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, engine: str
+) -> None:
+    def refuse(*_: object) -> None:
+        raise PlanError("the planner made a plan that cannot run: it is a test")
+
+    monkeypatch.setattr(planner, "check_plan", refuse)
+    result = check(write_shop(tmp_path), "--engine", engine)
+    assert result.exit_code == 1
+    assert "cannot run: it is a test" in result.stderr
+    assert "ok," not in result.stdout
+
+
+def test_no_spark_is_started_or_even_imported(tmp_path: Path) -> None:
+    script = write_shop(tmp_path, "CREATE QUERY o INTO orc('o') AS SELECT item FROM bid;")
+    code = (
+        "import sys; from typer.testing import CliRunner; from tidemill.cli.app import app\n"
+        f"done = CliRunner().invoke(app, ['check', {str(script)!r}, '--engine', 'spark'])\n"
+        "print(done.exit_code, 'pyspark' in sys.modules)"
+    )
+    told = subprocess.run(  # noqa: S603 — our own Python
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert told.stdout == "0 False\n"
+
+
+def test_a_byte_order_mark_is_no_part_of_the_text(tmp_path: Path) -> None:
+    script = write_shop(tmp_path)
+    script.write_text("\ufeff" + script.read_text(encoding="utf-8"), encoding="utf-8")
+    assert check(script).exit_code == 0
 
 
 def test_a_missing_file_is_wrong_use(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import pytest
@@ -47,6 +48,15 @@ def test_a_plan_has_several_forms(tmp_path: Path, option: str, text: str) -> Non
     result = explain(write_shop(tmp_path), option)
     assert result.exit_code == 0, result.output
     assert text in result.stdout
+
+
+@pytest.mark.parametrize("option", ["--logical", "--physical", "--stages", "--trace"])
+def test_as_json_each_query_is_a_line_with_its_name(tmp_path: Path, option: str) -> None:
+    result = explain(write_shop(tmp_path, TWO), option, "--json")
+    assert result.exit_code == 0, result.output
+    written = [json.loads(line) for line in result.stdout.splitlines()]
+    assert [plan["query"] for plan in written] == ["dear", "top"]
+    assert all(option.removeprefix("--") in plan and "plan" in plan for plan in written)
 
 
 def test_only_one_form_can_be_asked_for(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from tidemill.cli.app import app
 from tidemill.cli.options import EngineName
 from tidemill.connecting import DEFAULT_ENGINE, ENGINES, connect
 from tidemill.planning import SETTINGS, Planning
+from tidemill.runtime.planning import plan_entry
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
     from typer.testing import Result
 
     import tidemill
+    from tidemill.catalog.entries import QueryEntry
+    from tidemill.optimizer import planning as optimizer
+    from tidemill.optimizer.planner import Planned
 
 COMMANDS = ("run", "explain", "check")
 THREE = """
@@ -52,7 +56,7 @@ def test_every_setting_is_an_option_with_the_default_of_planning(command: str) -
     }
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", ["run", "check"])
 @pytest.mark.parametrize(("options", "settings"), GIVEN.values(), ids=list(GIVEN))
 def test_the_options_reach_the_session(
     tmp_path: Path,
@@ -71,6 +75,25 @@ def test_the_options_reach_the_session(
     result = called(command, write_shop(tmp_path), *options)
     assert result.exit_code == 0, result.output
     assert seen == [Planning(**settings)]  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("options", "settings"), GIVEN.values(), ids=list(GIVEN))
+def test_the_options_reach_the_planner_of_explain(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    options: list[str],
+    settings: dict[str, object],
+) -> None:
+    seen: list[object] = []
+
+    def planned(query: QueryEntry, chosen: optimizer.Planning) -> Planned:
+        seen.append(chosen)
+        return plan_entry(query, chosen)
+
+    monkeypatch.setattr("tidemill.cli.explain.plan_entry", planned)
+    result = called("explain", write_shop(tmp_path), *options)
+    assert result.exit_code == 0, result.output
+    assert seen == [Planning(**settings).for_optimizer()]  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -70,3 +70,10 @@ def test_a_value_is_read_as_it_was_written(value: Value) -> None:
     assert isinstance(statement, CreateStream)
     ((_, read),) = statement.source.named
     assert (type(read), read) == (type(value), value)
+
+
+def test_a_number_that_is_too_large_is_told_so() -> None:
+    assert fault(Whole(), 2**31) == fault(Number("seconds"), 1e300)
+    assert fault(Whole(), 2**31) == "must not be more than 2147483647"
+    assert fault(Text(), 2**31) == "must be a string"
+    assert fault(Whole(least=0, most=9), 12) == "must be a whole number, from 0 to 9"

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import sys
+import traceback
 from typing import TYPE_CHECKING
 
 import polars as pl
 import pytest
+from typer.testing import CliRunner
 
 import tidemill
 from connectors import package as package_
+from tidemill.cli.app import app
 from tidemill.connectors.registry import installed
 from tidemill.errors import BindError, RunError
 from tidemill.lang.statements import ConnectorCall, Name
@@ -59,15 +62,58 @@ OPEN_SECRET = Connector(
     "open_secret", "A secret that is shown",
     sink=SinkSide((Option("password", Text(), "It"),), Guarantee.AT_LEAST_ONCE, open=opened),
 )
+NAMELESS_SECRET = Connector(
+    "nameless", "A secret whose name is not written",
+    sink=SinkSide((Option("password", Text(), "It", positional=True, secret=True),),
+                  Guarantee.AT_LEAST_ONCE, open=opened),
+)
+def sink(name, option, guarantee=Guarantee.AT_LEAST_ONCE, engines=COUNTING.engines):
+    return Connector(name, "A sink", sink=SinkSide((option,), guarantee, open=opened),
+                     engines=engines)
+
+LABEL = Option("label", Text(), "It")
+KEPT = sink("kept", LABEL, Guarantee.SESSION)
+NOWHERE = sink("nowhere", LABEL, engines=frozenset())
+OWN_FORM = sink("own_form", Option("form", Text(), "It"))
+WRONG_DEFAULT = sink("wrong_default", Option("rows", Whole(), "It", default="many"))
+NO_DEFAULT = sink("no_default", Option("rows", Whole(), "It", default=1, required=True))
 UNREAD_RELATION = Connector(
     "unread_relation", "A format of Spark's as a relation",
     SourceSide((), Positions.NONE, format="rate"), engines=frozenset({Engine.SPARK}),
+)
+def logged_in(given):
+    TAKEN.append(dict(given))
+    if given["at"] == "open":
+        raise OSError("cannot log in with " + given["password"])
+    def take(frame, batch):
+        raise OSError("cannot log in with " + given["password"])
+    return take
+
+def with_password(given):
+    if given["at"] == "read":
+        raise OSError("cannot log in with " + given["password"])
+    yield pl.DataFrame({"n": [given["rows"]]})
+
+WITH_SECRET = (
+    Option("at", Text(), "Where it fails", default="nowhere"),
+    Option("rows", Whole(), "A number", default=7),
+    Option("password", Text(), "It", secret=True),
+)
+SECRET = Connector(
+    "secret", "What needs a password",
+    SourceSide(WITH_SECRET, Positions.NONE, read=with_password),
+    SinkSide(WITH_SECRET, Guarantee.AT_LEAST_ONCE, open=logged_in),
+    frozenset({Engine.LOCAL}), passes_options=True,
 )
 ON_SPARK = Connector(
     "rates", "The rate source of Spark's, with options that are checked",
     SourceSide((Option("rowsPerSecond", Whole(), "How many rows come in a second", default=1),),
                Positions.REPLAYABLE, relations=False, format="rate"),
     engines=frozenset({Engine.SPARK}),
+)
+PASSING = Connector(
+    "passing", "The rate source of Spark's, with all of its options", ON_SPARK.source,
+    engines=ON_SPARK.engines, passes_options=True,
 )
 """
 
@@ -154,6 +200,12 @@ def test_a_connector_that_cannot_be_loaded_names_its_package(place: Path) -> Non
         ("nothing = {}:NOTHING", "it is neither a source nor a sink"),
         ("unread = {}:UNREAD", "does not say how to read it"),
         ("unread_relation = {}:UNREAD_RELATION", "relations can be read from it, but"),
+        ("kept = {}:KEPT", "nothing would be written"),
+        ("nowhere = {}:NOWHERE", "no engine has it"),
+        ("own_form = {}:OWN_FORM", 'option "form" of a sink must be FORM'),
+        ("wrong_default = {}:WRONG_DEFAULT", 'the default of option "rows" must be a whole number'),
+        ("no_default = {}:NO_DEFAULT", 'option "rows" must be given, so it has no default'),
+        ("nameless = {}:NAMELESS_SECRET", 'option "password" is secret, so its name must stand'),
         ("open_secret = {}:OPEN_SECRET", 'option "password" must be secret'),
     ],
 )
@@ -199,3 +251,64 @@ def test_a_connector_can_be_a_format_of_spark_with_options_that_are_checked(plac
     assert 'did you mean "rowsPerSecond"?' in failure("rates(rowPerSecond => 5)", "spark")
     found = source_place("s", ConnectorCall(Name("rates"), (), (("rowsPerSecond", 5),)))
     assert (found.kind, found.format, found.options) == ("rates", "rate", {"rowsPerSecond": "5"})
+
+
+def test_options_that_are_not_given_have_their_defaults(place: Path) -> None:
+    install(place, "shop_defaults", "secret = shop_defaults:SECRET\nrates = shop_defaults:ON_SPARK")
+    session = tidemill.connect()
+    session.sql("CREATE STREAM s (n BIGINT) SOURCE secret()")
+    numbers = session.query("SELECT n FROM s")
+    session.run()
+    assert numbers.results()["n"].to_list() == [7]
+    found = source_place("s", ConnectorCall(Name("rates")))
+    assert found.options == {"rowsPerSecond": "1"}
+
+
+def test_options_that_are_passed_on_arrive(place: Path) -> None:
+    install(place, "shop_passing", "secret = shop_passing:SECRET\npassing = shop_passing:PASSING")
+    session = tidemill.connect()
+    session.sql("CREATE STREAM s (n BIGINT) SOURCE secret()")
+    session.sql(
+        "CREATE QUERY q INTO secret(at => 'open', password => 'x', more => 5) AS SELECT n FROM s"
+    )
+    with pytest.raises(RunError):
+        session.run()
+    (given,) = sys.modules["shop_passing"].TAKEN
+    assert given == {"at": "open", "rows": 7, "password": "x", "more": "5"}
+    found = source_place("s", ConnectorCall(Name("passing"), (), (("rampUpTime", 5),)))
+    assert found.options == {"rowsPerSecond": "1", "rampUpTime": "5"}
+
+
+@pytest.mark.parametrize(
+    ("source", "sink", "told"),
+    [
+        ("read", "nowhere", 'connector "secret", the source of "s", failed: OSError'),
+        ("nowhere", "open", 'connector "secret", the sink of "q", cannot be opened: OSError'),
+        ("nowhere", "take", 'connector "secret" of query "q" failed in batch 0: OSError'),
+    ],
+)
+def test_a_secret_is_not_told_by_the_code_of_a_package(
+    place: Path, source: str, sink: str, told: str
+) -> None:
+    package = f"shop_secret_{source}_{sink}"
+    install(place, package, f"secret = {package}:SECRET")
+    session = tidemill.connect()
+    options = "at => '{}', password => 'moonlight'"
+    session.sql(f"CREATE STREAM s (n BIGINT) SOURCE secret({options.format(source)})")
+    session.sql(f"CREATE QUERY q INTO secret({options.format(sink)}) AS SELECT n FROM s")
+    with pytest.raises(RunError) as caught:
+        session.run()
+    assert f"{told}: cannot log in with ***" in str(caught.value)
+    assert "moonlight" not in "".join(traceback.format_exception(caught.value))
+
+
+def test_plans_of_queries_that_only_one_engine_has_can_be_looked_at(place: Path) -> None:
+    install(place, "shop_explained", "counting = shop_explained:COUNTING")
+    script = place / "numbers.sql"
+    script.write_text(
+        "CREATE STREAM s (n BIGINT) SOURCE counting(5); CREATE STREAM t (n BIGINT) SOURCE rate();"
+        "SELECT n FROM s; SELECT n FROM t;",
+        encoding="utf-8",
+    )
+    result = CliRunner().invoke(app, ["explain", str(script)])
+    assert result.exit_code == 0, result.output

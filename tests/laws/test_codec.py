@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 from unittest.mock import patch
 
 import pytest
@@ -23,6 +23,7 @@ from tidemill.algebra.codec.plans import meaning, read_plan, write_plan
 from tidemill.algebra.codec.records import Record
 from tidemill.algebra.codec.values import EXPR, PLAIN
 from tidemill.algebra.expr import Literal
+from tidemill.algebra.plan import Plan as LogicalPlan
 from tidemill.algebra.tree import share
 from tidemill.errors import RunError
 from tidemill.model.types import (
@@ -118,6 +119,7 @@ def test_every_operator_is_written_with_all_that_describes_it() -> None:
 
 
 def test_every_logical_operator_is_written_with_all_that_describes_it() -> None:
+    assert set(logical._NODES) == set(get_args(LogicalPlan))  # noqa: SLF001
     for record in logical._NODES.values():  # noqa: SLF001 — the table itself is tested
         described = {f.name for f in fields(record.kind) if f.init}
         assert record.fields.keys() == described - {"input", "left", "right", "span"}, record.name

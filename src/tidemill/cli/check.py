@@ -30,6 +30,8 @@ def check(
         session = connect(engine=engine.value, planning=planning, unbounded_state=unbounded_state)
         carry_out(session, read_script(file))
         refuse_shared_places(queries_of(session))
+        for query in queries_of(session):
+            session.planned(query.name)
         defined = table("defines", "name")
         defined.add_column("columns", overflow="fold")
         for kind in ObjectKind:

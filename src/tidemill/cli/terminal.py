@@ -54,13 +54,13 @@ def _accept_all(stream: TextIO) -> None:
 
 
 def read_script(path: Path) -> str:
-    """The text of a script.
+    """The text of a script, without the mark that some editors put before it.
 
     Raises:
         typer.BadParameter: It is no text.
     """
     try:
-        return path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
         raise typer.BadParameter(f"file '{path}' is not text in UTF-8") from error
 

@@ -74,6 +74,11 @@ class Arguments:
         assert isinstance(found, bool), "it was checked"
         return found
 
+    def values(self) -> Given:
+        """What a connector of another package gets: what is said, and defaults for the others."""
+        defaults = {o.name: o.default for o in self.options if o.default is not None}
+        return {**defaults, **self.given, **self.passed}
+
     def _value(self, name: str, default: Value | None = None) -> Value | None:
         defaults = (option.default for option in self.options if option.name == name)
         declared = next(defaults, None)

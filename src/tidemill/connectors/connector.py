@@ -71,7 +71,7 @@ class Positions(StrEnum):
 
 
 Given: TypeAlias = "Mapping[str, Value]"
-"""The values of the options that are given, by name."""
+"""The values of the options, by name: those that are given, and the defaults of others."""
 
 Reader: TypeAlias = "Callable[[Given], Iterable[pl.DataFrame]]"
 """Reads the rows of a source, batch by batch, for the local engine."""

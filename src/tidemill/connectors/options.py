@@ -80,8 +80,8 @@ class Option:
         required: Whether it must be given.
         positional: Whether its value may stand without the name, at the place that the option has
             among all that may.
-        secret: Whether its value is never shown; its name must say so (``masking.is_secret``), as
-            the text of a broken statement is masked, too.
+        secret: Whether its value is never shown; its name must say so (``masking.is_secret``) and
+            stand before the value, as the text of a broken statement is masked, too.
     """
 
     name: str
@@ -137,6 +137,9 @@ def fault(type_: OptionType, value: Value) -> str | None:
             is_right = isinstance(value, str) and value in values
         case _:
             assert_never(type_)
+    is_number = isinstance(type_, Whole | Number) and type(value) in (int, float)
+    if not is_right and is_number and float(value) > _MOST:
+        return f"must not be more than {_MOST}"  # no text of a type says so
     return None if is_right else f"must be {type_text(type_)}"
 
 

@@ -18,7 +18,9 @@ from importlib.metadata import entry_points
 from typing import TYPE_CHECKING
 
 from tidemill.connectors import CONNECTORS
-from tidemill.connectors.connector import Connector, Engine, Use
+from tidemill.connectors.connector import Connector, Engine, Guarantee, Use
+from tidemill.connectors.forms import FORM
+from tidemill.connectors.options import fault
 from tidemill.errors import BindError
 from tidemill.masking import is_secret
 
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from importlib.metadata import EntryPoint
 
+    from tidemill.connectors.options import Option
     from tidemill.errors import Span
     from tidemill.lang.statements import Name
 
@@ -108,14 +111,19 @@ def faults(connector: Connector) -> Iterator[str]:
     """What is wrong with a connector of another package, as far as it can be told without use."""
     if connector.source is None and connector.sink is None:
         yield "it is neither a source nor a sink"
+    if not connector.engines:
+        yield "no engine has it"
+    if connector.sink is not None and connector.sink.guarantee is Guarantee.SESSION:
+        yield "only the session keeps answers in this session; nothing would be written"
     for use in (Use.STREAM, Use.SINK):
         options = connector.options(use) or ()
         names = [option.name for option in options]
         if len(set(names)) < len(names):
             yield "two of its options have one name"
         for option in options:
-            if option.secret != is_secret(option.name):
-                yield f'option "{option.name}" must be secret if and only if its name says so'
+            yield from _faults_of(option)
+            if use is Use.SINK and option.name == FORM.name and option.type != FORM.type:
+                yield 'option "form" of a sink must be FORM of tidemill.connectors.forms'
     source, sink = connector.source, connector.sink
     if source is not None:
         if Engine.LOCAL in connector.engines and source.read is None:
@@ -129,6 +137,20 @@ def faults(connector: Connector) -> Iterator[str]:
             yield "the local engine has it, but it does not say how to write it"
         if Engine.SPARK in connector.engines and sink.format is None:
             yield "Spark has it, but it does not say how to write it"
+
+
+def _faults_of(option: Option) -> Iterator[str]:
+    if option.secret != is_secret(option.name):
+        yield f'option "{option.name}" must be secret if and only if its name says so'
+    if option.secret and option.positional:
+        yield f'option "{option.name}" is secret, so its name must stand before its value'
+    if option.default is None:
+        return
+    if option.required:
+        yield f'option "{option.name}" must be given, so it has no default'
+    wrong = fault(option.type, option.default)
+    if wrong is not None:
+        yield f'the default of option "{option.name}" {wrong}'
 
 
 def _find(name: str, span: Span | None) -> Connector | None:

@@ -7,13 +7,13 @@ a function that needs each row once ignores the numbers that it has seen.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
 import polars as pl
 
-from tidemill.errors import RunError
 from tidemill.model.types import BIGINT
+from tidemill.runtime.connectors import failure, shown_cause
 from tidemill.runtime.shapes import RESULTS, Shape
 from tidemill.runtime.typed_times import with_typed_times
 
@@ -39,6 +39,7 @@ class CallbackSink:
         shape: In which form it gets rows.
         time: The type that times have for it.
         kind: The connector it is of.
+        secrets: What its errors must not tell.
     """
 
     query: str
@@ -48,6 +49,7 @@ class CallbackSink:
     shape: Shape = RESULTS
     time: DataType = BIGINT
     kind: str = "callback"
+    secrets: frozenset[str] = field(default=frozenset(), repr=False)
 
     def take(self, frame: pl.DataFrame, batch: int) -> None:
         """Call the function with the new rows of a batch.
@@ -58,12 +60,11 @@ class CallbackSink:
         rows = with_typed_times(frame, self.time)
         try:
             self.function(rows, batch)
-        except Exception as error:
-            reason = " ".join(f"{type(error).__name__}: {error}".split())
+        except Exception as error:  # noqa: BLE001 — code that is not ours
             is_callback = self.kind == "callback"
             what = f'callback "{self.name}"' if is_callback else f'connector "{self.kind}"'
-            raise RunError(
-                f'{what} of query "{self.query}" failed in batch {batch}: {reason}',
-                hint=f"fix {'the function' if is_callback else 'what it says'}; "
-                "the batch is delivered again",
-            ) from error
+            fix = "the function" if is_callback else "what it says"
+            what += f' of query "{self.query}" failed in batch {batch}'
+            hint = f"fix {fix}; the batch is delivered again"
+            told = failure(what, error, self.secrets, hint=hint)
+            raise told from shown_cause(error, self.secrets)

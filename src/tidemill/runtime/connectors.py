@@ -13,17 +13,19 @@ from tidemill.connectors.check import arguments_of
 from tidemill.connectors.connector import Use
 from tidemill.connectors.options import option_text
 from tidemill.connectors.spark_format import SPARK_FORMAT
+from tidemill.errors import RunError
+from tidemill.masking import masked_prose, without_secrets
 from tidemill.runtime.files import READERS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping
 
     import polars as pl
 
     from tidemill.connectors.check import Arguments
     from tidemill.lang.statements import ConnectorCall
 
-__all__ = ["Place", "passed_options", "source_place"]
+__all__ = ["Place", "failure", "passed_options", "shown_cause", "source_place"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +66,19 @@ def source_place(name: str, source: ConnectorCall) -> Place:
 
 def passed_options(arguments: Arguments) -> dict[str, str]:
     """The options that Spark gets for a connector of another package."""
-    return {name: option_text(value) for name, value in arguments.given.items()}
+    return {name: option_text(value) for name, value in arguments.values().items()}
+
+
+def failure(what: str, error: Exception, secrets: Collection[str], *, hint: str) -> RunError:
+    """What code that is not ours has raised, without secrets."""
+    reason = " ".join(f"{type(error).__name__}: {error}".split())
+    return RunError(f"{what}: {reason}", hint=hint).hide(secrets)
+
+
+def shown_cause(error: Exception, secrets: Collection[str]) -> Exception | None:
+    """The error, to be shown as a cause; none if its text holds a secret."""
+    text = str(error)
+    return error if without_secrets(masked_prose(text), secrets) == text else None
 
 
 def _memory(name: str, arguments: Arguments) -> Place:
@@ -93,7 +107,7 @@ def _format(_: str, arguments: Arguments) -> Place:
 def _installed(_: str, arguments: Arguments) -> Place:
     source = arguments.connector.source
     assert source is not None, "it was checked"
-    read, given = source.read, arguments.given
+    read, given = source.read, arguments.values()
     return Place(
         arguments.connector.name,
         format=source.format or "",

@@ -39,6 +39,10 @@ class _Owner(Protocol):
         """What a query has given so far."""
         ...
 
+    def is_active(self, query: str) -> bool:
+        """Whether a query is in what is running, or was run last."""
+        ...
+
     def explain(self, query: str, mode: ExplainMode) -> str:
         """A query as text, as it runs or would run."""
         ...
@@ -83,15 +87,16 @@ class Query:
 
         Args:
             mode: ``"logical"``, what it means; ``"physical"``, the operators that run;
-                ``"stages"``, which of them run where; ``"trace"``, what the optimizer did.
+                ``"stages"``, which of them run where; ``"trace"``, what the optimizer did;
+                ``"analyze"``, the operators with what each has done so far.
 
         Raises:
             PlanError: There is no such mode.
-            RunError: The query was dropped.
+            RunError: The query was dropped, or is to be analyzed and has not been run.
         """
         modes = {known.value.lower(): known for known in ExplainMode}
         if mode not in modes:
-            hint = suggestion(mode, modes, what="modes")
+            hint = suggestion(str(mode), modes, what="modes")
             raise PlanError(f'there is no mode "{mode}" of EXPLAIN', hint=hint)
         if self._entry() is None:
             raise RunError(f'query "{self.name}" was dropped', hint="create it again")
@@ -105,11 +110,9 @@ class Query:
         """
         self._entry()
         for progress in self.session.progress().queries:
-            if progress.name == self.name:
+            if progress.name == self.name and self.session.is_active(self.name):
                 return progress
-        raise RunError(
-            f'query "{self.name}" was not there in the last run', hint="call session.run() again"
-        )
+        raise self._not_there()
 
     def results(self) -> pl.DataFrame:
         """The answer in interval form: its columns, and ``start`` and ``end``.
@@ -118,7 +121,8 @@ class Query:
         end of a row that never ends is NULL as a TIMESTAMP, and the largest number as a BIGINT.
 
         Raises:
-            RunError: The query has not been run, was dropped, or its answer is not kept.
+            RunError: The query has not been run, another one has its name now, or its answer is
+                not kept.
         """
         return with_typed_times(self._answer().results(), self.time)
 
@@ -126,7 +130,8 @@ class Query:
         """The answer in signed form: its columns, ``time`` and ``sign``, in the order of time.
 
         Raises:
-            RunError: The query has not been run, was dropped, or its answer is not kept.
+            RunError: The query has not been run, another one has its name now, or its answer is
+                not kept.
         """
         return with_typed_times(self._answer().changes(), self.time)
 
@@ -141,8 +146,8 @@ class Query:
         latest row that was read.
 
         Raises:
-            RunError: It is no instant, or the query has not been run, was dropped, its answer is
-                not kept, or is not known yet at that instant.
+            RunError: It is no instant, or the query has not been run, another one has its name
+                now, its answer is not kept, or is not known yet at that instant.
         """
         answer = self._answer()
         if not answer.is_whole:
@@ -169,11 +174,18 @@ class Query:
         """What each operator of the query has done and remembers: its rows of session.metrics().
 
         Raises:
-            RunError: Nothing has been run, or the query was dropped.
+            RunError: Nothing has been run, or the query was not there.
         """
         self._entry()
         found = self.session.metrics()
+        if not self.session.is_active(self.name):
+            raise self._not_there()
         return found.filter(found["queries"].list.contains(self.name))
+
+    def _not_there(self) -> RunError:
+        return RunError(
+            f'query "{self.name}" was not there in the last run', hint="call session.run() again"
+        )
 
     def _answer(self) -> Answer:
         self._entry()

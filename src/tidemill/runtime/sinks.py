@@ -16,7 +16,7 @@ from tidemill.connectors.connector import Guarantee, Use
 from tidemill.connectors.spark_format import SPARK_FORMAT
 from tidemill.errors import RunError, closest
 from tidemill.runtime.callback import CallbackSink
-from tidemill.runtime.connectors import passed_options
+from tidemill.runtime.connectors import failure, passed_options, shown_cause
 from tidemill.runtime.console import ConsoleSink
 from tidemill.runtime.file_sink import WRITERS, FileSink
 from tidemill.runtime.shapes import RESULTS, Shape, shape_of
@@ -186,6 +186,11 @@ class _Wanted:
         """The columns of its answer."""
         return self.entry.plan.schema
 
+    @property
+    def secrets(self) -> frozenset[str]:
+        """What must not be shown of what is said."""
+        return frozenset() if self.entry.sink is None else self.entry.sink.secrets()
+
 
 def _console(wanted: _Wanted) -> ConsoleSink:
     return ConsoleSink(wanted.query, wanted.schema, wanted.said.whole("rows"), wanted.shape)
@@ -227,9 +232,16 @@ def _installed(wanted: _Wanted) -> CallbackSink | FormatSink:
         format_ = connector.sink.format
         assert format_ is not None, "it was checked when it was loaded"
         return FormatSink(wanted.query, wanted.schema, format_, "", options, wanted.shape)
-    take = connector.sink.open(wanted.said.given)
-    kind, place = connector.name, _digest("", options)
-    return CallbackSink(wanted.query, wanted.schema, place, take, wanted.shape, kind=kind)
+    kind, place, secrets = connector.name, _digest("", options), wanted.secrets
+    try:
+        take = connector.sink.open(wanted.said.values())
+    except Exception as error:  # noqa: BLE001 — code that is not ours
+        what = f'connector "{kind}", the sink of "{wanted.query}", cannot be opened'
+        told = failure(what, error, secrets, hint="fix what it says, and run again")
+        raise told from shown_cause(error, secrets)
+    return CallbackSink(
+        wanted.query, wanted.schema, place, take, wanted.shape, kind=kind, secrets=secrets
+    )
 
 
 _SINKS: Mapping[str, Callable[[_Wanted], Sink]] = {

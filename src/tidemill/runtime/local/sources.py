@@ -15,7 +15,7 @@ from tidemill.engine.ingest import check_keys
 from tidemill.errors import RunError, TidemillError, closest
 from tidemill.model.batch import polars_schema
 from tidemill.runtime import settling
-from tidemill.runtime.connectors import source_place
+from tidemill.runtime.connectors import failure, shown_cause, source_place
 from tidemill.runtime.files import READERS, list_files, read_file
 from tidemill.runtime.reading.frames import shaped_frame
 from tidemill.runtime.reading.shaping import Input, fail
@@ -73,7 +73,7 @@ def read_source(
         return iter([Arrival(0, only, is_last=True)])
     if place.kind in READERS:
         return _read_files(name, place, schema, refuse)
-    return _read_installed(name, place, schema, refuse)
+    return _read_installed(name, place, schema, refuse, source.secrets())
 
 
 def _read_files(name: str, place: Place, schema: Schema, refuse: Refuse) -> Iterator[Arrival]:
@@ -94,7 +94,9 @@ def _read_files(name: str, place: Place, schema: Schema, refuse: Refuse) -> Iter
     return chain.from_iterable(_arrivals(n, pieces(some)) for n, some in enumerate(chosen))
 
 
-def _read_installed(name: str, place: Place, schema: Schema, refuse: Refuse) -> Iterator[Arrival]:
+def _read_installed(
+    name: str, place: Place, schema: Schema, refuse: Refuse, secrets: frozenset[str]
+) -> Iterator[Arrival]:
     """The rows of a connector of another package, with the columns and types of the stream."""
     assert place.batches is not None, "a connector that the local engine has says how to read it"
     input_ = Input(f'the source of "{name}"', unit="row")
@@ -104,12 +106,10 @@ def _read_installed(name: str, place: Place, schema: Schema, refuse: Refuse) -> 
             yield Arrival(number, shaped, is_last=True)
     except TidemillError:
         raise
-    except Exception as error:
-        reason = " ".join(f"{type(error).__name__}: {error}".split())
-        raise RunError(
-            f'connector "{place.kind}", the source of "{name}", failed: {reason}',
-            hint="fix what it says, and run again",
-        ) from error
+    except Exception as error:  # noqa: BLE001 — code that is not ours
+        what = f'connector "{place.kind}", the source of "{name}", failed'
+        told = failure(what, error, secrets, hint="fix what it says, and run again")
+        raise told from shown_cause(error, secrets)
 
 
 def read_relation(entry: RelationEntry, memory: Mapping[str, pl.DataFrame]) -> pl.DataFrame:

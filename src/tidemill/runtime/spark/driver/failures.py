@@ -10,7 +10,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
 from tidemill.errors import RunError
-from tidemill.masking import masked_prose, without_secrets
+from tidemill.runtime.connectors import shown_cause
 from tidemill.runtime.spark.driver.java import telling_of_java
 from tidemill.runtime.spark.state.damage import damaged
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tidemill.runtime.spark.driver.cluster import Cluster
     from tidemill.runtime.spark.driver.delivery import Delivery
 
-__all__ = ["failure_of", "telling_failures", "without_traces"]
+__all__ = ["failure_of", "telling_failures"]
 
 
 @contextmanager
@@ -48,7 +48,7 @@ def telling_failures(
         if isinstance(found, RunError):
             raise found from found.__cause__
         told = _told(str(error), log).hide(secrets)
-        raise told from without_traces(error, secrets)
+        raise told from shown_cause(error, secrets)
 
 
 def failure_of(
@@ -73,12 +73,6 @@ def failure_of(
     except RunError as told:
         return str(told)
     return None
-
-
-def without_traces(error: Exception, secrets: Collection[str] = ()) -> Exception | None:
-    """The error, to be shown as a cause; none if its text holds a secret."""
-    text = str(error)
-    return error if without_secrets(masked_prose(text), secrets) == text else None
 
 
 def _told(text: str, log: str | None) -> RunError:

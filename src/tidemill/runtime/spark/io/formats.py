@@ -17,8 +17,8 @@ from pyspark.sql import functions
 from tidemill.connectors.registry import connector_names
 from tidemill.errors import RunError, closest, suggestion
 from tidemill.masking import secrets_of
+from tidemill.runtime.connectors import shown_cause
 from tidemill.runtime.shapes import new_rows
-from tidemill.runtime.spark.driver.failures import without_traces
 from tidemill.runtime.spark.io.schemas import answer_columns, spark_columns, to_spark
 from tidemill.runtime.spark.worker.wire import Kind, from_arrow
 
@@ -74,7 +74,7 @@ def read_format(
         raise RunError(
             f'the source of "{stream.name}" cannot be read as {place.format}: {_reason(error)}',
             hint=known or "give the path and options as Spark describes them for this format",
-        ).hide(secrets) from without_traces(error, secrets)
+        ).hide(secrets) from shown_cause(error, secrets)
 
 
 def require_formats(spark: SparkSession, sinks: Iterable[FormatSink]) -> None:
@@ -119,7 +119,7 @@ def append_to_format(results: DataFrame, channel: str, sink: FormatSink) -> None
         raise RunError(
             f'the sink of "{sink.query}" cannot be written as {sink.format}: {_reason(error)}',
             hint="fix what it says; the batch is delivered again",
-        ).hide(secrets) from without_traces(error, secrets)
+        ).hide(secrets) from shown_cause(error, secrets)
 
 
 def _rows(
