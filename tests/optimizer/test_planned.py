@@ -99,6 +99,21 @@ def test_explain_sees_the_sink_of_a_statement() -> None:
     assert session.sql("EXPLAIN PHYSICAL q") == shown
 
 
+def test_explain_sees_the_sink_that_a_query_has_now(tmp_path: Path) -> None:
+    session = tidemill.connect()
+    session.put("s", pl.DataFrame({"k": [1], "v": [1], "t": [1]}))
+    session.sql(STREAM)
+    session.sql(f"CREATE QUERY q INTO parquet('{tmp_path}/a', form => 'changes') AS {COUNTS}")
+    session.run()
+    session.sql("DROP QUERY q")
+    created = f"CREATE QUERY q INTO parquet('{tmp_path}/b') AS {COUNTS}"
+    wanted = session.sql(f"EXPLAIN PHYSICAL {created}")
+    session.sql(created)
+    assert session.sql("EXPLAIN PHYSICAL q") == wanted
+    with pytest.raises(tidemill.RunError, match="has not been run"):
+        session.sql("EXPLAIN ANALYZE q")
+
+
 def test_the_trace_has_logical_and_physical_steps() -> None:
     session = tidemill.connect()
     session.sql(STREAM)
