@@ -16,10 +16,12 @@ from nexmark import DECLARATIONS
 from scenario import scenarios
 from tidemill.algebra.expr import TRUE
 from tidemill.algebra.plan import Source
+from tidemill.lang.statements import ExplainMode
 from tidemill.model.batch import Form
 from tidemill.model.schema import Field, Schema
 from tidemill.model.types import BIGINT
 from tidemill.optimizer import planner
+from tidemill.optimizer.explain.planned import explain_json, explain_planned
 from tidemill.optimizer.physical.check import check_plan
 from tidemill.physical import interval, signed
 from tidemill.physical.codec.plans import plan_version, read_physical
@@ -153,6 +155,19 @@ def test_analyze_shows_what_was_measured() -> None:
 
 
 # The check
+
+
+def test_a_query_runs_on_with_its_plan_though_none_could_be_made_today() -> None:
+    session = tidemill.connect()
+    session.sql(STREAM)
+    query = session.query(COUNTS)
+    made = planner.plan(query.plan)
+    with patch.object(planner, "plan", side_effect=tidemill.PlanError("a mistake")):
+        again = planner.resume(query.plan, made.physical, made.target)
+    assert (again.version, again.bound) == (made.version, made.bound)
+    for mode in ExplainMode:
+        assert explain_json(mode, again)
+        assert isinstance(explain_planned(mode, again), str)
 
 
 def test_an_answer_in_another_form_or_with_too_many_stages_is_found() -> None:
