@@ -30,7 +30,7 @@ ENGINES: Final = tuple(engine.value for engine in Engine)
 """Where queries can run."""
 
 DEFAULT_ENGINE: Final = Engine.LOCAL.value
-"""Where queries run if nobody says it, here and on the command line: it needs no Java."""
+"""Where queries run if it is not said, here and on the command line: it needs no Java."""
 
 _MASTER = "local[*]"
 _MEMORY = "2g"
@@ -134,7 +134,7 @@ def connect(  # noqa: PLR0913 — every setting has a name and a default
             unbounded_state=unbounded_state,
             engine=Engine.LOCAL,
         )
-    # Spark takes a second to import, so only those who run something wait for it.
+    # Spark takes a second to import, so only sessions that run something wait for it.
     from tidemill.runtime.spark.driver.settings import SparkSettings  # noqa: PLC0415
 
     # A session that changes its directory must not go on with another checkpoint.
@@ -158,7 +158,7 @@ def connect(  # noqa: PLR0913 — every setting has a name and a default
         return SparkJob(catalog, frames, on_spark, callbacks)
 
     def forget(query: str) -> bool:
-        from tidemill.runtime.spark.state.checkpoint import forget_query  # noqa: PLC0415
+        from tidemill.runtime.spark.state.opening import forget_query  # noqa: PLC0415
 
         return state is not None and forget_query(state, query)
 

@@ -30,12 +30,14 @@ from tidemill.runtime.sinks import Destination, FormatSink, destination_of, sink
 from tidemill.runtime.spark.driver.checks import check_start
 from tidemill.runtime.spark.driver.settings import SparkSettings
 from tidemill.runtime.spark.io.places import check_sources, word_of
-from tidemill.runtime.spark.state.checkpoint import Checkpoint, forget_query, open_checkpoint
+from tidemill.runtime.spark.state.opening import forget_query, open_checkpoint
 from tidemill.runtime.spark.state.record import FORMAT, Asked, Facts, KnownQuery, asked_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from tidemill.runtime.spark.state.checkpoint import Checkpoint
 
 HOT = Asked("abc", "SELECT x FROM s", Destination("parquet", "/out", "results"))
 COLD = Asked("def", "SELECT y FROM s", Destination())

@@ -14,7 +14,6 @@ from tidemill.optimizer.planning import PLANNING
 from tidemill.runtime.spark.driver.control import Control, Word
 from tidemill.runtime.spark.driver.settings import SparkSettings
 from tidemill.runtime.spark.io.file_log import FileLog
-from tidemill.runtime.spark.state.checkpoint import open_checkpoint
 from tidemill.runtime.spark.state.damage import (
     entries_taken,
     require_agreement,
@@ -23,6 +22,7 @@ from tidemill.runtime.spark.state.damage import (
     set_aside_torn,
 )
 from tidemill.runtime.spark.state.lock import LOCK_FILE
+from tidemill.runtime.spark.state.opening import open_checkpoint
 from tidemill.runtime.spark.state.record import FORMAT, Facts
 
 if TYPE_CHECKING:

@@ -25,8 +25,8 @@ from tidemill.runtime.spark.driver.run_report import RunReport
 from tidemill.runtime.spark.driver.settings import SparkSettings
 from tidemill.runtime.spark.io.file_log import FileLog
 from tidemill.runtime.spark.state.batch_log import BatchLog
-from tidemill.runtime.spark.state.checkpoint import open_checkpoint
 from tidemill.runtime.spark.state.flush import SparkFiles
+from tidemill.runtime.spark.state.opening import open_checkpoint
 from tidemill.runtime.spark.state.quarantine import Quarantine
 from tidemill.runtime.spark.state.record import Facts
 from tidemill.runtime.spark.worker.sink_writer import SinkWriter

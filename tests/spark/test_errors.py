@@ -107,7 +107,7 @@ def test_a_file_is_not_lost_with_the_note_that_spark_is_to_read(
         return start_pipeline(*args, **options)  # type: ignore[arg-type]
 
     with monkeypatch.context() as patch:
-        patch.setattr("tidemill.runtime.spark.driver.job.start_pipeline", losing)
+        patch.setattr("tidemill.runtime.spark.driver.steps.start_pipeline", losing)
         session, _ = session_on(source, state, output)
         why = '"s": Spark was to read 1 of them in batch 1, and has found 0'
         with pytest.raises(tidemill.RunError, match=why) as caught:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+from unittest.mock import patch
 from zlib import crc32
 
 import polars as pl
@@ -12,7 +14,14 @@ import pytest
 
 from spark.test_stage import answers, came, deployed
 from stores import StateStore
+from tidemill.algebra.codec.records import Record
+from tidemill.algebra.codec.values import PLAIN
 from tidemill.errors import RunError
+from tidemill.physical import signed
+from tidemill.physical.codec import operators
+from tidemill.physical.codec.operators import OPERATORS
+from tidemill.physical.codec.plans import read_plans, write_plans
+from tidemill.physical.fragments import build_graph
 from tidemill.physical.state.at_rest import FORMAT
 from tidemill.physical.state.packs import packed
 from tidemill.runtime.spark.driver.control import Word, said
@@ -121,8 +130,10 @@ def read(segment: bytes) -> list[object]:
         return []
 
 
-def rows(deployment: Deployment, store: StateStore, cache: Cache) -> dict[Place, list[object]]:
-    frames = open_stage(deployment, 1, 2, store, cache).frames()
+def rows(
+    deployment: Deployment, store: StateStore, cache: Cache, ran: int = -1
+) -> dict[Place, list[object]]:
+    frames = open_stage(deployment, 1, 2, store, cache, ran=ran).frames()
     return {place: list(frame.rows()) for place, frame in frames.items()}
 
 
@@ -266,3 +277,39 @@ def test_numbers_go_on_when_a_partition_is_opened_again(tmp_path: Path, *, reope
         found += answers(kept.stage.step(batch))
         kept.save(store, cache, f"t{number}")
     assert found == [(5, 4, 14), (5, 4, 14)]
+
+
+@dataclass(frozen=True, slots=True)
+class GrownAggregate(signed.Aggregate):
+    """The aggregation of a later version, which has one more field with a default."""
+
+    rounding: str = "even"
+
+
+def test_state_is_found_by_a_version_whose_operator_has_gained_a_field(
+    deployment: Deployment, store: StateStore, tmp_path: Path
+) -> None:
+    """What was written by one version, plan and state, is read by the next one."""
+    written = write_plans(deployment.graph.plans)
+    known = next(record for record in OPERATORS if record.kind is signed.Aggregate)
+    later = Record(known.name, GrownAggregate, {**known.fields, "rounding": PLAIN})
+    cache = Cache(tmp_path / "cache", limit=1 << 20)
+    before = rows(deployment, store, cache)
+    with (
+        patch.dict(operators._BY_KIND, {GrownAggregate: later}),  # noqa: SLF001 — a later version
+        patch.dict(operators._BY_NAME, {known.name: later}),  # noqa: SLF001
+    ):
+        grown = replace(deployment, graph=build_graph(read_plans(json.loads(json.dumps(written)))))
+        found = [n.apply.operator for f in grown.graph.fragments for n in f.nodes]
+        assert any(isinstance(operator, GrownAggregate) for operator in found)
+        assert rows(grown, store, cache, ran=0) == before
+        kept = open_stage(grown, 1, 2, store, cache, ran=0)
+        list(kept.stage.step(came(grown, "s", [(1, 5)], batch=1, now=1, watermark=5)))
+        other = dict(written)
+        other["parts"] = [
+            {**part, "rounding": "up"} if part.get("operator") == known.name else part
+            for part in written["parts"]
+        ]
+        changed = replace(deployment, graph=build_graph(read_plans(other)))
+        with pytest.raises(RunError, match="state"):
+            open_stage(changed, 1, 2, store, cache, ran=0)

@@ -51,7 +51,16 @@ def test_metrics_are_those_of_the_local_engine_and_begin_anew_with_a_session(
             session.metrics()
         session.run()
         first, progress = session.metrics(), session.progress()
+        analyzed = str(session.sql("EXPLAIN ANALYZE counts")).splitlines()
+        assert [line.partition("  | ")[0] for line in analyzed] == str(
+            session.sql("EXPLAIN PHYSICAL counts")
+        ).splitlines()
+        figures = json.loads(str(session.sql("EXPLAIN ANALYZE FORMAT JSON counts")))
     assert first.schema == local.metrics().schema
+    parts = {part["fingerprint"]: part.get("figures") for part in figures["analyzed"]["parts"]}
+    for row in first.filter(first["queries"].list.contains("counts")).rows(named=True):
+        told = parts[row["fingerprint"]]
+        assert told == {name: row[name] for name in told}, "EXPLAIN ANALYZE has the same figures"
     assert by_row(first) == by_row(local.metrics())
     assert {stage for stage, *_ in by_row(first).values()} == {0, 1}
     assert first["state_rows"].sum() == progress.state_rows > 0

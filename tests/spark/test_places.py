@@ -18,7 +18,7 @@ from tidemill.runtime.sinks import sinks_of
 from tidemill.runtime.spark.driver.settings import SparkSettings
 from tidemill.runtime.spark.io.places import file_logs_of, places_of, word_of
 from tidemill.runtime.spark.state.batch_log import BatchLog
-from tidemill.runtime.spark.state.checkpoint import open_checkpoint
+from tidemill.runtime.spark.state.opening import open_checkpoint
 from tidemill.runtime.spark.state.record import Facts
 
 if TYPE_CHECKING:

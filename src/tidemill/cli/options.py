@@ -37,7 +37,7 @@ class EngineName(StrEnum):
 assert tuple(EngineName) == ENGINES, "the command line has the engines of connect"
 
 DEFAULT = EngineName(DEFAULT_ENGINE)
-"""Where queries run if nobody says it."""
+"""Where queries run if it is not said."""
 
 
 # A file that is not there ends the command with exit code 2.

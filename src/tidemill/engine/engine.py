@@ -267,7 +267,7 @@ def _is_much(ports: Sequence[Flow]) -> bool:
 
 
 def _needs_time(fragment: Fragment) -> frozenset[str]:
-    """The nodes whose progress somebody waits for, and not only those who look at the answer."""
+    """The nodes whose progress an operator or another stage waits for."""
     needed = {channel.source for channel in fragment.writes if channel.route is not Route.QUERY}
     for node in reversed(fragment.nodes):
         if node.name in needed or not has_no_time(node.apply):

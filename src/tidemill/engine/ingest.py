@@ -170,7 +170,7 @@ def timed(
     Args:
         stream: Whose rows they are.
         frame: The rows, with the columns and types of the stream.
-        first_id: The id of the first row; the others follow. ``None`` if nobody needs ids.
+        first_id: The id of the first row; the others follow. ``None`` if no operator needs ids.
         arrival: The time of the batch, which orders streams without a time column.
         refused: Where rows without a valid time go.
     """

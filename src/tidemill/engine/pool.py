@@ -1,4 +1,4 @@
-"""The pool: operators run on a thread of Polars' own, where nobody else does.
+"""The pool: operators run on a thread of Polars' own, one at a time.
 
 Most calls of Polars hand their work over to a thread of its pool and wait. Where rows are few that
 takes several times as long as the work (design note 0006). Who is on such a thread already hands

@@ -15,7 +15,7 @@ State:      that of the one aggregation. It belongs to the members: when there a
 A stack gains where steps are small. When a step brings very many rows for each member, sorting all
 of them together takes longer than one after the other: then the engine splits the stack for good.
 
-What a member holds back does not hold others back: whoever reads one of them is told how far that
+What a member holds back does not hold others back: the reader of one of them is told how far that
 one has come. To find it out takes time for all groups, so it is done only where somebody needs it.
 """
 

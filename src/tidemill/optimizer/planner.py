@@ -2,7 +2,7 @@
 
 ``PHASES`` is the whole way. A phase takes a draft and gives a better one; what it changed is kept
 as a step, so that EXPLAIN TRACE can show how a plan came about. The last phase checks the plan.
-Sessions, both runtimes, EXPLAIN and the command line take what ``plan`` gives; nobody else plans.
+Sessions, both runtimes, EXPLAIN and the command line take what ``plan`` gives; nothing else plans.
 
 Law: the answer of a planned query is that of the bound one, at every instant, whatever the target,
 and a query is planned alike wherever and whenever that is done.

@@ -61,4 +61,4 @@ class Planning:
 
 
 PLANNING = Planning()
-"""The settings nobody has changed."""
+"""The defaults."""

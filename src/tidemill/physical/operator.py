@@ -1,7 +1,7 @@
 """The contract of a physical operator.
 
 An operator is a constant description; a ``State`` belongs to one partition and is the only thing
-that changes. Whoever runs it calls, in any order that time allows,
+that changes. The engine calls, in any order that time allows,
 
     on_batch       elements of one input; each starts at or after that input's last watermark
     on_watermark   all inputs have passed this time: nothing that starts before it will come
@@ -67,7 +67,7 @@ class Operator(Protocol):
 
     @property
     def traits(self) -> Traits:
-        """What it promises to those who plan and run it."""
+        """What it promises to the planner and the engine."""
         ...
 
     def new_state(self) -> State:

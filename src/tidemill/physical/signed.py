@@ -8,7 +8,7 @@ Which of several equal rows is withdrawn cannot be seen, since rows are values. 
 decided, as ``ToIntervals`` does, the one that appeared first goes first.
 
 Operators that work on watermarks emit a change when the watermark has passed it. Others hand on
-what is still in the future; where nobody is to see that, ``Hold`` stands above.
+what is still in the future; where readers must not see that, ``Hold`` stands above.
 """
 
 from tidemill.physical.operators.aggregate.signed_aggregate import Aggregate

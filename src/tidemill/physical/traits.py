@@ -10,7 +10,7 @@ here. Each trait is a law about the operator's behaviour (``tests/laws/test_trai
                  WHEN_ENDED    an element leaves when its end is known, and may lie behind
     meets        on each port, rows that agree on these expressions must be in one partition, with
                  those of other ports that agree on theirs; none of them: all rows; ``None``: a row
-                 may be anywhere
+                 may be anywhere. Wherever a row of a signed stream is, all its changes are there
     row_by_row   what leaves for a row depends on nothing else, so it does not matter where it is
     keeps_time   rows keep the time they came with
     keeps_rows   for each row that comes one leaves

@@ -126,5 +126,7 @@ def _leads_elsewhere(path: Path) -> bool:
 
     A user who may put a link into a directory need not be allowed to read what it leads to.
     """
+    if not path.is_symlink():
+        return False  # then it is where its name says, whatever its directory is
     real = Path(os.path.realpath(path))
     return not real.is_relative_to(os.path.realpath(path.parent))

@@ -21,4 +21,4 @@ class Context:
 
 
 CONTEXT = Context()
-"""The settings nobody has changed."""
+"""The defaults."""

@@ -2,7 +2,7 @@
 
 Up to the last stage everything stays as it is, and is shared with other queries. What comes there
 goes into one partition, so that no exchange is needed any more. Parts above are other parts than
-those of queries that fit: nobody else's rows change their partition.
+those of queries that fit: no other query's rows change their partition.
 
 Numbers of rows are unique in one partition. Rows that would bring theirs there from several get
 them there instead.

@@ -1,9 +1,9 @@
 """Liveness: no operator holds back for long what does not change.
 
 The answer to an unchanged question is a segment that is still open, and an operator emits a segment
-when it has ended. Whoever waits for that, such as a join, would wait and remember for ever. With a
-limit on the delay, a segment that has been open for longer is emitted up to the watermark, and goes
-on from there. Snapshots are the same; only the cuts between elements are not.
+when it has ended. An operator that waits for it, such as a join, would wait and remember for ever.
+With a limit on the delay, a segment that has been open for longer is emitted up to the watermark,
+and goes on from there. Snapshots are the same; only the cuts between elements are not.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@
 
 A time window looks at one row at a time and keeps its values, so it does not matter where it
 stands; nor does it where a row becomes two messages, one when it comes and one when it
-goes. Below it, a row still has the start it came with, and the window is computed by those who use
+goes. Below it, a row still has the start it came with, and the window is computed by those that use
 it. So what is left to do where rows come in is to filter and to project.
 """
 

@@ -1,6 +1,6 @@
 """Techniques: how it is known on each edge of a plan that rows go, and so which form it has.
 
-    direct     every element knows its end, and whoever keeps it looks at the time (H09, G-10)
+    direct     every element knows its end, and its keeper looks at the time (H09, G-10)
     negative   from the windows up, a row that goes is withdrawn by a message (H10, G-09)
     hybrid     intervals up to the joins, which have nothing to do when a row goes; then signs (H12)
     pattern    the form follows the update pattern (G-15): intervals where the end of a row is known
@@ -165,7 +165,7 @@ def _is_join_of_known_ends(plan: Plan) -> bool:
 
 
 def _ask_for_intervals(plan: Plan, edges: dict[int, tuple[Form, str]]) -> bool:
-    """Ask whoever makes the rows of a node for intervals, if that can give them at no cost."""
+    """Ask the maker of the rows of a node for intervals, if it can give them at no cost."""
     if edges[id(plan)][0] is Form.INTERVAL:
         return True
     match plan:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -61,7 +62,7 @@ def read_parquet(
     Raises:
         RunError: It does not have the columns, or ``refuse`` raises it.
     """
-    content = parquet.ParquetFile(file)
+    content = parquet.ParquetFile(file, pre_buffer=False)
     there = content.schema_arrow
     columns = found_columns(there.names, schema, input_)
     for field, column in zip(schema, columns, strict=True):
@@ -92,6 +93,7 @@ def _batches(
     yield from content.iter_batches(rows, columns=columns, use_threads=False)
 
 
+@cache
 def _is_readable(type_: pa.DataType) -> bool:
     """Whether a column of a type can have values of a type of the language."""
     inner = type_.value_type if pa.types.is_dictionary(type_) else type_

@@ -194,7 +194,7 @@ def _without(texts: pl.Series, values: pl.Series, wrong: pl.Series | None) -> Fi
 def beyond_calendar(values: pl.Series) -> pl.Series | None:
     """Which dates or times are not of the years 1 to 9999, if some are not."""
     unit = _DAY if values.dtype == pl.Datetime else 1
-    counts = values.to_physical()
+    counts = values.cast(pl.Int64)  # to_physical() costs ten times as much on few rows
     least, greatest = counts.min(), counts.max()
     if not isinstance(least, int) or not isinstance(greatest, int):
         return None

@@ -11,7 +11,7 @@ Equal because an anti-join keeps all copies of a left row or none, which depends
 right side alone: so it keeps all pairs the row is in, or none. A difference counts copies, and the
 join multiplies them: it cannot be pulled.
 
-It simplifies update patterns: of an anti-join nobody knows when a row ends (STRICT), and so of all
+It simplifies update patterns: when a row of an anti-join ends is not known (STRICT), and so of all
 that stands above it. Afterwards the join is at most WEAK, if its inputs are. That pays where rows
 often end early and the join does not multiply them; otherwise ``push_anti_join_below_join`` does,
 so neither is among the rules that are always applied.

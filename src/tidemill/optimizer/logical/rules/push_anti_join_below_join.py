@@ -10,7 +10,7 @@ Condition: the join is inner, and what the anti-join's condition reads of it com
 If it reads nothing of it, the left side is as good as the other.
 Equal for the reason that ``pull_anti_join_through_join`` gives, whose inverse it is.
 
-The join gets fewer rows, but of those nobody knows any more when they end (STRICT). So it is not
+The join gets fewer rows, but it is no longer known when these end (STRICT). So it is not
 among the rules that are always applied.
 """
 

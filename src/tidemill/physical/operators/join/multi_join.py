@@ -138,6 +138,7 @@ class MultiJoin:
             expiry=Expiry.JOINED,
             instants=Instants.JOINED,
             tables=state_tables(self.new_state()),
+            counts=bool(self.evaluation),
         )
 
     def new_state(self) -> State:

@@ -1,0 +1,214 @@
+"""The steps of a start: what is written, and in which order, once nothing is refused.
+
+Law: a process that is killed after any step leaves what the next start goes on from. Until the
+record knows a query, nothing that is written for it is ever looked at.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from tidemill.runtime.spark.driver.assembly import deployment_of
+from tidemill.runtime.spark.driver.control import Control
+from tidemill.runtime.spark.driver.delivery import Delivery
+from tidemill.runtime.spark.driver.pipeline import start_pipeline
+from tidemill.runtime.spark.driver.polling import SourcePoller
+from tidemill.runtime.spark.driver.running import Running, Tidying
+from tidemill.runtime.spark.driver.ticker import Ticker
+from tidemill.runtime.spark.io.places import file_logs_of, places_of
+from tidemill.runtime.spark.state.batch_log import BatchLog
+from tidemill.runtime.spark.state.flush import SparkFiles
+from tidemill.runtime.spark.state.quarantine import Quarantine
+from tidemill.runtime.spark.worker.stage import CONTROL
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    import polars as pl
+
+    from tidemill.catalog.entries import RelationEntry
+    from tidemill.runtime.connectors import Place
+    from tidemill.runtime.spark.driver.checks import Checked
+    from tidemill.runtime.spark.driver.cluster import Cluster
+    from tidemill.runtime.spark.driver.run_report import RunReport
+    from tidemill.runtime.spark.driver.settings import SparkSettings
+    from tidemill.runtime.spark.io.file_log import FileLog
+    from tidemill.runtime.spark.state.checkpoint import Checkpoint
+
+__all__ = ["STEPS", "Start", "know", "launch", "take_steps"]
+
+
+@dataclass(slots=True)
+class Start:
+    """A start on its way.
+
+    Attributes:
+        cluster: Where the pipeline runs.
+        checkpoint: Where its state is.
+        checked: What it is to do, since nothing of it is refused.
+        settings: How to run.
+        memory: The frames that ``memory`` sources name.
+        report: What is told what has become of the queries.
+        every: How often a batch begins, in seconds; ``None`` to stop when all is read.
+        is_change: Whether a pipeline that was running goes on with other queries.
+        batch_log: What is known when a batch begins.
+        relations: The relations with their rows.
+        places: Where the streams are read from.
+        file_logs: The files of the streams that are read from files here.
+    """
+
+    cluster: Cluster
+    checkpoint: Checkpoint
+    checked: Checked
+    settings: SparkSettings
+    memory: Mapping[str, pl.DataFrame]
+    report: RunReport
+    every: float | None
+    is_change: bool
+    batch_log: BatchLog = field(init=False)
+    relations: dict[str, tuple[RelationEntry, bytes]] = field(init=False)
+    places: dict[str, Place] = field(init=False)
+    file_logs: dict[str, FileLog] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.batch_log = BatchLog(self.checkpoint.batch_log, self.settings.clock)
+
+
+def create(start: Start) -> None:
+    """Give the checkpoint its identity."""
+    start.checkpoint.create()
+
+
+def claim_sinks(start: Start) -> None:
+    """Take the directories of queries that begin: they know the checkpoint before it knows them."""
+    start.checked.claim_sinks()
+
+
+def keep_relations(start: Start) -> None:
+    """Keep the rows of relations that are new, so that a replayed batch sees the same."""
+    start.relations = start.checked.keep_relations(start.checkpoint)
+
+
+def keep_plans(start: Start) -> None:
+    """Keep the plans of queries that begin."""
+    start.checked.keep_plans(start.checkpoint)
+
+
+def open_sources(start: Start) -> None:
+    """Open the logs of files, and write frames that are in memory as files."""
+    start.places = places_of(start.checked.streams, start.checkpoint, start.memory)
+    start.file_logs = file_logs_of(start.places, start.checkpoint, start.batch_log)
+
+
+def skip_old_files(start: Start) -> None:
+    """Let queries that begin later have what they would have if others read their streams.
+
+    While a pipeline runs, others would have read all that is there. When it starts again, they
+    would read what has come since it was stopped: if the stream was read before, that is known, and
+    if not, nothing of what is there can be told to be new. A frame in memory does not come at some
+    time, so it is for all.
+    """
+    if not start.batch_log.has_delivered:
+        return
+    delivered = start.batch_log.delivered
+    for name in start.file_logs.keys() & start.checked.unshared:
+        if start.checked.streams[name].source.name.text.lower() != "memory":
+            was_read = not start.is_change and name in delivered
+            start.file_logs[name].skip(delivered[name] if was_read else None)
+
+
+def record(start: Start) -> None:
+    """Know the queries from now on, with the streams and relations that they read."""
+    start.checkpoint.record(start.checked.known_as, start.checked.streams, start.relations)
+
+
+STEPS: tuple[Callable[[Start], None], ...] = (
+    create,
+    claim_sinks,
+    keep_relations,
+    keep_plans,
+    open_sources,
+    skip_old_files,
+    record,
+)
+"""Each can be the last one before a kill."""
+
+
+def take_steps(start: Start, ready: Callable[[Running], None]) -> None:
+    """Write what a start writes, and start the pipeline.
+
+    Args:
+        start: What is started.
+        ready: Is told what works beside the pipeline, before this is started.
+
+    Raises:
+        RunError: Spark cannot start it; the checkpoint knows what it knew.
+    """
+    before = start.checkpoint.facts
+    try:
+        for step in STEPS:
+            step(start)
+        launch(start, ready)
+    except Exception:
+        if start.checkpoint.facts is not before:
+            start.checkpoint.know(before)
+        raise
+
+
+def know(report: RunReport, checked: Checked, batch_log: BatchLog) -> None:
+    """Tell the report which queries there are, and up to when their answers are known."""
+    channels = checked.graph.answers.items()
+    known = {query: batch_log.known[c] for query, c in channels if c in batch_log.known}
+    report.begin(checked.queries, checked.sinks, known, checked.resumed)
+    report.add_streams(checked.streams)
+    report.add_operators(checked.graph)
+
+
+def launch(start: Start, ready: Callable[[Running], None]) -> None:
+    """Start the pipeline, with all that works beside it in the driver."""
+    checked, checkpoint, batch_log = start.checked, start.checkpoint, start.batch_log
+    deployment = deployment_of(checked.graph, checked.streams, start.relations, checkpoint.facts)
+    poller = SourcePoller(start.file_logs)
+    control = Control(checkpoint.control, committed=batch_log.committed.get(CONTROL, 0))
+    if start.every is None:
+        poller.await_settled()  # what is not there at the start is not read
+    else:
+        poller.look()
+    know(start.report, checked, batch_log)
+    quarantine = Quarantine(checkpoint.quarantine)
+    for name in checked.streams:
+        start.report.refuse(name, quarantine.counts(name), quarantine.removed(name))
+    delivery = Delivery(
+        checked.graph.answers,
+        checked.sinks,
+        start.report,
+        batch_log,
+        spark_files=SparkFiles(checkpoint.spark),
+        quarantine=quarantine,
+        file_logs=start.file_logs,
+        forget=Tidying(checkpoint.spark, poller, control),
+        epoch=checked.graph.epoch,
+    )
+    ticker = Ticker(
+        deployment.streams,
+        deployment.groups,
+        control,
+        batch_log,
+        clock=start.settings.clock,
+        seen=lambda: (dict(delivery.came), start.report.remembered),
+    )
+    running = Running(delivery, poller, control, ticker, quarantine)
+    ready(running)
+    checkpoint.begin()
+    running.query = start_pipeline(
+        start.cluster,
+        deployment,
+        checkpoint,
+        start.places,
+        start.file_logs,
+        deliver=delivery,
+        sink_writer=delivery.sink_writer,
+        every=start.every,
+        cache_bytes=start.settings.cache_bytes,
+    )
