@@ -65,6 +65,7 @@ from tidemill.runtime.frames import to_polars
 from tidemill.runtime.metrics import metrics_frame
 from tidemill.runtime.planning import plan_entry
 from tidemill.runtime.query import Query
+from tidemill.runtime.shapes import answer_form
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -468,8 +469,9 @@ class Session:
                 hint="name a query, or write EXPLAIN SELECT … FROM it",
             )
         running = None if self._active is None else self._active.planned(entry.name)
-        # One of an earlier run may have had this name.
-        is_same = running is not None and running.bound == entry.plan
+        # One of an earlier run may have had this name, or another sink.
+        asked = entry.plan, answer_form(entry)
+        is_same = running is not None and (running.bound, running.target.answer) == asked
         return running if running is not None and is_same else self._planner(entry)
 
     def _execute(self, statement: Statement, source: str) -> Result:

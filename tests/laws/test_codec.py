@@ -178,3 +178,9 @@ def test_how_a_join_probes_is_no_part_of_its_identity(plan: Plan) -> None:
 def test_a_plan_that_cannot_be_read_is_an_error(damage: dict[str, object]) -> None:
     with pytest.raises(RunError):
         read_physical({**write_physical(implement(S)), **damage})
+
+
+@pytest.mark.parametrize("written", [None, [], "plan", 1])
+def test_what_is_no_plan_at_all_is_an_error(written: object) -> None:
+    with pytest.raises(RunError, match="cannot be read"):
+        read_physical(written)

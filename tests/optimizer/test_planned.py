@@ -16,10 +16,12 @@ from nexmark import DECLARATIONS
 from scenario import scenarios
 from tidemill.algebra.expr import TRUE
 from tidemill.algebra.plan import Source
+from tidemill.lang.statements import ExplainMode
 from tidemill.model.batch import Form
 from tidemill.model.schema import Field, Schema
 from tidemill.model.types import BIGINT
 from tidemill.optimizer import planner
+from tidemill.optimizer.explain.planned import explain_json, explain_planned
 from tidemill.optimizer.physical.check import check_plan
 from tidemill.physical import interval, signed
 from tidemill.physical.codec.plans import plan_version, read_physical
@@ -99,6 +101,21 @@ def test_explain_sees_the_sink_of_a_statement() -> None:
     assert session.sql("EXPLAIN PHYSICAL q") == shown
 
 
+def test_explain_sees_the_sink_that_a_query_has_now(tmp_path: Path) -> None:
+    session = tidemill.connect()
+    session.put("s", pl.DataFrame({"k": [1], "v": [1], "t": [1]}))
+    session.sql(STREAM)
+    session.sql(f"CREATE QUERY q INTO parquet('{tmp_path}/a', form => 'changes') AS {COUNTS}")
+    session.run()
+    session.sql("DROP QUERY q")
+    created = f"CREATE QUERY q INTO parquet('{tmp_path}/b') AS {COUNTS}"
+    wanted = session.sql(f"EXPLAIN PHYSICAL {created}")
+    session.sql(created)
+    assert session.sql("EXPLAIN PHYSICAL q") == wanted
+    with pytest.raises(tidemill.RunError, match="has not been run"):
+        session.sql("EXPLAIN ANALYZE q")
+
+
 def test_the_trace_has_logical_and_physical_steps() -> None:
     session = tidemill.connect()
     session.sql(STREAM)
@@ -138,6 +155,19 @@ def test_analyze_shows_what_was_measured() -> None:
 
 
 # The check
+
+
+def test_a_query_runs_on_with_its_plan_though_none_could_be_made_today() -> None:
+    session = tidemill.connect()
+    session.sql(STREAM)
+    query = session.query(COUNTS)
+    made = planner.plan(query.plan)
+    with patch.object(planner, "plan", side_effect=tidemill.PlanError("a mistake")):
+        again = planner.resume(query.plan, made.physical, made.target)
+    assert (again.version, again.bound) == (made.version, made.bound)
+    for mode in ExplainMode:
+        assert explain_json(mode, again)
+        assert isinstance(explain_planned(mode, again), str)
 
 
 def test_an_answer_in_another_form_or_with_too_many_stages_is_found() -> None:

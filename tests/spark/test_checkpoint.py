@@ -92,6 +92,21 @@ def tree(directory: Path) -> dict[str, bytes]:
 # Queries
 
 
+@pytest.mark.parametrize(
+    "damage",
+    ["", "{", "[]", "null", "{}", '{"version": 1, "parts": []}', '{"version": 9}', "[" * 100_000],
+)
+def test_a_plan_that_is_no_plan_is_refused(tmp_path: Path, damage: str) -> None:
+    start(tmp_path, {"hot": HOT})
+    (tmp_path / "plans").mkdir()
+    (tmp_path / "plans" / "v.json").write_text(damage)
+    with (
+        opened(tmp_path) as checkpoint,
+        pytest.raises(RunError, match='the plan of query "hot" in the checkpoint'),
+    ):
+        checkpoint.kept_plan("hot")
+
+
 def test_a_query_is_known_by_its_name(tmp_path: Path) -> None:
     assert start(tmp_path, {"Hot": HOT}) == {"Hot": 0}
     assert start(tmp_path, {"hot": HOT, "cold": COLD}) == {"hot": 0, "cold": 1}

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from tidemill.algebra.patterns import update_pattern
 from tidemill.algebra.plan import Relation, Source
 from tidemill.algebra.tree import walk
+from tidemill.errors import PlanError
 from tidemill.model.batch import Form
 from tidemill.optimizer.logical.rewrite import rewrite
 from tidemill.optimizer.logical.rules import rules_with
@@ -290,8 +291,11 @@ def resume(
         target: What that was made for.
         context: What is known besides.
     """
-    made = plan(query, target, context)
-    if made.physical.fingerprint == physical.fingerprint:
+    try:
+        made = plan(query, target, context)
+    except PlanError:
+        made = None  # what cannot be planned today runs on all the same
+    if made is not None and made.physical.fingerprint == physical.fingerprint:
         # The same state; how joins probe, and what else is no part of that, stays as it was.
         return replace(made, physical=physical)
     patterns = {n.name: update_pattern(n) for n in walk(query) if isinstance(n, Source | Relation)}
@@ -300,6 +304,8 @@ def resume(
         {part.fingerprint: patterns[part.name] for part in inputs},
         {part.fingerprint: "as it was planned" for part in inputs},
     ).completed(physical)
+    if made is None:
+        return Planned(query, query, physical, labels, (), target)
     step = PhysicalStep("resume", made.physical, physical)
     return Planned(query, made.logical, physical, labels, (*made.steps, step), target)
 

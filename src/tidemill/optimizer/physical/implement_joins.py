@@ -43,7 +43,6 @@ from tidemill.optimizer.physical.steps import (
     apply_to,
     columns_of,
     counted,
-    distinct_rows,
     distinct_where_they_are,
     in_form,
     only,
@@ -82,7 +81,9 @@ def implement_semi_join(plan: SemiJoin, left: Placed, right: Placed, form: Form)
     sides = _Sides(plan, left, right)
     if sides.residual != TRUE or not sides.equalities:
         if sides.form is Form.INTERVAL:
-            return _plain(sides, distinct_rows(_partners(sides, _numbered(sides)), Form.INTERVAL))
+            # What is numbered stays where it is: elsewhere others have the same numbers.
+            found = _partners(sides, _numbered(sides))
+            return _plain(sides, distinct_where_they_are(found, Form.INTERVAL))
         partners = _partners(sides, sides.left)
         return counted(Multiplicity.SEMI, sides.left.plan.schema, form, sides.left, partners)
     return _once(sides, sides.left)

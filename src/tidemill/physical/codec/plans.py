@@ -28,6 +28,9 @@ __all__ = ["plan_version", "read_physical", "read_plans", "write_physical", "wri
 
 _KEYS = many(EXPR)
 
+_DAMAGE = (LookupError, TypeError, ValueError, AttributeError, AssertionError, RecursionError)
+"""What goes wrong if a plan is not what was written."""
+
 
 def write_plans(queries: Mapping[str, PhysicalPlan]) -> Json:
     """The plans of some queries, for ``json``; what they share is written once."""
@@ -56,7 +59,7 @@ def read_plans(written: Json) -> dict[str, PhysicalPlan]:
         for part in written["parts"]:
             parts.append(_read_part(part, parts))
         return {query: parts[number] for query, number in written["queries"].items()}
-    except (KeyError, IndexError, TypeError, ValueError, AssertionError) as error:
+    except _DAMAGE as error:
         raise RunError(
             f"a written plan cannot be read: {error!r}",
             hint="it is damaged, or was written by a later version of Tidemill",
@@ -76,7 +79,8 @@ def read_physical(written: Json) -> PhysicalPlan:
     Raises:
         RunError: It is of another version, or damaged.
     """
-    return read_plans({**written, "queries": {"": -1}})[""]
+    is_plan = isinstance(written, dict)
+    return read_plans({**written, "queries": {"": -1}} if is_plan else written)[""]
 
 
 def plan_version(plan: PhysicalPlan) -> str:

@@ -219,9 +219,14 @@ class Checkpoint:
         hint = "bring the file back, or choose a new checkpoint"
         try:
             plan = read_physical(json.loads(path.read_text(encoding="utf-8")))
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             raise RunError(
                 f'the plan of query "{query}" in the checkpoint cannot be read: {error}', hint=hint
+            ) from error
+        except RunError as error:
+            raise RunError(
+                f'the plan of query "{query}" in the checkpoint, "{path}": {error.message}',
+                hint=error.hint,
             ) from error
         if plan_version(plan) != known.version:
             raise RunError(
