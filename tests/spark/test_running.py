@@ -190,6 +190,22 @@ def test_a_lost_cache_and_killed_workers_change_nothing(
             assert found[name].results().equals(expected(source, text)), name
 
 
+def test_a_query_over_relations_only_has_an_answer_although_no_row_comes(tmp_path: Path) -> None:
+    session = tidemill.connect(
+        engine="spark", master=MASTER, partitions=2, checkpoint=tmp_path / "state"
+    )
+    session.put("r", pl.DataFrame({"id": [1, 2, 2]}))
+    session.sql("CREATE RELATION r (id BIGINT) SOURCE memory('r')")
+    with session:
+        first = session.query("SELECT id, COUNT(*) AS n FROM r GROUP BY id")
+        session.start()
+        session.await_idle()
+        second = session.query("SELECT DISTINCT id FROM r")
+        session.await_idle()
+        assert sorted(first.snapshot(0).rows()) == [(1, 1), (2, 2)]
+        assert sorted(second.snapshot(0).rows()) == [(1,), (2,)]
+
+
 def test_a_relation_may_be_larger_than_what_spark_sends_in_one_piece(tmp_path: Path) -> None:
     write(tmp_path, 0, 9)
     numbers = pl.int_range(200_000, eager=True)

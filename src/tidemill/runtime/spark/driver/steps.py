@@ -9,8 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from tidemill.physical.plan import Input, walk_physical
 from tidemill.runtime.spark.driver.assembly import deployment_of
-from tidemill.runtime.spark.driver.control import Control
+from tidemill.runtime.spark.driver.control import Control, Word
 from tidemill.runtime.spark.driver.delivery import Delivery
 from tidemill.runtime.spark.driver.pipeline import start_pipeline
 from tidemill.runtime.spark.driver.polling import SourcePoller
@@ -71,9 +72,6 @@ class Start:
     places: dict[str, Place] = field(init=False)
     file_logs: dict[str, FileLog] = field(init=False)
 
-    def __post_init__(self) -> None:
-        self.batch_log = BatchLog(self.checkpoint.batch_log, self.settings.clock)
-
 
 def create(start: Start) -> None:
     """Give the checkpoint its identity."""
@@ -96,7 +94,8 @@ def keep_plans(start: Start) -> None:
 
 
 def open_sources(start: Start) -> None:
-    """Open the logs of files, and write frames that are in memory as files."""
+    """Open the batch log and the logs of files, and write frames that are in memory as files."""
+    start.batch_log = BatchLog(start.checkpoint.batch_log, start.settings.clock)
     start.places = places_of(start.checked.streams, start.checkpoint, start.memory)
     start.file_logs = file_logs_of(start.places, start.checkpoint, start.batch_log)
 
@@ -198,6 +197,8 @@ def launch(start: Start, ready: Callable[[Running], None]) -> None:
         clock=start.settings.clock,
         seen=lambda: (dict(delivery.came), start.report.remembered),
     )
+    if any(_reads_no_stream(checked, name) for name in checked.new):
+        control.say(Word.TICK)  # no row will come that would make a batch
     running = Running(delivery, poller, control, ticker, quarantine)
     ready(running)
     checkpoint.begin()
@@ -212,3 +213,9 @@ def launch(start: Start, ready: Callable[[Running], None]) -> None:
         every=start.every,
         cache_bytes=start.settings.cache_bytes,
     )
+
+
+def _reads_no_stream(checked: Checked, query: str) -> bool:
+    """Whether a query reads relations only."""
+    parts = walk_physical([checked.planned[query].physical])
+    return not any(isinstance(part, Input) and part.name in checked.streams for part in parts)

@@ -239,10 +239,10 @@ class Checkpoint:
     def keep_plan(self, planned: Planned) -> None:
         """Keep the plan that a query runs with; ``record`` makes it known."""
         path = self._plan_file(planned.version)
-        if not path.is_file():
+        written = json.dumps(write_physical(planned.physical), indent=1).encode()
+        if not path.is_file() or path.read_bytes() != written:
             make_directory(path.parent)
-            written = json.dumps(write_physical(planned.physical), indent=1)
-            write_durably(path, written.encode())
+            write_durably(path, written)
 
     def create(self) -> None:
         """Write down that there is a checkpoint here, before anyone is told its identity."""
