@@ -8,17 +8,15 @@ Parts are equal if their fingerprints are; state is found by it.
 from __future__ import annotations
 
 import hashlib
-import json
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeAlias, assert_never
 
-from tidemill.algebra.codec.values import EXPR, SCHEMA
+from tidemill.algebra.codec.values import EXPR, SCHEMA, canonical
 from tidemill.physical.codec.operators import identity
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 
-    from tidemill.algebra.codec.values import Json
     from tidemill.algebra.expr import Expr
     from tidemill.model.schema import Schema
     from tidemill.physical.operator import Operator
@@ -51,7 +49,7 @@ class Input:
 
     def __post_init__(self) -> None:
         epoch = f" epoch {self.epoch}" if self.epoch else ""
-        _set_fingerprint(self, f"input {self.name} {_text(SCHEMA.write(self.schema))}{epoch}")
+        _set_fingerprint(self, f"input {self.name} {canonical(SCHEMA.write(self.schema))}{epoch}")
 
     @property
     def rows(self) -> str:
@@ -69,7 +67,7 @@ class Exchange:
     fingerprint: str = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        _set_fingerprint(self, f"exchange {_text([EXPR.write(key) for key in self.keys])}")
+        _set_fingerprint(self, f"exchange {canonical([EXPR.write(key) for key in self.keys])}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +143,9 @@ def _over(part: PhysicalPlan, below: tuple[PhysicalPlan, ...]) -> PhysicalPlan:
         case Exchange(_, keys, schema):
             return Exchange(below[0], keys, schema)
         case Apply(operator):
-            return Apply(operator, below, part.epoch)
+            moved = Apply(operator, below, part.epoch)
+            moved._traits.extend(part._traits)  # noqa: SLF001 — it is the same operator
+            return moved
         case _:
             assert_never(part)
 
@@ -198,7 +198,3 @@ def walk_physical(roots: Iterable[PhysicalPlan]) -> Iterator[PhysicalPlan]:
 def _set_fingerprint(plan: PhysicalPlan, own: str) -> None:
     text = "\n".join([own, *(part.fingerprint for part in inputs(plan))])
     object.__setattr__(plan, "fingerprint", hashlib.sha256(text.encode()).hexdigest()[:16])
-
-
-def _text(written: Json) -> str:
-    return json.dumps(written, sort_keys=True, separators=(",", ":"))

@@ -7,7 +7,6 @@ parts are one node. Where a plan stands in a statement is left out.
 from __future__ import annotations
 
 import hashlib
-import json
 from typing import TYPE_CHECKING, Any
 
 from tidemill.algebra import plan as plans
@@ -20,6 +19,7 @@ from tidemill.algebra.codec.values import (
     PLAIN,
     SCHEMA,
     Codec,
+    canonical,
     enum,
     many,
     optional,
@@ -100,7 +100,7 @@ def write_plan(plan: Plan) -> Json:
             written = {"operator": record.name, **record.write(node)}
             if below:
                 written["inputs"] = below
-            text = _text(written)
+            text = canonical(written)
             if text not in equal:
                 equal[text] = len(nodes)
                 nodes.append(written)
@@ -123,8 +123,4 @@ def read_plan(written: Json) -> Plan:
 
 def meaning(plan: Plan) -> str:
     """A short name for what a query asks; equal for equal plans, in every process and version."""
-    return hashlib.sha256(_text(write_plan(plan)).encode()).hexdigest()[:16]
-
-
-def _text(written: Json) -> str:
-    return json.dumps(written, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(canonical(write_plan(plan)).encode()).hexdigest()[:16]

@@ -6,11 +6,11 @@ not by its class, so that a class can be renamed or moved.
 
 from __future__ import annotations
 
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from tidemill.algebra.codec.values import Codec, Json
 
@@ -30,10 +30,14 @@ class Record:
     name: str
     kind: type[Any]
     fields: Mapping[str, Codec[Any]]
+    _described: tuple[tuple[str, object, bool, Codec[Any]], ...] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        given = {field.name for field in fields(self.kind) if field.init}
-        assert self.fields.keys() <= given, f"{self.name} has no {self.fields.keys() - given}"
+        given = [one for one in fields(self.kind) if one.init and one.name in self.fields]
+        missing = self.fields.keys() - {one.name for one in given}
+        assert not missing, f"{self.name} has no {missing}"
+        described = ((f.name, f.default, f.compare, self.fields[f.name]) for f in given)
+        object.__setattr__(self, "_described", tuple(described))
 
     def write(self, value: object, *, identity: bool = False) -> dict[str, Json]:
         """The fields of a value that do not have their defaults.
@@ -43,10 +47,10 @@ class Record:
             identity: Whether only fields are wanted that tell it from others (``compare``).
         """
         written: dict[str, Json] = {}
-        for name, default, is_compared in self._described():
+        for name, default, is_compared, codec in self._described:
             given = getattr(value, name)
             if (is_compared or not identity) and (default is MISSING or given != default):
-                written[name] = self.fields[name].write(given)
+                written[name] = codec.write(given)
         return written
 
     def read(self, written: Mapping[str, Json], **given: object) -> Any:  # noqa: ANN401
@@ -58,8 +62,3 @@ class Record:
         """
         known = {n: codec.read(written[n]) for n, codec in self.fields.items() if n in written}
         return self.kind(**known, **given)
-
-    def _described(self) -> Iterator[tuple[str, object, bool]]:
-        for field in fields(self.kind):
-            if field.name in self.fields:
-                yield field.name, field.default, field.compare

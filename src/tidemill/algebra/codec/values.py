@@ -5,6 +5,7 @@ Law: ``read(write(x)) == x``, to the last bit of a DOUBLE; NaN is read as NaN.
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from dataclasses import dataclass
@@ -33,6 +34,7 @@ __all__ = [
     "SCHEMA",
     "Codec",
     "Json",
+    "canonical",
     "enum",
     "many",
     "optional",
@@ -80,6 +82,14 @@ def _plain(value: Json) -> Json:
 
 PLAIN: Codec[Any] = Codec(_plain, _plain)
 """What JSON has itself: texts, whole numbers, true, false and null."""
+
+
+_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
+
+
+def canonical(written: Json) -> str:
+    """The one text of what is written, to be hashed."""
+    return _ENCODER.encode(written)
 
 
 # Types and schemas

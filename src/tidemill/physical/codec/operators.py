@@ -10,7 +10,6 @@ default, so that state is found after an operator has gained one.
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 from tidemill.algebra.codec.records import Record
@@ -21,6 +20,7 @@ from tidemill.algebra.codec.values import (
     NAMED,
     PLAIN,
     SCHEMA,
+    canonical,
     enum,
     many,
     optional,
@@ -167,4 +167,4 @@ def identity(operator: Operator) -> str:
     """A text that tells an operator from those that have other state."""
     record = _BY_KIND[type(operator)]
     written = {"operator": record.name, **record.write(operator, identity=True)}
-    return json.dumps(written, sort_keys=True, separators=(",", ":"))
+    return canonical(written)

@@ -9,11 +9,10 @@ Law: what is read has the parts, fingerprints and fields of what was written.
 from __future__ import annotations
 
 import hashlib
-import json
 from typing import TYPE_CHECKING, assert_never
 
 from tidemill.algebra.codec import VERSION
-from tidemill.algebra.codec.values import EXPR, SCHEMA, many
+from tidemill.algebra.codec.values import EXPR, SCHEMA, canonical, many
 from tidemill.errors import RunError
 from tidemill.physical.codec.operators import read_operator, write_operator
 from tidemill.physical.plan import Apply, Exchange, Input, inputs, walk_physical
@@ -85,8 +84,7 @@ def read_physical(written: Json) -> PhysicalPlan:
 
 def plan_version(plan: PhysicalPlan) -> str:
     """A short name for a plan with everything that is written of it, also how joins probe."""
-    text = json.dumps(write_physical(plan), sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+    return hashlib.sha256(canonical(write_physical(plan)).encode()).hexdigest()[:16]
 
 
 def _write_part(part: PhysicalPlan, below: list[int]) -> Json:
