@@ -60,7 +60,6 @@ from tidemill.lang.statements import (
     Statement,
 )
 from tidemill.optimizer.explain.planned import explain_json, explain_planned
-from tidemill.physical.plan import Apply
 from tidemill.runtime.frames import to_polars
 from tidemill.runtime.metrics import metrics_frame
 from tidemill.runtime.planning import plan_entry
@@ -78,6 +77,7 @@ if TYPE_CHECKING:
     from tidemill.connectors.connector import Engine
     from tidemill.errors import Note, Span
     from tidemill.lang.parse import Script
+    from tidemill.optimizer.explain.physical import Figures
     from tidemill.optimizer.planner import Planned
     from tidemill.runtime.answers import Answer
     from tidemill.runtime.callback import Callback
@@ -368,16 +368,19 @@ class Session:
 
     def _shown(self, planned: Planned, mode: ExplainMode, *, as_json: bool) -> str:
         show = explain_json if as_json else explain_planned
-        if mode is not ExplainMode.ANALYZE:
-            return show(mode, planned)
-        found = {} if self._active is None else self._active.metrics()
-        measured = {name: metrics.figures() for name, metrics in found.items()}
-        if planned.physical.fingerprint not in measured and not _is_bare(planned):
+        figures = self._figures(planned) if mode is ExplainMode.ANALYZE else {}
+        return show(mode, planned, figures)
+
+    def _figures(self, planned: Planned) -> dict[str, Figures]:
+        """What was measured of the operators of a query that runs, or was run."""
+        names = (entry.name for entry in self._catalog.entries(ObjectKind.QUERY))
+        job = self._active
+        if job is None or not any(job.planned(name) is planned for name in names):
             raise RunError(
                 "the query has not been run, so nothing was measured",
                 hint="call session.run() or session.start() first",
             )
-        return show(mode, planned, measured)
+        return {name: metrics.figures() for name, metrics in job.metrics().items()}
 
     def _carry_out(self, script: Script, text: str) -> Result:
         result: Result = None
@@ -514,11 +517,6 @@ def _script(text: str) -> Script:
         return parse_script(text)
     except TidemillError as error:
         raise error.located(text) from None
-
-
-def _is_bare(planned: Planned) -> bool:
-    """Whether rows pass as they come, so that there is no operator to measure."""
-    return not isinstance(planned.physical, Apply)
 
 
 def _which(number: int, statements: int) -> str | None:

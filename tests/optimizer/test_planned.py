@@ -139,9 +139,12 @@ def test_analyze_shows_what_was_measured() -> None:
     session = tidemill.connect()
     session.put("s", pl.DataFrame({"k": [1, 1, 2], "v": [1, 2, 3], "t": [1, 2, 3]}))
     session.sql(f"{STREAM}; CREATE QUERY q AS {COUNTS}")
-    with pytest.raises(tidemill.RunError, match="has not been run"):
-        session.sql("EXPLAIN ANALYZE q")
+    session.sql("CREATE QUERY plain AS SELECT * FROM s")  # which has no operator
+    for name in ("q", "plain"):
+        with pytest.raises(tidemill.RunError, match="has not been run"):
+            session.sql(f"EXPLAIN ANALYZE {name}")
     session.run()
+    assert session.sql("EXPLAIN ANALYZE plain") == session.sql("EXPLAIN PHYSICAL plain")
     lines = str(session.sql("EXPLAIN ANALYZE q")).splitlines()
     plain = str(session.sql("EXPLAIN PHYSICAL q")).splitlines()
     assert [line.partition("  | ")[0] for line in lines] == plain
