@@ -416,7 +416,7 @@ class Session:
     def _go_on_with(self, catalog: Catalog) -> None:
         """Take another set of queries, now if the session is running."""
         if self._job is not None and self._is_running:
-            self._job.change(catalog)
+            self._job.change(lambda _moment: catalog)
         self._catalog = catalog
 
     def _is_forgotten(self, kind: ObjectKind, name: Name) -> bool:

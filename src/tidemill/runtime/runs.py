@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
+from tidemill.model.time import Time
+
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     import polars as pl
 
@@ -16,7 +19,31 @@ if TYPE_CHECKING:
     from tidemill.runtime.metrics import OperatorMetrics
     from tidemill.runtime.progress import Progress
 
-__all__ = ["Runs"]
+__all__ = ["Moment", "Runs"]
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """Where a pipeline stands between two batches, when nothing is on its way.
+
+    Attributes:
+        latest: The greatest time that any row of each stream has had so far, rows that were refused
+            as late aside; of a stream without a time of its own, that of the last batch. Streams on
+            which nothing has come are not in it.
+        watermarks: How far each stream has come; others are at their beginning.
+        now: The time of the last batch; 0 before the first.
+        known: Up to when the answer of each query is known.
+    """
+
+    latest: Mapping[str, Time] = field(default_factory=dict)
+    watermarks: Mapping[str, Time] = field(default_factory=dict)
+    now: Time = field(default=Time(0))
+    known: Mapping[str, Time] = field(default_factory=dict)
+
+    @property
+    def next(self) -> Time:
+        """The first instant before which nothing new can be: all that has come is from before."""
+        return Time(max((0, *(t + 1 for t in self.latest.values()), *self.watermarks.values())))
 
 
 class Runs(Protocol):
@@ -59,8 +86,15 @@ class Runs(Protocol):
         """Wait until everything there is now has been processed."""
         ...
 
-    def change(self, catalog: Catalog) -> None:
-        """Go on with another catalog."""
+    def change(self, decide: Callable[[Moment], Catalog]) -> Catalog:
+        """Go on with another catalog, from the next batch on.
+
+        Args:
+            decide: Is told, between two batches, where the pipeline stands, and gives the catalog.
+
+        Returns:
+            The catalog that was given.
+        """
         ...
 
     def close(self) -> None:

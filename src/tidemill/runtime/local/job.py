@@ -26,6 +26,7 @@ from tidemill.runtime.local.sources import read_relation, read_source
 from tidemill.runtime.metrics import Collector
 from tidemill.runtime.planning import plan_entry
 from tidemill.runtime.progress import Progress, QueryProgress, stream_progress
+from tidemill.runtime.runs import Moment
 from tidemill.runtime.shapes import new_rows
 from tidemill.runtime.sinks import FormatSink, sinks_of
 
@@ -176,9 +177,10 @@ class Job:
     def await_idle(self) -> None:
         """Nothing runs."""
 
-    def change(self, catalog: Catalog) -> None:
+    def change(self, decide: Callable[[Moment], Catalog]) -> Catalog:
         """Nothing runs; the next run takes the catalog of its time."""
-        self.catalog = catalog
+        self.catalog = decide(Moment())
+        return self.catalog
 
     def close(self) -> None:
         """Stop at the end of the batch, if it runs in another thread."""

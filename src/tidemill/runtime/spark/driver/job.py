@@ -21,6 +21,7 @@ from tidemill.lang.statements import ObjectKind
 from tidemill.optimizer.physical.fold import stages_needed
 from tidemill.runtime.file_sink import FileSink
 from tidemill.runtime.planning import plan_entry
+from tidemill.runtime.runs import Moment
 from tidemill.runtime.settling import still_written
 from tidemill.runtime.sinks import FormatSink, sinks_of
 from tidemill.runtime.spark.driver.checks import check_start, has_ended_error
@@ -41,7 +42,7 @@ from tidemill.runtime.spark.state.opening import open_checkpoint
 from tidemill.runtime.spark.state.record import Facts
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
     import polars as pl
 
@@ -203,14 +204,15 @@ class SparkJob:
                 raise
             self._lost = str(error)  # there is nothing left to stop; progress tells why
 
-    def change(self, catalog: Catalog) -> None:
+    def change(self, decide: Callable[[Moment], Catalog]) -> Catalog:
         """Go on with another catalog; what is the same in it keeps its state and its answer.
 
         Raises:
             RunError: The new pipeline cannot be started; the old one goes on.
         """
         self.stop()
-        before, self._catalog = self._catalog, catalog
+        before, self._catalog = self._catalog, decide(Moment())
+        catalog = self._catalog
         names = {entry.name for entry in catalog.entries(ObjectKind.QUERY)}
         gone = {entry.name for entry in before.entries(ObjectKind.QUERY)} - names
         try:
@@ -219,6 +221,7 @@ class SparkJob:
             self._catalog = before
             self.start()
             raise
+        return catalog
 
     def close(self) -> None:
         """Stop, and forget the state if no later session is to go on with it.
