@@ -80,8 +80,10 @@ def explain(plan: Plan, note: Callable[[Plan], str] | None = None) -> str:
 def describe(plan: Plan) -> str:
     """The line of the topmost operator."""
     match plan:
-        case Source(name) | Relation(name):
-            return f"{type(plan).__name__} {name_text(name)}"
+        case Source(name, since=since):
+            return f"Source {name_text(name)}{f' since {since}' if since else ''}"
+        case Relation(name):
+            return f"Relation {name_text(name)}"
         case Window(_, spec):
             return f"Window {_window(spec)}"
         case Filter(_, predicate):

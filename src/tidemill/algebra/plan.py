@@ -116,10 +116,15 @@ NOW = TimeWindow(1)
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A registered stream; each element is valid for one instant, its time."""
+    """A registered stream; each element is valid for one instant, its time.
+
+    Attributes:
+        since: The instant at which it begins for this plan: elements from before are not in it.
+    """
 
     name: str
     schema: Schema
+    since: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,8 @@
 This is the reference everything else is tested against: as plain as possible, never optimized,
 never used in production. ``Reference(streams, relations).snapshot(plan, time)`` is a bag of rows.
 
-- A stream's element is valid at its own instant only, a constant relation's row always.
+- A stream's element is valid at its own instant only, a constant relation's row always. Elements
+  from before a source's ``since`` are not there.
 - A standard operator is its relational counterpart on the snapshots of its inputs, with SQL's rules
   for NULL.
 - A window adds up the snapshots of its input at all instants it covers (K37). What is valid for
@@ -119,8 +120,8 @@ class Reference:
 
     def _compute(self, plan: Plan, time: int) -> Bag:
         match plan:
-            case Source(name):
-                return Counter(e.row for e in self._streams[name] if e.time == time)
+            case Source():
+                return Counter(e.row for e in self._elements(plan) if e.time == time)
             case Relation():
                 return self._relation(plan, time)
             case Window():
@@ -137,6 +138,9 @@ class Reference:
                 return _combine(
                     plan, self.snapshot(plan.left, time), self.snapshot(plan.right, time)
                 )
+
+    def _elements(self, source: Source) -> list[Element]:
+        return [e for e in self._streams[source.name] if e.time >= source.since]
 
     def _relation(self, plan: Relation, time: int) -> Bag:
         rows = self._relations[plan.name]
@@ -181,8 +185,8 @@ class Reference:
     def _occupied(self, plan: Plan) -> frozenset[int] | None:
         """The instants at which the plan can have rows; ``None`` if it can at any."""
         match plan:
-            case Source(name):
-                return frozenset(e.time for e in self._streams[name])
+            case Source():
+                return frozenset(e.time for e in self._elements(plan))
             case Filter() | Project() | Distinct() | Aggregate() | Rstream():
                 return self._occupied(plan.input)
             case Difference() | StrictDifference() | AntiJoin() | SemiJoin():
@@ -225,8 +229,8 @@ class Reference:
     def _sequence(self, plan: Plan, time: int) -> list[Element]:
         """The elements of the plan up to ``time``, in the order in which ROWS counts them."""
         match plan:
-            case Source(name):
-                return [e for e in self._streams[name] if e.time <= time]
+            case Source():
+                return [e for e in self._elements(plan) if e.time <= time]
             case Filter() | Project() if _reads_one_stream(plan):
                 return [
                     Element(element.time, element.id, row)

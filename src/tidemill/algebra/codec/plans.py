@@ -58,7 +58,7 @@ _ON: dict[str, Codec[Any]] = {"condition": EXPR, "names": _NAMES}
 _NODES = {
     record.kind: record
     for record in (
-        Record("Source", plans.Source, {"name": PLAIN, "schema": SCHEMA}),
+        Record("Source", plans.Source, {"name": PLAIN, "schema": SCHEMA, "since": PLAIN}),
         Record(
             "Relation",
             plans.Relation,

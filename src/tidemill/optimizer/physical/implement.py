@@ -117,8 +117,12 @@ def implement(plan: Plan, technique: Technique, answer: Form | None = None) -> I
         if id(node) not in done:
             placed = in_form(_implement(node, forms, visit, instants), forms.form(node))
             done[id(node)] = placed
-            patterns[placed.plan.fingerprint] = update_pattern(node)
-            reasons[placed.plan.fingerprint] = forms.why(node)
+            parts = [placed.plan]
+            if isinstance(node, Source) and node.since:
+                parts.append(Input(node.name, node.schema))  # below ``Since``
+            for part in parts:
+                patterns[part.fingerprint] = update_pattern(node)
+                reasons[part.fingerprint] = forms.why(node)
         return done[id(node)]
 
     made = visit(plan)
@@ -135,6 +139,8 @@ def _implement(
         return in_form(below, form) if forms.signs_throughout and form is Form.SIGNED else below
 
     match plan:
+        case Source(name, schema, since) if since:
+            return apply_to(interval.Since(schema, since), Placed(Input(name, schema), ANYWHERE))
         case Source(name, schema) | Relation(name, schema):
             return Placed(Input(name, schema), ANYWHERE)
         case Filter(input_, predicate):

@@ -88,6 +88,7 @@ OPERATORS = (
     Record("interval.Project", interval.Project, {"schema": SCHEMA, "columns": NAMED}),
     Record("interval.Union", interval.Union, {"schema": SCHEMA, "right_names": _NAMES}),
     Record("interval.Number", interval.Number, {"input": SCHEMA}),
+    Record("interval.Since", interval.Since, {"schema": SCHEMA, "time": PLAIN}),
     Record(
         "interval.Split",
         interval.Split,

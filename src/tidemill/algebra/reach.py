@@ -1,0 +1,133 @@
+"""Reach: for how long an element can matter, and from when on nothing from before an instant does.
+
+Every time window has an end, so what a plan gives at an instant depends on a bounded part of the
+past. That is what lets a query be changed while it runs, and says from when the change is exact.
+
+Law of ``clear``: from ``clear(plan, t)`` on, the snapshots of the plan are the same whether or not
+elements from before ``t`` are there. No earlier instant will do for every input.
+Law of ``reach``: ``clear(plan, t) ≤ t + reach(plan)`` for every t, and equal for some.
+
+ROWS, SESSION and UNBOUNDED windows forget by what comes, not by time: nothing is said of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import assert_never
+
+from tidemill.algebra.plan import (
+    Aggregate,
+    AntiJoin,
+    Difference,
+    Distinct,
+    Dstream,
+    Filter,
+    Intersect,
+    Istream,
+    Join,
+    MaxUnion,
+    Plan,
+    Project,
+    Relation,
+    RowWindow,
+    Rstream,
+    SemiJoin,
+    SessionWindow,
+    Source,
+    StrictDifference,
+    TimeWindow,
+    Unbounded,
+    Union,
+    Window,
+)
+from tidemill.algebra.tree import children, transform_up, walk
+from tidemill.model.time import END_OF_TIME, Time
+
+__all__ = ["begun_at", "clear", "forgets", "reach"]
+
+
+def clear(plan: Plan, time: Time) -> Time | None:
+    """The first instant from which on nothing from before ``time`` matters; ``None`` if none is.
+
+    A plan that reads no stream never depends on one: it is clear from 0 on.
+    """
+    known: dict[int, Time | None] = {}
+    for node in walk(plan):
+        below = [known[id(child)] for child in children(node)]
+        known[id(node)] = None if None in below else _clear(node, [t for t in below if t], time)
+    return known[id(plan)]
+
+
+def _clear(node: Plan, below: list[Time], time: Time) -> Time | None:
+    """The same for one operator, given it for those of its inputs that depend on a stream."""
+    match node:
+        case Source():
+            return time
+        case Relation():
+            return Time(0)
+        case _ if not below:
+            return Time(0)
+        case Window(_, TimeWindow(size, slide)):
+            # The content moves at k·slide - 1, and holds what is after that less the size.
+            return _time(-(-(below[0] + size) // slide) * slide - 1)
+        case Window(_, RowWindow() | SessionWindow() | Unbounded()):
+            return None
+        case Istream() | Dstream():
+            return _time(below[0] + 1)  # they look back an instant
+        case Window() | Filter() | Project() | Distinct() | Aggregate() | Rstream():
+            return below[0]
+        case Join() | SemiJoin() | AntiJoin():
+            return max(below)
+        case Union() | MaxUnion() | Difference() | StrictDifference() | Intersect():
+            return max(below)
+        case _:
+            assert_never(node)
+
+
+def _time(time: int) -> Time:
+    return Time(min(time, END_OF_TIME))
+
+
+def reach(plan: Plan) -> int | None:
+    """For how long after its time an element can matter at most; ``None`` if that is not bounded.
+
+    At an instant u nothing from before ``u - reach(plan)`` matters.
+    """
+    known: dict[int, int | None] = {}
+    for node in walk(plan):
+        below = [known[id(child)] for child in children(node)]
+        found = [length for length in below if length is not None]
+        known[id(node)] = None if len(found) < len(below) else _reach(node, max(found, default=-1))
+    total = known[id(plan)]
+    return None if total is None else max(total, 0)
+
+
+def _reach(node: Plan, below: int) -> int | None:
+    """The same for one operator; -1 is that of what depends on no stream."""
+    match node:
+        case Source():
+            return 0
+        case _ if below < 0:
+            return -1
+        case Window(_, TimeWindow(size, slide)):
+            return below + size + slide - 2
+        case Window():
+            return None
+        case Istream() | Dstream():
+            return below + 1
+        case _:
+            return below
+
+
+def forgets(plan: Plan) -> bool:
+    """Whether the plan forgets by time: there is an instant from which the past does not matter."""
+    return reach(plan) is not None
+
+
+def begun_at(plan: Plan, time: Time) -> Plan:
+    """The plan as if all streams began at an instant (FStart, L3)."""
+
+    def begun(node: Plan) -> Plan | None:
+        return replace(node, since=max(time, node.since)) if isinstance(node, Source) else None
+
+    return transform_up(plan, begun)

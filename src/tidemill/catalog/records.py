@@ -1,0 +1,153 @@
+"""Records: what has become of a query, as a list of parts.
+
+A query has versions, one for each statement that it was given. An instance is a version that runs:
+all rows of the streams from ``fresh`` on are for it. A part is a stretch of time that an instance
+answers. START, STOP, PAUSE, RESUME, the six kinds of ALTER, and migration are lists of parts that
+differ in a few numbers (``control/``); nothing else in the engine knows about them.
+
+Law: the answer of a query at an instant is the bag of all rows that its parts have there. What a
+part has at an instant in ``[since, until)`` is the answer of its version to the streams as if they
+began at ``fresh``, and nothing at other instants.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from tidemill.model.time import END_OF_TIME, Time
+from tidemill.model.types import BIGINT
+
+if TYPE_CHECKING:
+    from tidemill.algebra.plan import Plan
+    from tidemill.model.types import DataType
+
+__all__ = ["BEGINNING", "Instance", "Part", "Paused", "Record", "Status", "Version"]
+
+BEGINNING = Time(0)
+
+
+class Status(Enum):
+    """What a query does (L4)."""
+
+    RUNNING = "running"
+    CHANGING = "changing"  # an old version still answers, or the new one does not answer yet
+    PREPARING = "preparing"  # rows are taken in, and nothing is answered yet
+    DRAINING = "draining"  # it answers up to an instant that has not come yet
+    PAUSED = "paused"
+    STOPPED = "stopped"
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """What a query asks, from one change to the next.
+
+    Attributes:
+        number: Its number, from 1.
+        text: The SELECT, in normal form.
+        plan: What it means.
+        uses: What it refers to.
+        time: The type that the times of the answer have for its readers.
+    """
+
+    number: int
+    text: str
+    plan: Plan = field(repr=False)
+    uses: frozenset[str] = frozenset()
+    time: DataType = BIGINT
+
+
+@dataclass(frozen=True, slots=True)
+class Instance:
+    """A version that runs.
+
+    Attributes:
+        number: Its number among those of the query, from 1.
+        version: What it computes.
+        fresh: Rows of streams from before are not for it; ``BEGINNING`` if all are.
+        epoch: When it began to run; it shares no state with those of other epochs.
+    """
+
+    number: int
+    version: int
+    fresh: Time = BEGINNING
+    epoch: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """The instants that an instance answers.
+
+    Attributes:
+        instance: The instance, by its number.
+        since: The first of them.
+        until: The first after them.
+        held: Its rows are given when the answer is known up to here, not before.
+    """
+
+    instance: int
+    since: Time = BEGINNING
+    until: Time = END_OF_TIME
+    held: Time = BEGINNING
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it answers nothing."""
+        return self.since >= self.until
+
+    def cut(self, until: Time) -> Part:
+        """The same, but nothing from an instant on."""
+        return replace(self, until=min(self.until, until))
+
+
+@dataclass(frozen=True, slots=True)
+class Paused:
+    """Where a query was paused.
+
+    Attributes:
+        at: From which instant on its answer is kept back.
+        parts: What it would have answered.
+    """
+
+    at: Time
+    parts: tuple[Part, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """What has become of a query.
+
+    Attributes:
+        versions: What it has been asked, one after another.
+        instances: Those that run, or have run and whose answer is still read.
+        parts: What is answered when, and by which of them.
+        paused: Where it was paused, if it is.
+    """
+
+    versions: tuple[Version, ...]
+    instances: tuple[Instance, ...] = (Instance(1, 1),)
+    parts: tuple[Part, ...] = (Part(1),)
+    paused: Paused | None = None
+
+    @property
+    def current(self) -> Version:
+        """What it is asked now."""
+        return self.versions[-1]
+
+    def version(self, number: int) -> Version:
+        """A version by its number."""
+        return self.versions[number - 1]
+
+    def instance(self, number: int) -> Instance:
+        """An instance by its number."""
+        return next(one for one in self.instances if one.number == number)
+
+    def version_of(self, part: Part) -> Version:
+        """What a part answers."""
+        return self.version(self.instance(part.instance).version)
+
+    @property
+    def next_instance(self) -> int:
+        """The number of an instance that begins now."""
+        return 1 + max((one.number for one in self.instances), default=0)
