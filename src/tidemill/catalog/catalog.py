@@ -25,7 +25,7 @@ from tidemill.errors import BindError, suggestion
 from tidemill.lang.statements import ObjectKind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from tidemill.errors import Span
     from tidemill.lang.statements import Name
@@ -102,6 +102,17 @@ class Catalog:
                 hint=f"choose another name, or DROP {kind} {old.name} first",
             )
         return self._changed(entry.name, entry, is_function=isinstance(entry, FunctionEntry))
+
+    def replaced(self, entry: QueryEntry) -> Catalog:
+        """The catalog with another entry for a query that is there."""
+        assert isinstance(self.find(entry.name), QueryEntry), "it is there"
+        return self._changed(entry.name, entry, is_function=False)
+
+    def replaced_by(self, query: QueryEntry, others: Iterable[QueryEntry]) -> Catalog:
+        """The catalog with other queries in the place of one; one of them may have its name."""
+        entries = {key: entry for key, entry in self.objects.items() if key != query.name.lower()}
+        entries |= {other.name.lower(): other for other in others}
+        return replace(self, objects=MappingProxyType(entries))
 
     def dropped(self, name: Name, kind: ObjectKind) -> Catalog:
         """The catalog without an entry.

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from sqlglot import exp
 
     from tidemill.algebra.plan import Plan, Validity
+    from tidemill.catalog.records import Record
     from tidemill.lang.statements import ConnectorCall
     from tidemill.model.schema import Field
     from tidemill.model.types import DataType
@@ -89,6 +90,7 @@ class QueryEntry:
     Attributes:
         sink: Where; ``None`` for memory.
         time: The type that the times of the answer have for its readers, TIMESTAMP or BIGINT.
+        record: What has become of it; ``None`` if it has run from the beginning on, if at all.
     """
 
     name: str
@@ -97,6 +99,7 @@ class QueryEntry:
     uses: frozenset[str]
     sink: ConnectorCall | None = None
     time: DataType = BIGINT
+    record: Record | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -134,7 +134,7 @@ class Answer:
             The rows, and in order ``GROUP``, the number of one, the time, by how many, and how many
             there are then.
         """
-        wholes = [self._whole(form) for form in Form]
+        wholes = [self.whole(form) for form in Form]
         names, (rows, signed) = encode(self._schema.names, wholes)
         both = pl.concat(
             [
@@ -172,9 +172,9 @@ class Answer:
     def snapshot(self, time: int) -> pl.DataFrame:
         """The rows that are valid at an instant."""
         at = (pl.col(START) <= time) & (pl.col(END) > time)
-        there = [self._whole(Form.INTERVAL).filter(at).select(self._schema.names)]
+        there = [self.whole(Form.INTERVAL).filter(at).select(self._schema.names)]
         if self._is_signed():
-            changed = self._whole(Form.SIGNED).filter(pl.col(TIME) <= time)
+            changed = self.whole(Form.SIGNED).filter(pl.col(TIME) <= time)
             names, (changed,) = encode(self._schema.names, [changed])
             net = changed.group_by(GROUP).agg(pl.col(SIGN).sum()).filter(pl.col(SIGN) > 0)
             there.append(repeat(names[net[GROUP]].hstack([net[SIGN]]), SIGN))
@@ -198,7 +198,7 @@ class Answer:
             missing -= came.height
         return pl.concat(found).sort(start, maintain_order=True).tail(rows)
 
-    def _whole(self, form: Form) -> Batch:
+    def whole(self, form: Form) -> Batch:
         """All that came in a form."""
         given = [batch for batch in self._batches if _form(batch) is form]
         return pl.concat([empty_batch(self._schema, form), *given])

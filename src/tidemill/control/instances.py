@@ -1,0 +1,89 @@
+"""Instances: the queries that a runtime is given for those that people have.
+
+A runtime knows queries that run from some instant on and whose answers are taken as they are. What
+a query has become is put together from the answers of its instances (``runtime/parted.py``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from tidemill.algebra.reach import begun_at
+from tidemill.catalog.entries import QueryEntry
+from tidemill.catalog.records import Record, Version
+from tidemill.control.standpoint import live_parts
+from tidemill.lang.statements import ObjectKind
+from tidemill.model.time import Time
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from tidemill.catalog.catalog import Catalog
+
+__all__ = ["instance_name", "known_instances", "record_of", "running_queries", "user_name"]
+
+
+def record_of(query: QueryEntry) -> Record:
+    """What has become of a query."""
+    if query.record is not None:
+        return query.record
+    return Record((Version(1, query.text, query.plan, query.uses, query.time),))
+
+
+def instance_name(query: str, number: int) -> str:
+    """What a runtime calls an instance; no query that people create has such a name.
+
+    >>> instance_name("q", 1), instance_name("q", 2)
+    ('q', '@q:2')
+    """
+    return query if number == 1 else f"@{query}:{number}"
+
+
+def user_name(name: str) -> str:
+    """What people call the query of an instance.
+
+    >>> user_name("@q:2"), user_name("q")
+    ('q', 'q')
+    """
+    return name[1:].rpartition(":")[0] if name.startswith("@") else name
+
+
+def known_instances(query: QueryEntry, known: Callable[[str], Time]) -> dict[int, Time]:
+    """Up to when the answer of each instance of a query is known."""
+    record = record_of(query)
+    return {one.number: known(instance_name(query.name, one.number)) for one in record.instances}
+
+
+def running_queries(catalog: Catalog, known: Mapping[str, Time]) -> Catalog:
+    """The catalog with an entry for each instance that runs, in the place of the queries.
+
+    Args:
+        catalog: What people have registered.
+        known: Up to when the answers of instances are known; others are not known at all.
+    """
+    for query in list(catalog.entries(ObjectKind.QUERY)):
+        assert isinstance(query, QueryEntry), "asked for queries"
+        if query.record is not None:
+            catalog = catalog.replaced_by(query, list(_instances(query, known)))
+    return catalog
+
+
+def _instances(query: QueryEntry, known: Mapping[str, Time]) -> Iterator[QueryEntry]:
+    record = record_of(query)
+    reached = known_instances(query, lambda name: known.get(name, Time(0)))
+    needed = {part.instance for part in live_parts(record, reached)}
+    if record.paused is not None:
+        needed |= {part.instance for part in record.paused.parts}
+    for one in record.instances:
+        if one.number in needed:
+            version = record.version(one.version)
+            yield replace(
+                query,
+                name=instance_name(query.name, one.number),
+                plan=begun_at(version.plan, one.fresh) if one.fresh else version.plan,
+                text=version.text,
+                uses=version.uses,
+                time=version.time,
+                record=None,
+            )

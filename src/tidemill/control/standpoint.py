@@ -1,0 +1,95 @@
+"""Standpoint: what is known of a query when it is decided what becomes of it.
+
+Rows that have come cannot be asked for again, so a part can begin with the first instant of which
+no row has come; and what has been given is final, so a part can end only where nothing was given
+that goes on beyond. That is the earliest instant at which a change is exact.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from tidemill.algebra.reach import clear
+from tidemill.algebra.tree import streams_of
+from tidemill.catalog.records import Status
+from tidemill.errors import RunError
+from tidemill.model.time import END_OF_TIME, Time
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tidemill.algebra.plan import Plan
+    from tidemill.catalog.records import Part, Record
+    from tidemill.runtime.runs import Moment
+
+__all__ = ["Standpoint", "live_parts", "next_instant", "status"]
+
+
+@dataclass(frozen=True, slots=True)
+class Standpoint:
+    """What is known of a query between two batches.
+
+    Attributes:
+        query: What it is called.
+        next: The first instant of which no row has come, on any stream of old and new plans.
+        epoch: That of instances that begin now.
+        known: Up to when the answer of each instance is known.
+        is_final: Whether rows are given with their ends, which cannot be taken back; if not, they
+            are withdrawn when it is time.
+    """
+
+    query: str
+    next: Time
+    epoch: int = 0
+    known: Mapping[int, Time] = field(default_factory=dict)
+    is_final: bool = False
+
+    def least_end(self, plan: Plan) -> Time | None:
+        """The first instant at which a part of a plan can end; ``None`` if there is none."""
+        return clear(plan, self.next) if self.is_final else self.next
+
+
+def next_instant(query: str, plans: list[Plan], moment: Moment) -> Time:
+    """The first instant of which nothing has come, on the streams of some plans.
+
+    Raises:
+        RunError: There is no such instant, because the streams have ended or there are none.
+    """
+    streams = frozenset[str]().union(*map(streams_of, plans))
+    if not streams:
+        raise RunError(
+            f'query "{query}" reads relations only, so its answer is known for ever',
+            hint="drop it, and create another one",
+        )
+    came = [Time(t + 1) for name, t in moment.latest.items() if name in streams]
+    passed = [t for name, t in moment.watermarks.items() if name in streams]
+    found = Time(max((Time(0), *came, *passed)))
+    if found >= END_OF_TIME:
+        raise RunError(
+            f'the streams of query "{query}" have ended', hint="drop it, and create another one"
+        )
+    return found
+
+
+def live_parts(record: Record, known: Mapping[int, Time]) -> list[Part]:
+    """The parts that still have something to answer."""
+    return [part for part in record.parts if part.until > known.get(part.instance, Time(0))]
+
+
+def status(record: Record, known: Mapping[int, Time]) -> Status:
+    """What a query does, given up to when the answer of each instance is known."""
+    if record.paused is not None:
+        return Status.PAUSED
+    live = live_parts(record, known)
+    endless = [part for part in live if part.until == END_OF_TIME]
+    if not live:
+        return Status.STOPPED
+    if not endless:
+        return Status.DRAINING
+    speaking = [part for part in live if part.since <= known.get(part.instance, Time(0))]
+    if len(live) > len(endless):
+        return Status.CHANGING
+    if not speaking and any(part.since > 0 for part in endless):
+        return Status.PREPARING
+    return Status.RUNNING

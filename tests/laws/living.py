@@ -1,0 +1,172 @@
+"""A query that lives: steps of a runner, and statements between them, on the record of the query.
+
+It is what a session does (``control/living.py``), with the local runner and without text.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from laws.catalogue import SOURCES, Inputs, P, R
+from laws.test_engine import relation_inputs
+from laws.test_stacks import taken_over
+from local import element_batch
+from plans import physical
+from tidemill.algebra.reach import begun_at
+from tidemill.catalog.records import Record, Version
+from tidemill.control.standpoint import Standpoint, live_parts, next_instant
+from tidemill.engine.engine import Flow
+from tidemill.model.time import END_OF_TIME, Time
+from tidemill.physical.fragments import build_graph
+from tidemill.physical.plan import begun_in
+from tidemill.runtime.answers import Answer
+from tidemill.runtime.local.runner import LocalRunner
+from tidemill.runtime.parted import Piece, parted
+from tidemill.runtime.runs import Moment
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from laws.arrivals import Step
+    from tidemill.algebra.plan import Plan
+    from tidemill.algebra.snapshot import Row
+    from tidemill.catalog.records import Part
+    from tidemill.optimizer.planning import Planning
+    from tidemill.physical.plan import PhysicalPlan
+
+__all__ = ["END", "LivingQuery", "version"]
+
+RELATIONS = (R.name, P.name)
+END: Step = dict.fromkeys((source.name for source in SOURCES), ((), END_OF_TIME))
+
+
+def version(number: int, plan: Plan) -> Version:
+    """A version without a text."""
+    return Version(number, "", plan)
+
+
+@dataclass
+class LivingQuery:
+    """A query among neighbours, its record, and what its instances have given.
+
+    Attributes:
+        record: What has become of it.
+        content: The relations.
+        planning: How plans are made.
+        neighbours: What else runs.
+        partitions: In how many partitions.
+        begins: How the plan of an instance is made to begin; mutants do it otherwise.
+        plannings: How the plans of some instances are made.
+        hurry: By how much a mutant lets new instances answer too early.
+        epochs: Whether instances keep their state apart; mutants do not.
+        clips: Whether parts have bounds; mutants have none.
+    """
+
+    record: Record
+    content: Inputs
+    planning: Planning
+    neighbours: Mapping[str, PhysicalPlan] = field(default_factory=dict)
+    partitions: int = 1
+    begins: Callable[[Plan, Time], Plan] = begun_at
+    plannings: dict[int, Planning] = field(default_factory=dict)
+    hurry: int = 0
+    epochs: bool = True
+    clips: bool = True
+    answers: dict[int, Answer] = field(default_factory=dict)
+    latest: dict[str, Time] = field(default_factory=dict)
+    watermarks: dict[str, Time] = field(default_factory=dict)
+    steps: int = 0
+    _fed: set[str] = field(default_factory=set)
+    _runner: LocalRunner | None = None
+
+    def here(self, *plans: Plan) -> Standpoint:
+        """What is known now."""
+        moment = Moment(dict(self.latest), dict(self.watermarks))
+        old = [one.plan for one in self.record.versions]
+        return Standpoint("q", next_instant("q", [*old, *plans], moment), self.steps, self.known())
+
+    def known(self) -> dict[int, Time]:
+        """Up to when the answers of instances are known."""
+        return {number: answer.known for number, answer in self.answers.items()}
+
+    def step(self, step: Step) -> None:
+        """Let a step arrive."""
+        runner = self._current()
+        relations = relation_inputs(self.content)
+        flows: dict[str, Flow] = {}
+        for input_ in runner.graph.inputs:
+            if input_.name in RELATIONS:
+                has_it = input_.rows in self._fed
+                self._fed.add(input_.rows)
+                flow = relations[input_.name]
+                flows[input_.rows] = Flow([], END_OF_TIME) if has_it else flow
+            else:
+                elements, watermark = step[input_.name]
+                batch = element_batch(input_.schema, elements)
+                flows[input_.rows] = Flow([batch], Time(watermark))
+        given = runner.step(flows)
+        for name, (elements, watermark) in step.items():
+            for element in elements:
+                self.latest[name] = Time(max(element.time, self.latest.get(name, 0)))
+            self.watermarks[name] = Time(watermark)
+        for one in self.record.instances:
+            if f"q {one.number}" in given:
+                self.answers[one.number].add(given[f"q {one.number}"])
+                self.answers[one.number].known = runner.known[f"q {one.number}"]
+        self.steps += 1
+
+    def answer(self, only: int | None = None) -> Answer:
+        """What the query has given, or one version of it."""
+        record = self.record
+        pieces = [
+            self._piece(part)
+            for part in record.parts
+            if only is None or record.version_of(part).number == only
+        ]
+        return parted(record.current.plan.schema, pieces)
+
+    def _piece(self, part: Part) -> Piece:
+        answer = self._answer_of(part.instance)
+        if not self.clips:
+            return Piece(answer, Time(0), END_OF_TIME)
+        early = self.hurry if part.instance > 1 else 0
+        late = self.hurry if part.until < END_OF_TIME else 0
+        return Piece(answer, Time(part.since - early), Time(part.until - late), part.held)
+
+    def snapshots(self, far: int) -> list[Counter[Row]]:
+        """The rows at every instant before ``far``, with how often they are there."""
+        found: list[Counter[Row]] = [Counter() for _ in range(far)]
+        for *row, start, end in self.answer().elements().rows():
+            for time in range(start, min(end, far)):
+                found[time][tuple(row)] += 1
+        return found
+
+    def _answer_of(self, instance: int) -> Answer:
+        schema = self.record.version(self.record.instance(instance).version).plan.schema
+        return self.answers.setdefault(instance, Answer(schema))
+
+    def _current(self) -> LocalRunner:
+        """The runner with the plans of the instances that are needed now."""
+        record = self.record
+        needed = {part.instance for part in live_parts(record, self.known())}
+        if record.paused is not None:
+            needed |= {part.instance for part in record.paused.parts}
+        plans = dict(self.neighbours)
+        for one in record.instances:
+            if one.number in needed:
+                self._answer_of(one.number)
+                plan = record.version(one.version).plan
+                begun = self.begins(plan, one.fresh) if one.fresh else plan
+                made = physical(begun, self.plannings.get(one.number, self.planning))
+                epoch = one.epoch if self.epochs else 0
+                plans[f"q {one.number}"] = begun_in(made, epoch, RELATIONS)[0]
+        graph = build_graph(plans)
+        old = self._runner
+        if old is None:
+            self._runner = LocalRunner(graph, partitions=self.partitions)
+        elif old.graph.plans != graph.plans:
+            self._runner = taken_over(old, graph)
+        assert self._runner is not None, "it was made"
+        return self._runner

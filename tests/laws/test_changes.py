@@ -1,0 +1,305 @@
+"""What a changed query gives is the formula of the variant, of runs that nothing has disturbed.
+
+Drawn are two queries with the same columns, others that run beside them, a variant, the step after
+which the change is asked for and perhaps a later instant for it, inputs, batches and watermarks,
+the technique and the number of partitions. The formula is written here once more, from the table of
+Esmaili, M5 to M8, read on instants; the reference evaluates both queries on the whole streams.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import assume, find, given, reject, settings
+from hypothesis import strategies as st
+
+from laws.arrivals import arrivals
+from laws.catalogue import LAST, PAIR, Inputs, inputs
+from laws.derived_streams import dense_inputs
+from laws.living import END, LivingQuery, version
+from laws.strategies import conformed, pairs
+from laws.strict_plans import SHAPES, strict_plans
+from plans import physical
+from tidemill.algebra.explain import explain
+from tidemill.algebra.reach import begun_at, clear, forgets
+from tidemill.algebra.tree import share, streams_of
+from tidemill.catalog.records import Record
+from tidemill.control.change import alter, replan
+from tidemill.control.verdict import exact_from
+from tidemill.errors import PlanError, RunError
+from tidemill.lang.statements import Change
+from tidemill.model.time import END_OF_TIME, Time
+from tidemill.optimizer.physical.techniques import Technique
+from tidemill.optimizer.planning import Joins, Planning
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from hypothesis.strategies import DrawFn
+
+    from laws.arrivals import Arrival
+    from tidemill.algebra.plan import Plan
+    from tidemill.algebra.snapshot import Reference, Row
+    from tidemill.physical.plan import PhysicalPlan
+
+FAR = LAST + 30
+"""After it nothing of the streams is in any window that is drawn."""
+
+QUERIES = pairs(3) | st.sampled_from(SHAPES).flatmap(strict_plans).map(
+    lambda plan: conformed(plan, PAIR)
+)
+
+
+@st.composite
+def plannings(draw: DrawFn) -> Planning:
+    """Settings that make other plans of the same query."""
+    return Planning(
+        optimized=draw(st.booleans()),
+        max_delay=draw(st.sampled_from([None, 0, 3])),
+        technique=draw(st.sampled_from(Technique)),
+        joins=draw(st.sampled_from(Joins)),
+    )
+
+
+@st.composite
+def scenes(draw: DrawFn, versions: int = 2) -> Scene:
+    """Queries and their surroundings."""
+    content = draw(inputs() | dense_inputs())
+    asked = [share(draw(QUERIES)) for _ in range(versions)]
+    assume(all(map(streams_of, asked)))
+    planning = draw(plannings())
+    try:
+        made = [physical(plan, planning) for plan in asked]
+    except PlanError as error:
+        if "stay for ever" not in str(error):
+            raise
+        reject()  # a window over rows that never end has no finite answer
+    neighbours = {"twin": made[-1]} if draw(st.booleans()) else {}
+    return Scene(
+        asked,
+        content,
+        draw(arrivals(content.streams, LAST)),
+        planning,
+        neighbours,
+        draw(st.integers(1, 3)),
+    )
+
+
+@dataclass
+class Scene:
+    """What is drawn for a law."""
+
+    asked: list[Plan]
+    content: Inputs
+    arrival: Arrival
+    planning: Planning
+    neighbours: dict[str, PhysicalPlan]
+    partitions: int
+
+    def living(self) -> LivingQuery:
+        """The first query, before anything has come."""
+        record = Record((version(1, self.asked[0]),))
+        return LivingQuery(record, self.content, self.planning, self.neighbours, self.partitions)
+
+    def undisturbed(self, number: int, time: int) -> Counter[Row]:
+        """What a query answers if it has always run."""
+        if number not in _REFERENCES.setdefault(id(self), {}):
+            _REFERENCES[id(self)][number] = self.content.reference()
+        return _REFERENCES[id(self)][number].snapshot(self.asked[number], time)
+
+
+_REFERENCES: dict[int, dict[int, Reference]] = {}
+
+
+def formula(using: Change, old: Plan, new: Plan, at: Time) -> tuple[Time, Time] | None:
+    """Until when the old version answers, and from when on the new one does (M5 to M8)."""
+    drained, full = clear(old, at), clear(new, at)
+    match using:
+        case Change.IMMEDIATE:
+            return at, at if full is None else full
+        case _ if full is None:
+            return None
+        case Change.GRACEFUL:
+            return full, full
+        case _ if drained is None:
+            return None
+        case Change.DRAIN:
+            later = clear(new, drained)
+            return None if later is None else (drained, later)
+        case Change.QUERY_ORDER | Change.STREAM_ORDER:
+            return drained, full
+        case Change.GRACEFUL_DRAIN:
+            last = clear(old, full)
+            return None if last is None else (last, full)
+
+
+def changed(
+    scene: Scene, using: Change, after: int, later: int, tell: Callable[[LivingQuery], None]
+) -> tuple[LivingQuery, Time] | None:
+    """The query that is changed after some steps, at the end of the streams; and when it was.
+
+    Args:
+        scene: What is drawn.
+        using: The variant.
+        after: After how many steps the change is asked for.
+        later: How much later than at once it is to be.
+        tell: Is told of the query before it is changed, so that mutants can harm it.
+    """
+    living, new = scene.living(), version(2, scene.asked[1])
+    at = Time(0)
+    for number, step in enumerate([*scene.arrival.steps, END]):
+        if number == after:
+            here = living.here(new.plan)
+            tell(living)
+            at = Time(here.next + later)
+            try:
+                living.record = alter(living.record, new, using, at, here).record
+            except RunError:
+                assert formula(using, scene.asked[0], scene.asked[1], at) is None
+                return None
+        living.step(step)
+    return living, at
+
+
+def differing(scene: Scene, living: LivingQuery, using: Change, at: Time) -> list[int]:
+    """The instants at which the answer is not that of the formula."""
+    numbers = formula(using, scene.asked[0], scene.asked[1], at)
+    assert numbers is not None, "it was changed"
+    until, since = numbers
+    wrong = []
+    begun, reference = begun_at(scene.asked[1], at), scene.content.reference()
+    given = living.snapshots(FAR)
+    for time in range(FAR):
+        expected: Counter[Row] = Counter()
+        if time < until:
+            expected += scene.undisturbed(0, time)
+        if time >= since:
+            # From windows that do not forget by time the past is missing.
+            full = forgets(scene.asked[1])
+            expected += scene.undisturbed(1, time) if full else reference.snapshot(begun, time)
+        if given[time] != expected:
+            wrong.append(time)
+    return wrong
+
+
+def _as_it_is(_living: LivingQuery) -> None:
+    """Nothing is harmed."""
+
+
+@settings(max_examples=2 * settings().max_examples)
+@given(data=st.data(), scene=scenes(), using=st.sampled_from(Change))
+def test_a_change_is_its_formula(data: st.DataObject, scene: Scene, using: Change) -> None:
+    after = data.draw(st.integers(0, len(scene.arrival.steps)))
+    later = data.draw(st.sampled_from([0, 0, 1, 3]))
+    done = changed(scene, using, after, later, _as_it_is)
+    if done is not None:
+        living, at = done
+        wrong = differing(scene, living, using, at)
+        assert not wrong, f"{using} at {at}, instants {wrong}:\n{explain(scene.asked[1])}"
+
+
+@settings()
+@given(data=st.data(), scene=scenes())
+def test_the_instant_that_is_named_is_exact(data: st.DataObject, scene: Scene) -> None:
+    """From ``exact_from`` on the answer is that of the new version as if it had always run."""
+    using = data.draw(st.sampled_from(Change))
+    after = data.draw(st.integers(0, len(scene.arrival.steps)))
+    done = changed(scene, using, after, 0, _as_it_is)
+    assume(done is not None)
+    assert done is not None, "assumed"
+    living, _ = done
+    first = exact_from(living.record)
+    given = living.snapshots(FAR)
+    for time in range(first or FAR, FAR):
+        assert given[time] == scene.undisturbed(1, time), f"at {time}"
+
+
+@settings()
+@given(data=st.data(), scene=scenes(versions=1), other=plannings())
+def test_another_plan_for_the_same_meaning_changes_nothing(
+    data: st.DataObject, scene: Scene, other: Planning
+) -> None:
+    """GenMig: whatever the two plans are, the answer is that of the query, at every instant."""
+    after = data.draw(st.integers(0, len(scene.arrival.steps)))
+    living = scene.living()
+    try:
+        physical(scene.asked[0], other)
+    except PlanError:
+        reject()
+    for number, step in enumerate([*scene.arrival.steps, END]):
+        if number == after:
+            try:
+                living.record = replan(living.record, living.here()).record
+            except RunError:
+                assert not forgets(scene.asked[0])
+                return
+            living.plannings[living.record.instances[-1].number] = other
+        living.step(step)
+    given = living.snapshots(FAR)
+    for time in range(FAR):
+        assert given[time] == scene.undisturbed(0, time), f"at {time}"
+
+
+@settings()
+@given(data=st.data(), scene=scenes(versions=3))
+def test_a_change_on_top_of_a_change(data: st.DataObject, scene: Scene) -> None:
+    """All versions that still answer are the old one (M9); each answers what it does by itself."""
+    living = scene.living()
+    when = sorted(data.draw(st.integers(0, len(scene.arrival.steps))) for _ in range(2))
+    for number, step in enumerate([*scene.arrival.steps, END]):
+        for turn, after in enumerate(when):
+            if after == number:
+                new = version(turn + 2, scene.asked[turn + 1])
+                using = data.draw(st.sampled_from(Change))
+                try:
+                    done = alter(living.record, new, using, None, living.here(new.plan))
+                except RunError:
+                    reject()
+                living.record = done.record
+        living.step(step)
+    record, given = living.record, living.snapshots(FAR)
+    for time in range(FAR):
+        expected: Counter[Row] = Counter()
+        for part in record.parts:
+            if part.since <= time < part.until:
+                one = record.instance(part.instance)
+                if forgets(scene.asked[one.version - 1]):
+                    expected += scene.undisturbed(one.version - 1, time)
+                else:
+                    begun = begun_at(scene.asked[one.version - 1], one.fresh)
+                    expected += scene.content.reference().snapshot(begun, time)
+        assert given[time] == expected, f"at {time}"
+    assert record.parts[-1].until == END_OF_TIME
+
+
+# Mutants: the law must fail for them.
+
+
+def _one_too_early(living: LivingQuery) -> None:
+    living.hurry = 1
+
+
+def _without_since(living: LivingQuery) -> None:
+    living.begins = lambda plan, _time: plan
+    living.epochs = False
+
+
+def _without_clip(living: LivingQuery) -> None:
+    living.clips = False
+
+
+@pytest.mark.parametrize("harm", [_one_too_early, _without_since, _without_clip])
+def test_the_law_finds_what_is_wrong(harm: Callable[[LivingQuery], None]) -> None:
+    def is_wrong(drawn: tuple[Scene, Change, int]) -> bool:
+        scene, using, after = drawn
+        done = changed(scene, using, min(after, len(scene.arrival.steps)), 0, harm)
+        return done is not None and bool(differing(scene, done[0], using, done[1]))
+
+    find(
+        st.tuples(scenes(), st.sampled_from(Change), st.integers(0, 4)),
+        is_wrong,
+        settings=settings(max_examples=4000, deadline=None),
+    )
