@@ -276,7 +276,7 @@ def test_rows_before_a_file_that_cannot_be_read_are_not_lost(tmp_path: Path) -> 
 def test_that_stream_is_read_next_whose_time_has_come_least_far(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tidemill.runtime.local.job._STEP_ROWS", 1)
+    monkeypatch.setattr("tidemill.runtime.local.intake._STEP_ROWS", 1)
     read = []
 
     def noted(path: Path, kind: str, schema: Schema, refuse: Refuse) -> Iterator[pl.DataFrame]:

@@ -68,7 +68,7 @@ class Taken:
 @pytest.fixture(autouse=True)
 def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each file is a batch of its own."""
-    monkeypatch.setattr("tidemill.runtime.local.job._STEP_ROWS", 1)
+    monkeypatch.setattr("tidemill.runtime.local.intake._STEP_ROWS", 1)
 
 
 @pytest.fixture

@@ -36,7 +36,7 @@ def session() -> tidemill.Session:
 @pytest.fixture
 def cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tidemill.Session:
     """The same bids in three steps."""
-    monkeypatch.setattr("tidemill.runtime.local.job._STEP_ROWS", 1)
+    monkeypatch.setattr("tidemill.runtime.local.intake._STEP_ROWS", 1)
     (tmp_path / "in").mkdir()
     for number in range(3):
         BIDS[number : number + 1].write_parquet(tmp_path / "in" / f"{number}.parquet")

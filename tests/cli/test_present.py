@@ -59,7 +59,7 @@ def test_the_present_is_what_the_answer_turns_out_to_be(
             if (found := present(answer)) is not None:
                 seen.append((name, *found))
 
-    monkeypatch.setattr(local_job, "_STEP_ROWS", 1)
+    monkeypatch.setattr("tidemill.runtime.local.intake._STEP_ROWS", 1)
     monkeypatch.setattr(local_job, "_MEASURE_EVERY", -1)
     monkeypatch.setattr(local_job.Job, "_measure", look)
     session.run()

@@ -349,7 +349,7 @@ def test_lateness_is_judged_by_batches_not_by_pieces(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(blocks, "BLOCK", 8)
-    monkeypatch.setattr("tidemill.runtime.local.job._STEP_ROWS", 1)
+    monkeypatch.setattr("tidemill.runtime.local.intake._STEP_ROWS", 1)
     (tmp_path / "1.csv").write_text("a,b\n9,x\n1,y\n5,z\n")
     (tmp_path / "2.csv").write_text("a,b\n8,late\n")
     session, query = session_on(tmp_path, "csv", clauses="ORDERED BY a")

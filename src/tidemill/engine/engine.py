@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from tidemill.engine.pool import in_pool
 from tidemill.engine.stacks import Stack, members, move, stacked_state, stacks_of
@@ -25,9 +25,8 @@ if TYPE_CHECKING:
     from tidemill.model.batch import Batch
     from tidemill.physical.fragments import Fragment
     from tidemill.physical.operator import State
-    from tidemill.physical.state.at_rest import SavedState
 
-__all__ = ["Engine", "Flow", "Metrics"]
+__all__ = ["AtRest", "Engine", "Flow", "Metrics"]
 
 
 STACK_LIMIT_ROWS = 20_000
@@ -61,6 +60,24 @@ class Metrics:
     state_rows: int = 0
     state_bytes: int = 0
     watermark: Time = field(default=Time(0))
+
+
+class AtRest(Protocol):
+    """What an operator, or a stack of them, remembered when it was left."""
+
+    @property
+    def numbers(self) -> Mapping[str, int]:
+        """Its numbers."""
+        ...
+
+    @property
+    def watermark(self) -> Time:
+        """How far time had come for it."""
+        ...
+
+    def fill(self, state: State) -> None:
+        """Fill a new state with it."""
+        ...
 
 
 class Engine:
@@ -107,7 +124,7 @@ class Engine:
             name: Remembered(state, self.watermarks[name]) for name, state in self.states.items()
         }
 
-    def restore(self, saved: Mapping[str, SavedState]) -> list[Node]:
+    def restore(self, saved: Mapping[str, AtRest]) -> list[Node]:
         """Go on with what was saved; operators that were not there begin empty.
 
         Args:

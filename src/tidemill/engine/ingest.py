@@ -267,6 +267,12 @@ class Gate:
             self.latest = Time(max(latest, self.latest or 0))
             self.watermark = max(self.watermark, Time(latest - self.stream.within))
 
+    @property
+    def newest(self) -> Time | None:
+        """The greatest time of a row that was taken, be its batch over or not."""
+        times = [time for time in (self.latest, self._latest) if time is not None]
+        return Time(max(times)) if times else None
+
     def finish(self) -> Flow:
         """The end of the stream."""
         self.watermark = END_OF_TIME

@@ -1,55 +1,51 @@
-"""A job: all queries of a catalog over everything their bounded sources hold."""
+"""A job: the queries of a catalog in this process, run to the end of their sources or running on.
+
+A bounded run reads what the sources hold, to the end of the streams. A continuous run goes on with
+what comes, in a thread of its own, until it is stopped; its queries can change meanwhile.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import chain
 from time import perf_counter
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
-import polars as pl
-
-from tidemill.catalog.entries import QueryEntry, RelationEntry, StreamEntry
 from tidemill.engine.engine import Flow
-from tidemill.engine.ingest import Gate, latest_row, readable, relation_flow
+from tidemill.engine.ingest import Gate, readable, relation_flow
 from tidemill.errors import RunError
-from tidemill.lang.statements import ObjectKind
-from tidemill.model.time import END_OF_TIME, Time
+from tidemill.model.time import END_OF_TIME
 from tidemill.optimizer.planning import PLANNING, Planning
-from tidemill.physical.fragments import build_graph
-from tidemill.runtime.answers import Answer
 from tidemill.runtime.clock import now
-from tidemill.runtime.file_sink import FileSink
+from tidemill.runtime.local.delivering import Delivery, file_sinks
+from tidemill.runtime.local.intake import Intake
+from tidemill.runtime.local.loop import Loop
+from tidemill.runtime.local.pipeline import Pipeline
+from tidemill.runtime.local.program import NOTHING, next_program
 from tidemill.runtime.local.runner import LocalRunner
 from tidemill.runtime.local.sources import read_relation, read_source
 from tidemill.runtime.metrics import Collector
-from tidemill.runtime.planning import plan_entry
-from tidemill.runtime.progress import Progress, QueryProgress, stream_progress
+from tidemill.runtime.progress import Progress, stream_progress
 from tidemill.runtime.runs import Moment
-from tidemill.runtime.shapes import new_rows
-from tidemill.runtime.sinks import FormatSink, sinks_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
+    import polars as pl
+
     from tidemill.catalog.catalog import Catalog
-    from tidemill.model.batch import Batch
     from tidemill.optimizer.planner import Planned
-    from tidemill.physical.fragments import Graph
-    from tidemill.runtime.callback import Callback, CallbackSink
-    from tidemill.runtime.console import ConsoleSink
+    from tidemill.runtime.answers import Answer
+    from tidemill.runtime.callback import Callback
+    from tidemill.runtime.local.program import Program
     from tidemill.runtime.local.sources import Arrival
     from tidemill.runtime.metrics import OperatorMetrics
-    from tidemill.runtime.sinks import Sink
 
 __all__ = ["Job", "Settings"]
 
 _MEASURE_EVERY = 0.25
 """How often, in seconds, it is found out how much is remembered."""
-
-_STEP_ROWS, _STEP_BYTES = 100_000, 64 << 20
-"""How many rows are worth a step, and how many bytes: many small files are taken together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,23 +72,32 @@ class Job:
         memory: The frames that ``memory`` sources name.
         settings: How to run.
         callbacks: The functions that ``callback`` sinks name.
-        answers: What each query has given.
-        gates: The progress of each stream.
     """
 
     catalog: Catalog
     memory: Mapping[str, pl.DataFrame]
     settings: Settings
     callbacks: Mapping[str, Callback] = field(default_factory=dict)
-    answers: dict[str, Answer] = field(default_factory=dict)
-    gates: dict[str, Gate] = field(default_factory=dict)
-    _now: Time = field(default=Time(0))
-    _came: dict[str, tuple[int, Time]] = field(default_factory=dict)
+    _run: str = field(default_factory=lambda: uuid4().hex)
+    _program: Program = NOTHING
+    _intake: Intake = field(init=False)
+    _delivery: Delivery = field(default_factory=lambda: Delivery(keeps_all=True))
+    _pipeline: Pipeline | None = None
+    _loop: Loop | None = None
     _batches: int = 0
     _was_stopped: bool = False
     _measured: int = 0
     _collector: Collector = field(default_factory=Collector)
-    _planned: dict[str, Planned] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._intake = Intake(self.settings.clock)
+
+    @property
+    def gates(self) -> Mapping[str, Gate]:
+        """What came on each stream, and what was refused."""
+        return self._intake.gates if self._pipeline is None else self._pipeline.gates
+
+    # A bounded run
 
     def run(self, *, end: bool | None = None) -> None:
         """Process everything the sources hold, to the end of the streams.
@@ -105,46 +110,132 @@ class Job:
                 "the local engine keeps nothing that a later run could go on from",
                 hint='call session.run(), or connect(engine="spark", checkpoint=…)',
             )
-        queries = [e for e in self.catalog.entries(ObjectKind.QUERY) if isinstance(e, QueryEntry)]
-        sinks = _local_sinks(sinks_of(queries, self.callbacks))
-        for sink in _file_sinks(sinks):
-            sink.check_new()
-        self._planned = {q.name: plan_entry(q, self.settings.planning) for q in queries}
-        graph = build_graph({name: planned.physical for name, planned in self._planned.items()})
-        runner = LocalRunner(graph, partitions=self.settings.partitions)
+        program = self._program = self._next(self.catalog)
+        runner = LocalRunner(program.graph, partitions=self.settings.partitions)
         self._collector.begin(runner.graph)
-        arriving = self._flows(runner.graph)
+        arriving = self._flows(program)
         # A source that cannot be read at all is found before a sink is taken.
         first = next(arriving)
-        for sink in _file_sinks(sinks):
+        for sink in file_sinks(program.sinks):
             sink.claim()
-        self.answers = {query.name: Answer(query.plan.schema) for query in queries}
-        logical = {query.name: query.plan for query in queries}
+        self._delivery.go_on_with(program.queries, program.sinks)
         measured = perf_counter()
         for number, flows in enumerate(chain([first], arriving)):
-            for name, batches in runner.step(flows).items():
-                self.answers[name].add(batches)
-                self.answers[name].known = runner.known[name]
-                self.answers[name].last_read = latest_row(logical[name], self.gates)
-                if name in sinks and any(batch.height for batch in batches):
-                    _deliver(sinks[name], number, batches)
+            answers = runner.step(flows)
+            self._delivery.deliver(number, answers, runner.known, self._intake.gates)
             self._batches = number + 1
             if self._was_stopped:
                 break
             if perf_counter() - measured > _MEASURE_EVERY:
                 self._measure(runner)
                 measured = perf_counter()
-        for sink in _file_sinks(sinks):
+        for sink in file_sinks(program.sinks):
             sink.flush()
         self._measure(runner)
 
+    def _flows(self, program: Program) -> Iterator[dict[str, Flow]]:
+        """What arrives on every input, step by step, the ends of the streams last."""
+        relations: dict[str, Flow] = {}
+        readers: dict[str, Iterator[Arrival]] = {}
+        for name in sorted({*program.relations, *program.streams}):
+            if name in program.relations:
+                entry = program.relations[name]
+                relations[name] = relation_flow(entry, read_relation(entry, self.memory))
+                continue
+            stream = program.streams[name]
+            gate = Gate(stream, has_ids=program.graph.needs_ids)
+            readers[name] = read_source(
+                name, stream.source, readable(stream), self.memory, gate.refused.add_malformed
+            )
+            self._intake.open(gate)
+        yield {**relations, **self._intake.take(readers, ends=True)}
+        over = {name: Flow([], END_OF_TIME) for name in relations}
+        while readers:
+            yield {**over, **self._intake.take(readers, ends=True)}
+
+    def _measure(self, runner: LocalRunner) -> None:
+        self._measured += 1
+        now = runner.drain()
+        self._collector.take(self._measured, now.values(), now)
+
+    # A continuous run
+
+    def start(self) -> None:
+        """Process what comes, until it is stopped.
+
+        Raises:
+            RunError: Something is refused, or a source cannot be read.
+        """
+        settings = self.settings
+        pipeline = Pipeline(settings.partitions, settings.clock, self.memory, self._collector)
+        pipeline.change(self._next(self.catalog))
+        self._pipeline, self._loop = pipeline, Loop(pipeline)
+        self._program = pipeline.program
+        self._loop.start()
+
+    def await_idle(self) -> None:
+        """Wait until everything there is now has been processed.
+
+        Raises:
+            RunError: A source or a sink cannot be read or written, or a function that gets rows
+                calls this.
+        """
+        if self._loop is not None:
+            self._loop.refuse_callbacks("wait for")
+            self._loop.await_idle()
+
+    def change(self, decide: Callable[[Moment], Catalog]) -> Catalog:
+        """Go on with another catalog; what is the same in it keeps its state and its answer.
+
+        Raises:
+            RunError: It is refused, and everything goes on as it was; what runs has failed; or a
+                function that gets rows calls this.
+        """
+        if self._pipeline is None or self._loop is None:
+            self.catalog = decide(Moment())  # the next run takes it
+            return self.catalog
+        self._loop.refuse_callbacks("change")
+        with self._loop.between_steps():
+            catalog = decide(self._pipeline.moment())
+            self._pipeline.change(self._next(catalog))
+            self.catalog, self._program = catalog, self._pipeline.program
+        return catalog
+
+    def close(self) -> None:
+        """Stop at the end of a step; what was written to files is kept.
+
+        Raises:
+            RunError: Files cannot be kept, or a function that gets rows of a run that goes on calls
+                this.
+        """
+        self._was_stopped = True
+        if self._loop is not None and self._pipeline is not None:
+            self._loop.refuse_callbacks("stop")
+            self._loop.stop()
+            self._pipeline.flush()
+
+    def _next(self, catalog: Catalog) -> Program:
+        planning, callbacks = self.settings.planning, self.callbacks
+        return next_program(catalog, self._program, planning, callbacks, self._run)
+
+    # What has become of it
+
     def progress(self) -> Progress:
         """How far the run has come."""
+        pipeline, loop = self._pipeline, self._loop
+        if pipeline is None or loop is None:
+            return Progress(
+                self._batches,
+                tuple(stream_progress(g, g.watermark) for g in list(self.gates.values())),
+                self._delivery.progress(),
+                *self._collector.state(),
+            )
         return Progress(
-            self._batches,
-            tuple(stream_progress(gate, gate.watermark) for gate in list(self.gates.values())),
-            tuple(QueryProgress(n, answer.rows()) for n, answer in list(self.answers.items())),
+            pipeline.batches,
+            pipeline.streams(),
+            pipeline.delivery.progress(),
             *self._collector.state(),
+            failure=None if loop.error is None else str(loop.error),
         )
 
     def metrics(self) -> Mapping[str, OperatorMetrics]:
@@ -152,145 +243,18 @@ class Job:
         return self._collector.metrics()
 
     def answer(self, query: str) -> Answer | None:
-        """What a query has given, if it was there."""
-        return self.answers.get(query)
+        """What a query has given, if it was there.
+
+        Raises:
+            RunError: Its answer goes to where it cannot be read back from.
+        """
+        delivery = self._delivery if self._pipeline is None else self._pipeline.delivery
+        return delivery.answer(query)
 
     def planned(self, query: str) -> Planned | None:
         """The plan that a query runs with, if it runs or was run."""
-        return self._planned.get(query)
+        return self._program.planned.get(query)
 
     def quarantine(self, stream: str) -> pl.DataFrame:
         """The rows of a stream that were refused and are kept."""
         return self.gates[stream].refused.kept()
-
-    def start(self) -> None:
-        """Refused: here everything is bounded.
-
-        Raises:
-            RunError: Always.
-        """
-        raise RunError(
-            "the local engine only runs to the end of its sources",
-            hint='call session.run(), or connect(engine="spark")',
-        )
-
-    def await_idle(self) -> None:
-        """Nothing runs."""
-
-    def change(self, decide: Callable[[Moment], Catalog]) -> Catalog:
-        """Nothing runs; the next run takes the catalog of its time."""
-        self.catalog = decide(Moment())
-        return self.catalog
-
-    def close(self) -> None:
-        """Stop at the end of the batch, if it runs in another thread."""
-        self._was_stopped = True
-
-    def _flows(self, graph: Graph) -> Iterator[dict[str, Flow]]:
-        """What arrives on every input, step by step, the ends of the streams last."""
-        relations: dict[str, Flow] = {}
-        readers: dict[str, Iterator[Arrival]] = {}
-        for name in sorted(input_.name for input_ in graph.inputs):
-            entry = self.catalog.find(name)
-            assert isinstance(entry, StreamEntry | RelationEntry), "plans read what is registered"
-            if isinstance(entry, RelationEntry):
-                relations[name] = relation_flow(entry, read_relation(entry, self.memory))
-            else:
-                gate = self.gates[name] = Gate(entry, has_ids=graph.needs_ids)
-                readers[name] = read_source(
-                    name, entry.source, readable(entry), self.memory, gate.refused.add_malformed
-                )
-        yield {**relations, **self._arrivals(readers)}
-        while readers:
-            yield {**_empty(relations), **self._arrivals(readers)}
-
-    def _arrivals(self, readers: dict[str, Iterator[Arrival]]) -> dict[str, Flow]:
-        """What is read next; streams at their end leave the readers.
-
-        It is read where time has come least far, so that no stream runs ahead of those it may be
-        joined with, until there are rows enough to be worth a step.
-        """
-        found: dict[str, list[Batch]] = {name: [] for name in self.gates}
-        rows, size = 0, 0.0
-        while readers and rows < _STEP_ROWS and size < _STEP_BYTES:
-            name = min(readers, key=lambda stream: self.gates[stream].watermark)
-            gate = self.gates[name]
-            try:
-                arrival = next(readers[name])
-            except StopIteration:
-                del readers[name]
-                gate.finish()
-                continue
-            except RunError as error:
-                if not rows:
-                    raise
-                readers[name] = _failing(error)  # what was read before is not lost
-                break
-            rows += arrival.rows.height
-            size += int(arrival.rows.estimated_size())
-            found[name].append(gate.take_piece(arrival.rows, self._time_of(name, arrival.batch)))
-            if arrival.is_last:
-                gate.end_batch()
-        return {
-            name: Flow([pl.concat(batches)] if batches else [], self.gates[name].watermark)
-            for name, batches in found.items()
-        }
-
-    def _time_of(self, stream: str, batch: int) -> Time:
-        """When a batch of a stream has come; no two batches have come at the same time."""
-        known, time = self._came.get(stream, (-1, Time(0)))
-        if known == batch:
-            return time
-        self._now = Time(max(self._now + 1, self.settings.clock()))
-        self._came[stream] = batch, self._now
-        return self._now
-
-    def _measure(self, runner: LocalRunner) -> None:
-        self._measured += 1
-        now = {
-            f"{stage} {partition}": engine.drain()
-            for stage, engines in enumerate(runner.engines)
-            for partition, engine in enumerate(engines)
-        }
-        self._collector.take(self._measured, now.values(), now)
-
-
-def _local_sinks(sinks: Mapping[str, Sink]) -> dict[str, FileSink | ConsoleSink | CallbackSink]:
-    """The sinks, none of which is a format of Spark's; files belong to this run."""
-    run = uuid4().hex
-    local: dict[str, FileSink | ConsoleSink | CallbackSink] = {}
-    for query, sink in sinks.items():
-        assert not isinstance(sink, FormatSink), "they are refused when a query is created"
-        # What cannot be taken up again need not be kept batch by batch.
-        if isinstance(sink, FileSink):
-            local[query] = replace(sink.owned_by(run), at_end=True)
-        else:
-            local[query] = sink
-    return local
-
-
-def _file_sinks(sinks: Mapping[str, Sink]) -> Iterator[FileSink]:
-    return (sink for sink in sinks.values() if isinstance(sink, FileSink))
-
-
-def _deliver(
-    sink: FileSink | ConsoleSink | CallbackSink, number: int, batches: list[Batch]
-) -> None:
-    """Give the new rows of a step to a sink."""
-    if isinstance(sink, FileSink):
-        sink.write(number, 0, batches)
-        sink.settle(number)
-        return
-    rows = new_rows(sink.schema, batches, sink.shape)
-    if rows.height:  # changes of one instant may come to nothing
-        sink.take(rows, number)
-
-
-def _failing(error: RunError) -> Iterator[Arrival]:
-    """A reader that fails when it is asked."""
-    yield from ()
-    raise error
-
-
-def _empty(relations: Mapping[str, Flow]) -> dict[str, Flow]:
-    return {name: Flow([], END_OF_TIME) for name in relations}

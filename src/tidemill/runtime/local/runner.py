@@ -6,6 +6,8 @@ partition at exchanges; a channel has passed a time when all partitions that fil
 
 from __future__ import annotations
 
+import json
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -20,7 +22,9 @@ from tidemill.physical.frames import pick
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from tidemill.engine.engine import AtRest, Metrics
     from tidemill.model.batch import Batch
+    from tidemill.physical.operator import State
 
 __all__ = ["LocalRunner"]
 
@@ -67,6 +71,44 @@ class LocalRunner:
         self.known = {query: known[name] for query, name in self.graph.answers.items()}
         return {query: answers[name] for query, name in self.graph.answers.items()}
 
+    def change(self, graph: Graph) -> None:
+        """Go on with another graph: operators that are in both keep what they remember.
+
+        Those that are new begin empty, and those that are gone are forgotten. If this fails, all is
+        as it was.
+        """
+        fresh = [[Engine(fragment) for _ in range(self.partitions)] for fragment in graph.fragments]
+        for partition in range(self.partitions):
+            left: dict[str, AtRest] = {
+                name: _Left(remembered.state, remembered.watermark)
+                for engines in self.engines
+                for name, remembered in engines[partition].remembered().items()
+            }
+            for engines in fresh:
+                engines[partition].restore(left)
+        before, self.graph, self.engines = self.graph.answers, graph, fresh
+        self.known = {
+            query: self.known[query] if before.get(query) == channel else Time(0)
+            for query, channel in graph.answers.items()
+        }
+
+    def drain(self) -> dict[str, dict[str, Metrics]]:
+        """What operators have done since this was asked last, and remember, by place."""
+        return {
+            f"{stage} {partition}": engine.drain()
+            for stage, engines in enumerate(self.engines)
+            for partition, engine in enumerate(engines)
+        }
+
+    def remembers(self) -> bool:
+        """Whether anything is remembered."""
+        return any(
+            state.rows()
+            for engines in self.engines
+            for engine in engines
+            for state in engine.states.values()
+        )
+
     def _spread(self, flow: Flow) -> list[Flow]:
         """The rows of an input, dealt out to the partitions as they come."""
         count = self.partitions
@@ -89,3 +131,26 @@ class LocalRunner:
         whole = pl.concat([pick(batch, batches[0].columns) for batch in batches])
         parts = route(whole, channel.keys, self.partitions)
         return [Flow([part], watermark) for part in parts]
+
+
+@dataclass(frozen=True, slots=True)
+class _Left:
+    """What an engine leaves to the next one; rows are shared, since no segment ever changes."""
+
+    state: State
+    watermark: Time
+
+    @property
+    def numbers(self) -> Mapping[str, int]:
+        """Its numbers."""
+        return self.state.numbers
+
+    def fill(self, state: State) -> None:
+        """Fill a new state with it."""
+        assert state.tables.keys() == self.state.tables.keys(), "it is the same operator"
+        state.numbers = dict(self.numbers)
+        for name, table in state.tables.items():
+            old = self.state.tables[name]
+            # As it is when it is kept in a store, so that both ways lead to the same.
+            manifest = json.loads(json.dumps(old.manifest()))
+            table.restore(manifest, [segment.frame for segment in old.segments()])

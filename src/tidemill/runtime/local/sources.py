@@ -21,7 +21,7 @@ from tidemill.runtime.reading.frames import shaped_frame
 from tidemill.runtime.reading.shaping import Input, fail
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from tidemill.catalog.entries import RelationEntry
     from tidemill.lang.statements import ConnectorCall
@@ -29,7 +29,15 @@ if TYPE_CHECKING:
     from tidemill.runtime.connectors import Place
     from tidemill.runtime.reading.shaping import Refuse
 
-__all__ = ["Arrival", "is_there", "memory_frame", "named_frame", "read_relation", "read_source"]
+__all__ = [
+    "Arrival",
+    "file_batch",
+    "is_there",
+    "memory_frame",
+    "named_frame",
+    "read_relation",
+    "read_source",
+]
 
 
 class Arrival(NamedTuple):
@@ -83,15 +91,39 @@ def _read_files(name: str, place: Place, schema: Schema, refuse: Refuse) -> Iter
     marks = list(settling.await_settled(name, found, seconds).items())
     starts = range(0, len(marks), place.files_per_batch)
     chosen = [marks[first : first + place.files_per_batch] for first in starts]
+    return chain.from_iterable(
+        file_batch(n, some, place.kind, schema, refuse) for n, some in enumerate(chosen)
+    )
 
-    def pieces(some: list[tuple[str, settling.Mark]]) -> Iterator[pl.DataFrame]:
-        for path, mark in some:
-            for frame in read_file(Path(path), place.kind, schema, refuse):
+
+def file_batch(
+    number: int,
+    files: Sequence[tuple[str, settling.Mark]],
+    kind: str,
+    schema: Schema,
+    refuse: Refuse,
+) -> Iterator[Arrival]:
+    """The rows of some files, which are as they were when they were taken.
+
+    Args:
+        number: The number of the batch that they make.
+        files: The files, and what they were.
+        kind: Their format.
+        schema: The columns to read.
+        refuse: What is done with malformed rows.
+
+    Raises:
+        RunError: A file cannot be read, or has changed.
+    """
+
+    def pieces() -> Iterator[pl.DataFrame]:
+        for path, mark in files:
+            for frame in read_file(Path(path), kind, schema, refuse):
                 settling.require_unchanged(path, mark)  # it might grow for ever
                 yield frame
             settling.require_unchanged(path, mark)
 
-    return chain.from_iterable(_arrivals(n, pieces(some)) for n, some in enumerate(chosen))
+    return _arrivals(number, pieces())
 
 
 def _read_installed(

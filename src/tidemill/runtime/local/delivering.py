@@ -1,0 +1,142 @@
+"""Delivering: what becomes of the answers of each step, in memory and in sinks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeAlias
+
+from tidemill.engine.ingest import latest_row
+from tidemill.errors import RunError
+from tidemill.model.time import Time
+from tidemill.runtime.answers import Answer
+from tidemill.runtime.callback import CallbackSink
+from tidemill.runtime.console import ConsoleSink
+from tidemill.runtime.file_sink import FileSink
+from tidemill.runtime.progress import QueryProgress
+from tidemill.runtime.shapes import new_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from tidemill.catalog.entries import QueryEntry
+    from tidemill.engine.ingest import Gate
+    from tidemill.model.batch import Batch
+
+__all__ = ["Delivery", "LocalSink", "file_sinks"]
+
+LocalSink: TypeAlias = FileSink | ConsoleSink | CallbackSink
+
+
+@dataclass(slots=True)
+class _Given:
+    """What a query has given so far.
+
+    Attributes:
+        entry: The query.
+        sink: Where its answer goes; ``None`` for memory.
+        answer: The answer, if it is kept.
+        rows: How many elements or changes it has.
+        known: Up to when it is known.
+        last_read: The time of the latest row that was read for it.
+    """
+
+    entry: QueryEntry
+    sink: LocalSink | None
+    answer: Answer | None
+    rows: int = 0
+    known: Time = field(default=Time(0))
+    last_read: Time | None = None
+
+
+class Delivery:
+    """The answers of the queries that run.
+
+    Args:
+        keeps_all: Whether answers that go to a sink are kept in memory as well: a run that goes on
+            for ever cannot.
+    """
+
+    def __init__(self, *, keeps_all: bool) -> None:
+        self._keeps_all = keeps_all
+        self._given: dict[str, _Given] = {}
+
+    def go_on_with(self, queries: Mapping[str, QueryEntry], sinks: Mapping[str, LocalSink]) -> None:
+        """Deliver the answers of these queries from now on; those that stay keep what they have."""
+        self._given = {
+            name: self._given[name]
+            if name in self._given and self._given[name].entry == entry
+            else _Given(
+                entry,
+                sinks.get(name),
+                Answer(entry.plan.schema) if self._keeps_all or name not in sinks else None,
+            )
+            for name, entry in queries.items()
+        }
+
+    def deliver(
+        self,
+        number: int,
+        answers: Mapping[str, list[Batch]],
+        known: Mapping[str, Time],
+        gates: Mapping[str, Gate],
+    ) -> None:
+        """Deliver the new elements of a step.
+
+        Args:
+            number: The number of the step.
+            answers: What each query has given in it.
+            known: Up to when each answer is known.
+            gates: What came on each stream.
+
+        Raises:
+            RunError: A sink cannot be written, or a function has failed.
+        """
+        for name, batches in answers.items():
+            given = self._given[name]
+            if given.answer is not None:
+                given.answer.add(batches)
+                given.answer.known = known[name]
+            given.rows += sum(batch.height for batch in batches)
+            given.known, given.last_read = known[name], latest_row(given.entry.plan, gates)
+            if given.answer is not None:
+                given.answer.last_read = given.last_read
+            if given.sink is not None and any(batch.height for batch in batches):
+                _write(given.sink, number, batches)
+
+    def answer(self, query: str) -> Answer | None:
+        """What a query has given, if it is there: from memory, or from the files it goes to.
+
+        Raises:
+            RunError: It goes to where it cannot be read back from.
+        """
+        given = self._given.get(query)
+        if given is None or given.answer is not None:
+            return None if given is None else given.answer
+        if isinstance(given.sink, FileSink):
+            answer = given.sink.answer()
+            answer.known, answer.last_read = given.known, given.last_read
+            return answer
+        raise RunError(
+            f'the answer of "{query}" goes to its sink and is not kept',
+            hint="leave out INTO, or write INTO parquet(…)",
+        )
+
+    def progress(self) -> tuple[QueryProgress, ...]:
+        """How many elements each query has given."""
+        return tuple(QueryProgress(name, given.rows) for name, given in list(self._given.items()))
+
+
+def file_sinks(sinks: Mapping[str, LocalSink]) -> Iterator[FileSink]:
+    """Those that are files."""
+    return (sink for sink in sinks.values() if isinstance(sink, FileSink))
+
+
+def _write(sink: LocalSink, number: int, batches: list[Batch]) -> None:
+    """Give the new rows of a step to a sink."""
+    if isinstance(sink, FileSink):
+        sink.write(number, 0, batches)
+        sink.settle(number)
+        return
+    rows = new_rows(sink.schema, batches, sink.shape)
+    if rows.height:  # changes of one instant may come to nothing
+        sink.take(rows, number)

@@ -1,0 +1,157 @@
+"""The intake: what comes on the streams, in steps, and how far their time has come.
+
+A step takes what can be read now, from where time has come least far, until there are rows enough
+to be worth it. While a session runs on, time passes without rows, too: a stream without a time of
+its own has come as far as the clock, and one that may be idle does not hold others back once it has
+been silent for long enough.
+
+Law: whatever is read later from a stream starts at or after the watermark that was told.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from tidemill.engine.engine import Flow
+from tidemill.errors import RunError
+from tidemill.model.time import Time
+from tidemill.runtime.local.silence import reached_by_idle
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from tidemill.engine.ingest import Gate
+    from tidemill.model.batch import Batch
+    from tidemill.runtime.local.sources import Arrival
+
+__all__ = ["Intake"]
+
+_STEP_ROWS, _STEP_BYTES = 100_000, 64 << 20
+"""How many rows are worth a step, and how many bytes: many small files are taken together."""
+
+
+@dataclass(slots=True)
+class Intake:
+    """The streams that are read.
+
+    Attributes:
+        clock: What time it is, in microseconds since 1970.
+        gates: The progress of each stream.
+        now: The time of what came last; each time is later than those before.
+        seen: When something last came on each stream, or when it was opened.
+    """
+
+    clock: Callable[[], int]
+    gates: dict[str, Gate] = field(default_factory=dict)
+    now: Time = field(default=Time(0))
+    seen: dict[str, Time] = field(default_factory=dict)
+    _came: dict[str, tuple[int, Time]] = field(default_factory=dict)
+    _open: set[str] = field(default_factory=set)
+
+    def open(self, gate: Gate, now: int = 0) -> None:
+        """Take in a stream from now on, which is silent until something comes."""
+        self.gates[gate.stream.name] = gate
+        self.seen[gate.stream.name] = Time(now)
+
+    def close(self, stream: str) -> Gate:
+        """The gate of a stream that is not read any more."""
+        self._open.discard(stream)
+        self._came.pop(stream, None)
+        del self.seen[stream]
+        return self.gates.pop(stream)
+
+    def take(self, readers: dict[str, Iterator[Arrival]], *, ends: bool) -> dict[str, Flow]:
+        """What is read next; readers that have nothing more leave.
+
+        It is read where time has come least far, so that no stream runs ahead of those it may be
+        joined with, until there are rows enough to be worth a step.
+
+        Args:
+            readers: What can be read of each stream.
+            ends: Whether a stream ends where its reader does.
+
+        Raises:
+            RunError: A source cannot be read; what was read before it has been given.
+        """
+        found: dict[str, list[Batch]] = {name: [] for name in self.gates}
+        rows, size = 0, 0.0
+        while readers and rows < _STEP_ROWS and size < _STEP_BYTES:
+            name = min(readers, key=lambda stream: self.gates[stream].watermark)
+            gate = self.gates[name]
+            try:
+                arrival = next(readers[name])
+            except StopIteration:
+                del readers[name]
+                if ends:
+                    gate.finish()
+                continue
+            except RunError as error:
+                if not rows:
+                    raise
+                readers[name] = _failing(error)  # what was read before is not lost
+                break
+            rows += arrival.rows.height
+            size += int(arrival.rows.estimated_size())
+            found[name].append(gate.take_piece(arrival.rows, self._time_of(name, arrival.batch)))
+            self._open.add(name)
+            if arrival.is_last:
+                gate.end_batch()
+                self._open.discard(name)
+        return {
+            name: Flow([pl.concat(batches)] if batches else [], self.gates[name].watermark)
+            for name, batches in found.items()
+        }
+
+    def pass_time(self, groups: Iterable[frozenset[str]]) -> None:
+        """Let time pass on all streams, whether something has come or not.
+
+        Args:
+            groups: The streams that are read together.
+        """
+        self.now = Time(max(self.now + 1, self.clock()))
+        for name, gate in self.gates.items():
+            if gate.stream.time_column is None and name not in self._open:
+                # What comes later has a later time than now.
+                gate.watermark = max(gate.watermark, Time(self.now + 1))
+        for name, mark in self._reached(groups, self.now).items():
+            self.gates[name].watermark = max(self.gates[name].watermark, mark)
+
+    def holds_back(self, groups: Iterable[frozenset[str]]) -> bool:
+        """Whether a stream holds others back that may be idle by now."""
+        now = Time(self.clock())
+        reached = self._reached(groups, now) if now > self.now else {}
+        return any(mark > self.gates[name].watermark for name, mark in reached.items())
+
+    @property
+    def follows_the_clock(self) -> bool:
+        """Whether there is a stream without a time of its own."""
+        return any(gate.stream.time_column is None for gate in self.gates.values())
+
+    def _reached(self, groups: Iterable[frozenset[str]], now: Time) -> dict[str, Time]:
+        idle = {
+            name
+            for name, gate in self.gates.items()
+            if gate.stream.idle_after is not None
+            and name not in self._open
+            and now - self.seen[name] >= gate.stream.idle_after
+        }
+        marks = {name: gate.watermark for name, gate in self.gates.items()}
+        return reached_by_idle(marks, groups, idle)
+
+    def _time_of(self, stream: str, batch: int) -> Time:
+        """When a batch of a stream has come; no two batches have come at the same time."""
+        known, time = self._came.get(stream, (-1, Time(0)))
+        if known != batch:
+            self.now = time = Time(max(self.now + 1, self.clock()))
+            self._came[stream] = batch, time
+        self.seen[stream] = self.now
+        return time
+
+
+def _failing(error: RunError) -> Iterator[Arrival]:
+    """A reader that fails when it is asked."""
+    yield from ()
+    raise error

@@ -1,0 +1,276 @@
+"""The pipeline: what runs on, step by step, over sources that may still grow.
+
+Between two steps nothing is on its way, so that the program can be changed there: operators that
+stay keep what they remember, queries that stay keep their answers, and new ones get what comes from
+then on, and all rows of relations.
+
+Law: a change that is refused leaves everything as it was.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from time import monotonic
+from typing import TYPE_CHECKING
+
+from tidemill.engine.engine import Flow
+from tidemill.engine.ingest import Gate, relation_flow
+from tidemill.errors import RunError
+from tidemill.model.time import END_OF_TIME
+from tidemill.physical.plan import Input, walk_physical
+from tidemill.runtime.local.delivering import Delivery, file_sinks
+from tidemill.runtime.local.growing import GrowingFiles, open_source
+from tidemill.runtime.local.intake import Intake
+from tidemill.runtime.local.program import NOTHING
+from tidemill.runtime.local.runner import LocalRunner
+from tidemill.runtime.local.silence import pause
+from tidemill.runtime.local.sources import is_there, read_relation
+from tidemill.runtime.progress import StreamProgress, stream_progress
+from tidemill.runtime.runs import Moment
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    import polars as pl
+
+    from tidemill.catalog.entries import RelationEntry
+    from tidemill.runtime.local.growing import Source
+    from tidemill.runtime.local.program import Program
+    from tidemill.runtime.local.sources import Arrival
+    from tidemill.runtime.metrics import Collector
+
+__all__ = ["Pipeline"]
+
+_LOOK_EVERY = 0.5
+"""How often it is looked for new files, in seconds, while there are others to read."""
+
+_MEASURE_EVERY = 0.25
+"""How often, in seconds, it is found out how much is remembered."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Opened:
+    """A stream that is read: how far it has come, and what is read."""
+
+    gate: Gate
+    source: Source
+
+
+class Pipeline:
+    """The queries of a program, in progress.
+
+    Args:
+        partitions: How many partitions state is kept in.
+        clock: What time it is, in microseconds since 1970.
+        memory: The frames that ``memory`` sources name.
+        collector: Is told what operators do.
+
+    Attributes:
+        program: What runs.
+        delivery: What has become of the answers.
+        batches: How many steps have been taken.
+        closed: What came on streams that are not read any more.
+    """
+
+    def __init__(
+        self,
+        partitions: int,
+        clock: Callable[[], int],
+        memory: Mapping[str, pl.DataFrame],
+        collector: Collector,
+    ) -> None:
+        self.program: Program = NOTHING
+        self.delivery = Delivery(keeps_all=False)
+        self.batches = 0
+        self.closed: dict[str, Gate] = {}
+        self._memory = memory
+        self._collector = collector
+        self._intake = Intake(clock)
+        self._runner = LocalRunner(NOTHING.graph, partitions=partitions)
+        self._sources: dict[str, Source] = {}
+        self._readers: dict[str, Iterator[Arrival]] = {}
+        self._relations: dict[str, pl.DataFrame] = {}
+        self._fed: set[str] = set()
+        self._looked = self._measured = -_LOOK_EVERY
+        self._measures = 0
+
+    # Steps
+
+    def step(self) -> bool:
+        """Take a step, if anything has come or time matters; whether it was so.
+
+        Raises:
+            RunError: A source or a sink cannot be read or written.
+        """
+        self._look()
+        unfed = {i.rows: i.name for i in self._relation_inputs() if i.rows not in self._fed}
+        if not (self._readers or unfed or self._is_time()):
+            self._measure(at_once=True)
+            return False
+        streams = self._intake.take(self._readers, ends=False)
+        self._intake.pass_time(self.program.groups)
+        for name, flow in streams.items():
+            flow.watermark = self._intake.gates[name].watermark
+        number = self.batches
+        answers = self._runner.step({**streams, **self._relation_flows(unfed)})
+        self._fed |= unfed.keys()
+        self.delivery.deliver(number, answers, self._runner.known, self._intake.gates)
+        self.batches = number + 1
+        self._measure()
+        return True
+
+    def _look(self) -> None:
+        """Look for new files, at least where all have been read."""
+        if self._readers and monotonic() - self._looked < _LOOK_EVERY:
+            return
+        for name, source in self._sources.items():
+            source.look()
+            found = None if name in self._readers else source.new()
+            if found is not None:
+                self._readers[name] = found
+        self._looked = monotonic()
+
+    def _is_time(self) -> bool:
+        """Whether an answer may change because time has passed."""
+        intake = self._intake
+        if intake.follows_the_clock and self._runner.remembers():
+            now = intake.clock()
+            silence = now - max(intake.seen.values())
+            if now - intake.now >= pause(silence):
+                return True
+        return intake.holds_back(self.program.groups)
+
+    def _relation_inputs(self) -> Iterator[Input]:
+        return (i for i in self.program.graph.inputs if i.name in self.program.relations)
+
+    def _relation_flows(self, unfed: Mapping[str, str]) -> dict[str, Flow]:
+        """The rows of relations for the inputs that have not had them."""
+        flows = {input_.rows: Flow([], END_OF_TIME) for input_ in self._relation_inputs()}
+        for rows, name in unfed.items():
+            flows[rows] = relation_flow(self.program.relations[name], self._relations[name])
+        return flows
+
+    def _measure(self, *, at_once: bool = False) -> None:
+        """Find out what operators have done, from time to time."""
+        if not at_once and monotonic() - self._measured < _MEASURE_EVERY:
+            return
+        if at_once and self._measures > self.batches:
+            return  # nothing has been done since
+        self._measured, self._measures = monotonic(), self._measures + 1
+        now = self._runner.drain()
+        self._collector.take(self._measures, now.values(), now)
+
+    # Changes
+
+    def change(self, program: Program) -> None:
+        """Go on with another program.
+
+        Raises:
+            RunError: It is refused, and everything is as it was.
+        """
+        before = self.program
+        opened = {
+            name: self._opened(program, name)
+            for name in sorted(program.streams.keys() - before.streams.keys())
+        }
+        relations = {
+            name: self._rows_of(entry, program) for name, entry in program.relations.items()
+        }
+        self._measure(at_once=True)
+        for sink in file_sinks(program.new_sinks(before)):
+            sink.claim()
+        self._runner.change(program.graph)
+        self._collector.begin(program.graph)
+        for sink in file_sinks(before.new_sinks(program)):
+            sink.flush()
+        for name in before.streams.keys() - program.streams.keys():
+            self.closed[name] = self._intake.close(name)
+            self._sources.pop(name)
+            self._readers.pop(name, None)
+        for name, stream in opened.items():
+            self._intake.open(stream.gate, self._intake.clock())
+            self._sources[name] = stream.source
+        for gate in self._intake.gates.values():
+            gate.has_ids = program.graph.needs_ids
+        self._relations = relations
+        self._fed &= {input_.rows for input_ in program.graph.inputs}
+        self.delivery.go_on_with(program.queries, program.sinks)
+        self.program = program
+
+    def _opened(self, program: Program, name: str) -> _Opened:
+        """A stream that is read from now on; what came before queries that begin is not theirs."""
+        gate = Gate(program.streams[name], has_ids=program.graph.needs_ids)
+        refuse, skips = gate.refused.add_malformed, self.batches > 0
+        return _Opened(gate, open_source(gate.stream, self._memory, refuse, skips=skips))
+
+    def _rows_of(self, relation: RelationEntry, program: Program) -> pl.DataFrame:
+        """The rows of a relation, which are the same for all queries that read it.
+
+        Raises:
+            RunError: It has other rows now than queries have read that run.
+        """
+        kept = self._relations.get(relation.name)
+        if kept is None:
+            return read_relation(relation, self._memory)
+        new = (p.physical for n, p in program.planned.items() if n not in self.program.planned)
+        is_read = any(isinstance(p, Input) and p.name == relation.name for p in walk_physical(new))
+        if not is_read or not is_there(relation.name, relation.source, self._memory):
+            return kept
+        if not _same_rows(read_relation(relation, self._memory), kept):
+            raise RunError(
+                f'relation "{relation.name}" has other rows than queries have read that are '
+                "running",
+                hint="bring the rows back, give it another name, or drop the queries that read it "
+                "and create them again",
+            )
+        return kept
+
+    # What is known
+
+    def moment(self) -> Moment:
+        """Where it stands, between two steps."""
+        gates = self._intake.gates
+        newest = {name: gate.newest for name, gate in gates.items()}
+        return Moment(
+            {name: time for name, time in newest.items() if time is not None},
+            {name: gate.watermark for name, gate in gates.items()},
+            self._intake.now if self.batches else Moment().now,
+            dict(self._runner.known),
+        )
+
+    @property
+    def gates(self) -> dict[str, Gate]:
+        """What came on each stream that was read."""
+        return {**self.closed, **self._intake.gates}
+
+    def unsettled(self) -> float:
+        """For how long files have to settle that are there and may still be written; 0 if none."""
+        sources = list(self._sources.values())
+        return max((source.settle for source in sources if source.waiting), default=0.0)
+
+    def streams(self) -> tuple[StreamProgress, ...]:
+        """How far each stream has come."""
+        return tuple(self._stream_progress(gate) for gate in list(self._intake.gates.values()))
+
+    def _stream_progress(self, gate: Gate) -> StreamProgress:
+        source = self._sources.get(gate.stream.name)
+        if not isinstance(source, GrowingFiles):
+            return stream_progress(gate, gate.watermark)
+        files = source.read - source.skipped, len(source.taken) - source.skipped
+        return stream_progress(gate, gate.watermark, files, source.warnings())
+
+    def flush(self) -> None:
+        """Keep what was written to files.
+
+        Raises:
+            RunError: It cannot be kept.
+        """
+        for sink in file_sinks(self.program.sinks):
+            sink.flush()
+
+
+def _same_rows(one: pl.DataFrame, other: pl.DataFrame) -> bool:
+    """Whether two frames have the same rows, in whatever order."""
+    if one.schema != other.schema or one.height != other.height:
+        return False
+    return one.equals(other) or one.sort(one.columns).equals(other.sort(other.columns))
