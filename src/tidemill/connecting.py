@@ -170,6 +170,7 @@ def connect(  # noqa: PLR0913 — every setting has a name and a default
         unbounded_state=unbounded_state,
         forget=forget,
         engine=Engine.SPARK,
+        goes_on=state is not None,
     )
 
 

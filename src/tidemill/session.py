@@ -23,15 +23,38 @@ from __future__ import annotations
 
 import warnings
 from contextlib import contextmanager
+from dataclasses import replace
 from threading import Lock
 from typing import TYPE_CHECKING, TypeAlias, assert_never
 
 import polars as pl
 
+from tidemill.algebra.reach import begun_at
 from tidemill.binder.definitions import define
 from tidemill.catalog.catalog import Catalog
 from tidemill.catalog.entries import QueryEntry
 from tidemill.catalog.listing import describe_connector, describe_entry, show, show_connectors
+from tidemill.control.change import Changed
+from tidemill.control.instances import (
+    instance_name,
+    known_instances,
+    record_of,
+    running_queries,
+    user_name,
+)
+from tidemill.control.living import (
+    altered,
+    begun_again,
+    begun_late,
+    carried_out,
+    lives_of,
+    new_version,
+    rewritten,
+    standpoint,
+)
+from tidemill.control.living import ended as ended_in
+from tidemill.control.standpoint import Standpoint
+from tidemill.control.verdict import Verdict, verdict_on
 from tidemill.errors import (
     BindError,
     PlanError,
@@ -42,6 +65,7 @@ from tidemill.errors import (
 )
 from tidemill.lang.parse import parse_script, require_one_query
 from tidemill.lang.statements import (
+    AlterQuery,
     CreateDerivedStream,
     CreateFunction,
     CreateQuery,
@@ -52,18 +76,30 @@ from tidemill.lang.statements import (
     Drop,
     Explain,
     ExplainMode,
+    Lifecycle,
     Name,
     ObjectKind,
+    PauseQuery,
+    ReplanQuery,
+    ResumeQuery,
     Select,
     Show,
     ShowConnectors,
+    StartQuery,
     Statement,
+    StopQuery,
 )
+from tidemill.lang.unparse import unparse
+from tidemill.model.time import Time
 from tidemill.optimizer.explain.planned import explain_json, explain_planned
+from tidemill.runtime.answers import Answer
 from tidemill.runtime.frames import to_polars
 from tidemill.runtime.metrics import metrics_frame
+from tidemill.runtime.parted import Piece, parted
 from tidemill.runtime.planning import plan_entry
+from tidemill.runtime.progress import QueryProgress
 from tidemill.runtime.query import Query
+from tidemill.runtime.runs import Moment
 from tidemill.runtime.shapes import answer_form
 
 if TYPE_CHECKING:
@@ -74,12 +110,12 @@ if TYPE_CHECKING:
     from tidemill.binder.definitions import Definition
     from tidemill.catalog.entries import Entry
     from tidemill.catalog.listing import Listing
+    from tidemill.catalog.records import Record, Version
     from tidemill.connectors.connector import Engine
     from tidemill.errors import Note, Span
     from tidemill.lang.parse import Script
     from tidemill.optimizer.explain.physical import Figures
     from tidemill.optimizer.planner import Planned
-    from tidemill.runtime.answers import Answer
     from tidemill.runtime.callback import Callback
     from tidemill.runtime.frames import Frame
     from tidemill.runtime.progress import Progress
@@ -107,7 +143,9 @@ class Session:
         unbounded_state: bool = False,
         forget: Callable[[str], bool] = lambda _name: False,
         engine: Engine | None = None,
+        goes_on: bool = False,
     ) -> None:
+        self._goes_on = goes_on  # whether a job takes up what the last one has left
         self._engine = engine
         self._new_job = job
         self._forget = forget
@@ -121,6 +159,7 @@ class Session:
         self._is_running = False
         self._turn = Lock()
         self._warnings: list[str] = []
+        self._past: dict[str, Answer] = {}  # what instances gave that do not run any more
 
     def __enter__(self) -> Self:
         return self
@@ -186,7 +225,7 @@ class Session:
                 without end.
         """
         self._refuse_while_running()
-        job = self._new_job(self._catalog, dict(self._memory), self._callbacks)
+        job = self._made()
         self._active = job
         job.run(end=end)
         self._job = job
@@ -201,9 +240,16 @@ class Session:
             RunError: It is running already, the engine cannot, or a source cannot be read.
         """
         self._refuse_while_running()
-        self._active = self._job = self._new_job(self._catalog, dict(self._memory), self._callbacks)
+        self._active = self._job = self._made()
         self._job.start()
         self._is_running = True
+
+    def _made(self) -> Runs:
+        """A job for the queries that there are now."""
+        if not self._goes_on:
+            self._past, self._catalog = {}, begun_again(self._catalog)
+        queries = running_queries(self._catalog, {})
+        return self._new_job(queries, dict(self._memory), self._callbacks)
 
     def await_idle(self) -> None:
         """Wait until everything the sources hold now has been processed.
@@ -214,6 +260,16 @@ class Session:
         if self._job is None or not self._is_running:
             raise RunError("the session is not running", hint="call session.start()")
         self._job.await_idle()
+        self._let_go()
+
+    def _let_go(self) -> None:
+        """Let instances go that have nothing more to answer."""
+        job = self._job
+        if job is None:
+            return
+        if ended_in(self._catalog, job.moment().known) != self._catalog:
+            with self._changing():
+                self._go_on_with(lambda _moment: self._catalog)
 
     def progress(self) -> Progress:
         """How far what is running, or was run last, has come.
@@ -223,7 +279,12 @@ class Session:
         """
         if self._active is None:
             raise RunError("nothing has been run yet", hint="call session.run()")
-        return self._active.progress()
+        found = self._active.progress()
+        rows: dict[str, int] = {}
+        for query in found.queries:  # instances count for their queries
+            rows[user_name(query.name)] = rows.get(user_name(query.name), 0) + query.rows
+        queries = tuple(QueryProgress(name, count) for name, count in rows.items())
+        return replace(found, queries=queries)
 
     def metrics(self) -> pl.DataFrame:
         """What each operator of what is running, or was run last, has done and remembers.
@@ -238,7 +299,10 @@ class Session:
         """
         if self._active is None:
             raise RunError("nothing has been run yet", hint="call session.run()")
-        return metrics_frame(self._active.metrics().values())
+        found = self._active.metrics().values()
+        return metrics_frame(
+            replace(one, queries=tuple(dict.fromkeys(map(user_name, one.queries)))) for one in found
+        )
 
     def stop(self) -> None:
         """Stop at the end of a batch; answers can still be read.
@@ -287,19 +351,45 @@ class Session:
             )
         return job.quarantine(found)
 
-    def answer(self, query: str) -> Answer:
+    def answer(self, query: str, version: int | None = None) -> Answer:
         """What a query gave in the last run.
 
+        Args:
+            query: The query.
+            version: What one version of it gave; without it, all that have the columns of the
+                newest one.
+
         Raises:
-            RunError: It has not been run.
+            RunError: It has not been run, or has no such version.
         """
         job = self._finished()
-        answer = job.answer(query) if self._is_in(job, query) else None
+        answer = self._answer_in(job, query, version)
         if answer is None:
             raise RunError(
                 f'query "{query}" was not there in the last run', hint="call session.run() again"
             )
         return answer
+
+    def _answer_in(self, job: Runs, query: str, version: int | None = None) -> Answer | None:
+        """What a query has given in a job: put together from what its instances have given."""
+        entry = self._catalog.find(query)
+        if not isinstance(entry, QueryEntry) or entry.record is None:
+            if version not in (None, 1):
+                raise _no_version(query, version, 1)
+            return job.answer(query) if self._is_in(job, query) else None
+        record = entry.record
+        if version is not None and not 0 < version <= len(record.versions):
+            raise _no_version(query, version, len(record.versions))
+        schema = record.version(version or record.current.number).plan.schema
+        pieces: list[Piece] = []
+        for part in record.parts:
+            asked = record.version_of(part)
+            is_wanted = version == asked.number if version else asked.plan.schema == schema
+            if is_wanted:
+                name = instance_name(entry.name, part.instance)
+                given = self._past.get(name) or job.answer(name) or Answer(schema)
+                pieces.append(Piece(given, part.since, part.until, part.held))
+        return parted(schema, pieces)
 
     def current_answer(self, query: str) -> Answer | None:
         """What a query has given so far in the run that goes on, or in the last one.
@@ -308,7 +398,7 @@ class Session:
         """
         try:
             job = self._active
-            return None if job is None or not self._is_in(job, query) else job.answer(query)
+            return None if job is None else self._answer_in(job, query)
         except RunError:
             return None
 
@@ -319,6 +409,9 @@ class Session:
     def _is_in(self, job: Runs, query: str) -> bool:
         """Whether a job has a query, and not another one that had its name then."""
         entry, planned = self._catalog.find(query), job.planned(query)
+        if isinstance(entry, QueryEntry) and entry.record is not None:
+            names = (instance_name(entry.name, one.number) for one in entry.record.instances)
+            return any(job.planned(name) is not None or name in self._past for name in names)
         if planned is None or not isinstance(entry, QueryEntry):
             return True  # the job knows what it has; nothing else has the name now
         return planned.bound == entry.plan
@@ -373,7 +466,12 @@ class Session:
 
     def _figures(self, planned: Planned) -> dict[str, Figures]:
         """What was measured of the operators of a query that runs, or was run."""
-        names = (entry.name for entry in self._catalog.entries(ObjectKind.QUERY))
+        names = [
+            instance_name(entry.name, one.number)
+            for entry in self._catalog.entries(ObjectKind.QUERY)
+            if isinstance(entry, QueryEntry)
+            for one in record_of(entry).instances
+        ]
         job = self._active
         if job is None or not any(job.planned(name) is planned for name in names):
             raise RunError(
@@ -413,11 +511,145 @@ class Session:
         finally:
             self._turn.release()
 
-    def _go_on_with(self, catalog: Catalog) -> None:
-        """Take another set of queries, now if the session is running."""
-        if self._job is not None and self._is_running:
-            self._job.change(lambda _moment: catalog)
-        self._catalog = catalog
+    def _go_on_with(self, decide: Callable[[Moment], Catalog]) -> None:
+        """Take another set of queries, now if the session is running.
+
+        Args:
+            decide: Gives them, knowing where the pipeline stands.
+        """
+        job = self._job
+        if job is None or not self._is_running:
+            self._catalog = decide(Moment())
+            return
+        chosen: list[Catalog] = []
+        gone: dict[str, Answer] = {}
+
+        def decided(moment: Moment) -> Catalog:
+            chosen.append(ended_in(decide(moment), moment.known))
+            queries = running_queries(chosen[0], moment.known)
+            for name in moment.known:
+                answer = None if queries.find(name) else job.answer(name)
+                if answer is not None and chosen[0].find(user_name(name)) is not None:
+                    gone[name] = answer
+            return queries
+
+        job.change(decided)
+        self._catalog, self._past = chosen[0], {**self._past, **gone}
+
+    def _lives(self, statement: Lifecycle, source: str, *, is_done: bool) -> Verdict:
+        """Carry out what is asked of a query that lives, or say what it would do.
+
+        Raises:
+            TidemillError: There is no such query, or it cannot be done.
+        """
+        entry = self._query_entry(statement.name)
+        version = None
+        if isinstance(statement, AlterQuery):
+            asked = CreateQuery(statement.name, statement.query, entry.sink)
+            bound = self._define(asked, source)
+            assert isinstance(bound, QueryEntry), "it defines a query"
+            version = new_version(entry, unparse(asked), bound)
+        job = self._job if self._is_running else None
+        if job is None and version is None:
+            raise RunError(
+                "the session is not running, so queries neither start nor stop",
+                hint="call session.start() first",
+            )
+        if job is None and version is not None:
+            changed = rewritten(entry, version)
+            if is_done:
+                self._catalog = self._catalog.replaced(changed)
+            here = Standpoint(entry.name, Time(0))
+            return verdict_on(
+                unparse(statement), record_of(entry), Changed(record_of(changed)), here
+            )
+        if entry.sink is not None:
+            raise RunError(
+                f'query "{entry.name}" writes to a sink, and only answers in memory can be changed'
+                " while they are given",
+                hint="create another query with a sink of its own, and drop this one when that is"
+                " complete: SHOW QUERIES says from when on",
+            )
+        assert job is not None, "the other cases were taken"
+        if not is_done:
+            return self._judged(statement, entry, version, job.moment())[1]
+        verdicts: list[Verdict] = []
+
+        def decide(moment: Moment) -> Catalog:
+            record, verdict = self._judged(statement, entry, version, moment)
+            verdicts.append(verdict)
+            return self._catalog.replaced(altered(entry, record))
+
+        self._go_on_with(decide)
+        return verdicts[0]
+
+    def _judged(
+        self, statement: Lifecycle, entry: QueryEntry, version: Version | None, moment: Moment
+    ) -> tuple[Record, Verdict]:
+        """What becomes of a query, and the verdict on it."""
+        before, here = record_of(entry), standpoint(entry, version, moment)
+        changed = carried_out(statement, entry, version, here)
+        record, plans = changed.record, None
+        if changed.switch is not None:
+            new = record.instances[-1]
+            plan = begun_at(record.version(new.version).plan, new.fresh)
+            plans = self.planned(entry.name), self._planner(replace(entry, plan=plan))
+        state = self._state_text(entry)
+        verdict = verdict_on(unparse(statement), before, changed, here, planned=plans, state=state)
+        return record, verdict
+
+    def _state_text(self, entry: QueryEntry) -> str:
+        """How much a query remembers now."""
+        if self._active is None:
+            return ""
+        names = {instance_name(entry.name, one.number) for one in record_of(entry).instances}
+        mine = [m for m in self._active.metrics().values() if names.intersection(m.queries)]
+        rows = sum(one.figures().state_rows for one in mine)
+        size = sum(one.figures().state_bytes for one in mine)
+        return f"{rows:,} rows in {size:,} bytes, dropped when the old version has ended"
+
+    def _query_entry(self, name: Name) -> QueryEntry:
+        entry = self._catalog.get(name)
+        if not isinstance(entry, QueryEntry):
+            raise BindError(
+                f'"{entry.name}" is not a query',
+                span=name.span,
+                hint="only queries can be changed, started and stopped",
+            )
+        return entry
+
+    def _show_queries(self) -> pl.DataFrame:
+        """The queries, with what they do and from when on their answers are complete."""
+        listing = show(self._catalog, ObjectKind.QUERY)
+        known = {} if self._active is None else self._active.moment().known
+        lives: list[tuple[str, str, str]] = []
+        for entry in self._catalog.entries(ObjectKind.QUERY):
+            assert isinstance(entry, QueryEntry), "asked for queries"
+            reached = known_instances(entry, lambda name: known.get(name, Time(0)))
+            state, version, complete = lives_of(entry, reached)
+            lives.append((state if self._is_running else "not running", version, complete))
+        titles = ("state", "version", "complete_from")
+        more = {title: [one[i] for one in lives] for i, title in enumerate(titles)}
+        return _frame({"name": listing.pop("name"), **more, **listing})
+
+    def versions(self, query: str) -> pl.DataFrame:
+        """What a query has been asked, and which instants each version answers.
+
+        Raises:
+            BindError: There is no such query.
+        """
+        record = record_of(self._query_entry(Name(query)))
+        rows: list[tuple[int, str, int | None, int | None, int | None]] = []
+        for asked in record.versions:
+            parts = [part for part in record.parts if record.version_of(part) is asked]
+            fresh = (record.instance(part.instance).fresh for part in parts)
+            spans = [(f, part.since, part.until) for f, part in zip(fresh, parts, strict=True)]
+            rows += [(asked.number, asked.text, *span) for span in spans]
+            if not spans:
+                rows.append((asked.number, asked.text, None, None, None))
+        times = dict.fromkeys(("fresh", "since", "until"), pl.Int64)
+        types = {"version": pl.Int64, "text": pl.String, **times}
+        return pl.DataFrame(rows, schema=types, orient="row")
 
     def _is_forgotten(self, kind: ObjectKind, name: Name) -> bool:
         """Whether a query was dropped that an earlier session has left, while nothing runs."""
@@ -445,6 +677,9 @@ class Session:
     def _explain(self, statement: Explain, source: str) -> str:
         """What runs, or would run, in one of its forms."""
         mode, target = statement.mode, statement.target
+        if isinstance(target, Lifecycle):
+            verdict = self._lives(target, source, is_done=False)
+            return verdict.json() if statement.as_json else verdict.text()
         if isinstance(target, Name):
             planned = self.planned(target.text, span=target.span)
         else:
@@ -471,9 +706,16 @@ class Session:
                 span=span,
                 hint="name a query, or write EXPLAIN SELECT … FROM it",
             )
-        running = None if self._active is None else self._active.planned(entry.name)
+        running, plan = None, entry.plan
+        if self._active is not None:
+            number = 1
+            if entry.record is not None:
+                live = [*entry.record.instances]
+                number, fresh = live[-1].number, live[-1].fresh
+                plan = begun_at(plan, fresh) if fresh else plan
+            running = self._active.planned(instance_name(entry.name, number))
         # One of an earlier run may have had this name, or another sink.
-        asked = entry.plan, answer_form(entry)
+        asked = plan, answer_form(entry)
         is_same = running is not None and (running.bound, running.target.answer) == asked
         return running if running is not None and is_same else self._planner(entry)
 
@@ -489,14 +731,19 @@ class Session:
                     entry = self._define(statement, source)
                     assert isinstance(entry, QueryEntry), "these define queries"
                     named = statement.name.span if isinstance(statement, CreateQuery) else None
-                    self._go_on_with(self._catalog.added(entry, span=named))
+                    added = self._catalog.added(entry, span=named)
+                    late = entry
+                    self._go_on_with(lambda moment: added.replaced(begun_late(late, moment)))
                 return Query(entry.name, entry.plan, self, entry.time)
             case Drop(kind, name, if_exists):
                 with self._changing():
                     is_gone = self._is_forgotten(kind, name) or if_exists
                     if not (is_gone and self._catalog.is_free(name.text, kind)):
-                        self._go_on_with(self._catalog.dropped(name, kind))
+                        without = self._catalog.dropped(name, kind)
+                        self._go_on_with(lambda _moment: without)
                 return None
+            case Show(ObjectKind.QUERY):
+                return self._show_queries()
             case Show(kind):
                 return _frame(show(self._catalog, kind))
             case ShowConnectors():
@@ -507,6 +754,16 @@ class Session:
                 return _frame(describe_entry(self._catalog.get(name)))
             case Explain():
                 return self._explain(statement, source)
+            case (
+                AlterQuery()
+                | ReplanQuery()
+                | StartQuery()
+                | StopQuery()
+                | PauseQuery()
+                | ResumeQuery()
+            ):
+                with self._changing():
+                    return self._lives(statement, source, is_done=True).text()
             case _:
                 assert_never(statement)
 
@@ -525,6 +782,12 @@ def _which(number: int, statements: int) -> str | None:
         return None
     done = "; the statements before it took effect" if number > 1 else ""
     return f"{number} of {statements}{done}"
+
+
+def _no_version(query: str, version: int | None, newest: int) -> RunError:
+    return RunError(
+        f'query "{query}" has no version {version}', hint=f"its versions are 1 to {newest}"
+    )
 
 
 def _frame(listing: Listing) -> pl.DataFrame:

@@ -123,12 +123,14 @@ class Record:
         instances: Those that run, or have run and whose answer is still read.
         parts: What is answered when, and by which of them.
         paused: Where it was paused, if it is.
+        ended: The instances that have answered all they had to, by their numbers.
     """
 
     versions: tuple[Version, ...]
     instances: tuple[Instance, ...] = (Instance(1, 1),)
     parts: tuple[Part, ...] = (Part(1),)
     paused: Paused | None = None
+    ended: frozenset[int] = frozenset()
 
     @property
     def current(self) -> Version:
@@ -140,14 +142,32 @@ class Record:
         return self.versions[number - 1]
 
     def instance(self, number: int) -> Instance:
-        """An instance by its number."""
+        """An instance by its number; there is one for each part."""
         return next(one for one in self.instances if one.number == number)
 
     def version_of(self, part: Part) -> Version:
         """What a part answers."""
         return self.version(self.instance(part.instance).version)
 
+    def with_parts(self, *parts: Part) -> Record:
+        """The same with other parts; empty ones are left out, and what goes on is one part."""
+        kept: list[Part] = []
+        for part in parts:
+            last = kept[-1] if kept else None
+            if part.is_empty:
+                continue
+            if last is not None and _goes_on(last, part):
+                kept[-1] = replace(last, until=part.until)
+            else:
+                kept.append(part)
+        return replace(self, parts=tuple(kept))
+
     @property
     def next_instance(self) -> int:
         """The number of an instance that begins now."""
         return 1 + max((one.number for one in self.instances), default=0)
+
+
+def _goes_on(one: Part, other: Part) -> bool:
+    """Whether a part begins where another one of the same instance ends."""
+    return (one.instance, one.until, one.held) == (other.instance, other.since, other.held)

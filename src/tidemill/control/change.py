@@ -33,11 +33,13 @@ class Changed:
         record: What has become of it.
         switch: The numbers of the change; ``None`` if nothing is running that it concerns.
         using: The variant of a change of meaning.
+        at: The instant at which it begins to take effect; ``None`` if nothing is running.
     """
 
     record: Record
     switch: Switch | None = None
     using: Change | None = None
+    at: Time | None = None
 
 
 def alter(
@@ -70,9 +72,8 @@ def alter(
     part = Part(instance.number, numbers.since, END_OF_TIME, numbers.held)
     ends = dict(zip(live, numbers.until, strict=True))
     cut = [one.cut(ends[one]) if one in ends else one for one in record.parts]
-    parts = (*(one for one in cut if not one.is_empty), part)
-    changed = replace(asked, instances=(*asked.instances, instance), parts=parts)
-    return Changed(changed, numbers, using)
+    changed = replace(asked, instances=(*asked.instances, instance)).with_parts(*cut, part)
+    return Changed(changed, numbers, using, numbers.at)
 
 
 def replan(record: Record, here: Standpoint) -> Changed:
@@ -97,10 +98,10 @@ def replan(record: Record, here: Standpoint) -> Changed:
     after = Time(numbers.since + 1)
     instance = Instance(record.next_instance, record.current.number, numbers.fresh, here.epoch)
     cut = [part.cut(after) if part.until == END_OF_TIME else part for part in record.parts]
-    parts = (*(one for one in cut if not one.is_empty), Part(instance.number, after))
-    changed = replace(record, instances=(*record.instances, instance), parts=parts)
+    begun = replace(record, instances=(*record.instances, instance))
+    changed = begun.with_parts(*cut, Part(instance.number, after))
     numbers = replace(numbers, until=tuple(after for _ in live), since=after)
-    return Changed(changed, numbers)
+    return Changed(changed, numbers, at=numbers.at)
 
 
 def _numbers(

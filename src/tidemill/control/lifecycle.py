@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from tidemill.algebra.reach import clear
 from tidemill.catalog.records import Instance, Part, Paused, Status
+from tidemill.control.change import Changed
 from tidemill.control.standpoint import live_parts, status
 from tidemill.errors import RunError
 from tidemill.lang.statements import StartMode, StopMode
@@ -64,7 +65,7 @@ MOVES: Mapping[Move, tuple[Status, ...]] = {
 """In which states each can be asked for (L4)."""
 
 
-def start(record: Record, mode: StartMode, at: Time | None, here: Standpoint) -> Record:
+def start(record: Record, mode: StartMode, at: Time | None, here: Standpoint) -> Changed:
     """Let a query answer again, or anew.
 
     Raises:
@@ -75,7 +76,7 @@ def start(record: Record, mode: StartMode, at: Time | None, here: Standpoint) ->
     running = _drains(record, here)
     if mode is StartMode.WARM and running is not None:
         first = _at(at, here.next, here, "START WARM is exact")
-        return replace(record, parts=(*record.parts, Part(running, first)))
+        return Changed(record.with_parts(*record.parts, Part(running, first)), at=first)
     full = clear(plan, here.next)
     if mode is not StartMode.FRESH and full is None:
         raise RunError(
@@ -98,11 +99,12 @@ def start(record: Record, mode: StartMode, at: Time | None, here: Standpoint) ->
             part = Part(number, _at(at, full or fresh, here, "START WARM is exact"))
             parts = list(record.parts)
     instance = Instance(number, record.current.number, fresh, here.epoch)
-    kept = [one for one in parts if not one.is_empty]
-    return replace(record, instances=(*record.instances, instance), parts=(*kept, part))
+    begun = replace(record, instances=(*record.instances, instance))
+    at = part.since if mode is StartMode.WARM else fresh
+    return Changed(begun.with_parts(*parts, part), at=at)
 
 
-def stop(record: Record, mode: StopMode, at: Time | None, here: Standpoint) -> Record:
+def stop(record: Record, mode: StopMode, at: Time | None, here: Standpoint) -> Changed:
     """Let a query answer up to an instant only.
 
     Raises:
@@ -110,23 +112,25 @@ def stop(record: Record, mode: StopMode, at: Time | None, here: Standpoint) -> R
     """
     _require(record, Move[f"STOP_{mode.name}"], here)
     if record.paused is not None:
-        return replace(record, paused=None)  # what was kept back is given up
-    return replace(record, parts=_stopped(record, mode, at, here, "STOP"))
+        # What was kept back is given up.
+        return Changed(replace(record, paused=None), at=record.paused.at)
+    time, parts = _stopped(record, mode, at, here, "STOP")
+    return Changed(record.with_parts(*parts), at=time)
 
 
-def pause(record: Record, mode: StopMode, here: Standpoint) -> Record:
+def pause(record: Record, mode: StopMode, here: Standpoint) -> Changed:
     """Keep the answer back from now on, until the query is resumed.
 
     Raises:
         RunError: It does not answer.
     """
     _require(record, Move[f"PAUSE_{mode.name}"], here)
-    parts = _stopped(record, mode, None, here, "PAUSE")
-    at = max(_least_end(record, part, here) for part in live_parts(record, here.known))
-    return replace(record, parts=parts, paused=Paused(at, tuple(live_parts(record, here.known))))
+    time, parts = _stopped(record, mode, None, here, "PAUSE")
+    paused = Paused(time, tuple(live_parts(record, here.known)))
+    return Changed(replace(record.with_parts(*parts), paused=paused), at=time)
 
 
-def resume(record: Record, mode: StartMode, here: Standpoint) -> Record:
+def resume(record: Record, mode: StartMode, here: Standpoint) -> Changed:
     """Give what was kept back, and go on.
 
     WARM gives everything from the pause on, COLD what has nothing from before it, FRESH begins anew
@@ -149,12 +153,13 @@ def resume(record: Record, mode: StartMode, here: Standpoint) -> Record:
         if since is None:
             raise _not_by_time(here.query, "RESUME COLD")
         more.append(replace(part, since=max(part.since, since)))
-    return replace(awake, parts=(*awake.parts, *(one for one in more if not one.is_empty)))
+    return Changed(awake.with_parts(*awake.parts, *more), at=paused.at)
 
 
 def _stopped(
     record: Record, mode: StopMode, at: Time | None, here: Standpoint, what: str
-) -> tuple[Part, ...]:
+) -> tuple[Time, list[Part]]:
+    """When it stops, and the parts that are left."""
     live = live_parts(record, here.known)
     first = max((_least_end(record, part, here) for part in live), default=here.next)
     time = _at(at, first, here, f"{what} {mode.value} is exact")
@@ -168,7 +173,7 @@ def _stopped(
         if until is None:
             raise _not_by_time(here.query, f"{what} DRAIN")
         parts.append(part.cut(until) if part in live else part)
-    return tuple(part for part in parts if not part.is_empty)
+    return time, parts
 
 
 def _least_end(record: Record, part: Part, here: Standpoint) -> Time:

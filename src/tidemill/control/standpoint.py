@@ -74,7 +74,8 @@ def next_instant(query: str, plans: list[Plan], moment: Moment) -> Time:
 
 def live_parts(record: Record, known: Mapping[int, Time]) -> list[Part]:
     """The parts that still have something to answer."""
-    return [part for part in record.parts if part.until > known.get(part.instance, Time(0))]
+    running = [part for part in record.parts if part.instance not in record.ended]
+    return [part for part in running if part.until > known.get(part.instance, Time(0))]
 
 
 def status(record: Record, known: Mapping[int, Time]) -> Status:

@@ -92,7 +92,7 @@ class Verdict:
         rows = [
             ("change at", "nothing runs" if self.at is None else time_text(self.at)),
             ("exact from", _exact_text(self.exact_from)),
-            ("until then", self.meanwhile),
+            ("what is given", self.meanwhile),
         ]
         rows += [(f"version {one.version}", _stretch_text(one)) for one in self.stretches]
         rows += [("shared", line) for line in self.shared]
@@ -149,9 +149,9 @@ def verdict_on(  # noqa: PLR0913 — all that it tells
     return Verdict(
         here.query,
         does,
-        None if numbers is None else numbers.at,
+        changed.at,
         exact_from(record),
-        "nothing changes" if numbers is None else _meanwhile(numbers),
+        _then(record) if numbers is None else _meanwhile(numbers),
         tuple(
             Stretch(
                 record.version_of(part).number,
@@ -203,6 +203,16 @@ def _alternatives(before: Record, changed: Changed, here: Standpoint) -> list[Al
         exact = max([numbers.since, *numbers.until]) if numbers.is_complete else None
         found.append(Alternative(using.value, numbers.at, exact, _meanwhile(numbers)))
     return found
+
+
+def _then(record: Record) -> str:
+    """What is given from now on, where nothing is changed but when the query answers."""
+    if record.paused is not None:
+        return "what is answered is kept back, and given when the query is resumed"
+    last = record.parts[-1] if record.parts else None
+    if last is None or last.until < END_OF_TIME:
+        return "it answers up to the end of its last part, and nothing after that"
+    return f"it answers from {time_text(last.since)} on"
 
 
 def _meanwhile(numbers: Switch) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeGuard
 
 from tidemill.catalog.entries import QueryEntry
 from tidemill.errors import PlanError, RunError, suggestion
@@ -35,8 +35,12 @@ class _Owner(Protocol):
         """What is registered."""
         ...
 
-    def answer(self, query: str) -> Answer:
-        """What a query has given so far."""
+    def answer(self, query: str, version: int | None = None) -> Answer:
+        """What a query has given so far, or one version of it."""
+        ...
+
+    def versions(self, query: str) -> pl.DataFrame:
+        """What a query has been asked, and which instants each version answers."""
         ...
 
     def is_active(self, query: str) -> bool:
@@ -79,8 +83,9 @@ class Query:
 
     @property
     def schema(self) -> Schema:
-        """The columns of the answer."""
-        return self.plan.schema
+        """The columns of the answer, as the query is asked now."""
+        entry = self.session.catalog.find(self.name)
+        return entry.plan.schema if self._is_mine(entry) else self.plan.schema
 
     def explain(self, mode: str = "logical") -> str:
         """The query as text, as EXPLAIN shows it.
@@ -114,26 +119,45 @@ class Query:
                 return progress
         raise self._not_there()
 
-    def results(self) -> pl.DataFrame:
+    def results(self, version: int | None = None) -> pl.DataFrame:
         """The answer in interval form: its columns, and ``start`` and ``end``.
 
         These are TIMESTAMP or BIGINT, as the streams declare their time columns; see ``time``. The
         end of a row that never ends is NULL as a TIMESTAMP, and the largest number as a BIGINT.
 
+        Args:
+            version: What one version of a changed query has given; without it, all versions that
+                have the columns of the newest one.
+
         Raises:
             RunError: The query has not been run, another one has its name now, or its answer is
-                not kept.
+                not kept; or it has no such version.
         """
-        return with_typed_times(self._answer().results(), self.time)
+        return with_typed_times(self._answer(version).results(), self.time)
 
-    def changes(self) -> pl.DataFrame:
+    def changes(self, version: int | None = None) -> pl.DataFrame:
         """The answer in signed form: its columns, ``time`` and ``sign``, in the order of time.
 
+        Args:
+            version: As for ``results``.
+
         Raises:
             RunError: The query has not been run, another one has its name now, or its answer is
-                not kept.
+                not kept; or it has no such version.
         """
-        return with_typed_times(self._answer().changes(), self.time)
+        return with_typed_times(self._answer(version).changes(), self.time)
+
+    def versions(self) -> pl.DataFrame:
+        """What the query has been asked, and which instants each version answers.
+
+        One row for each stretch of time: the ``version``, its ``text``, from when on rows are for
+        it (``fresh``), and the instants it answers, in ``[since, until)``.
+
+        Raises:
+            RunError: Another query has its name now.
+        """
+        self._entry()
+        return self.session.versions(self.name)
 
     def snapshot(self, at: int | datetime | date | str | None = None) -> pl.DataFrame:
         """The rows that are valid at an instant.
@@ -187,9 +211,16 @@ class Query:
             f'query "{self.name}" was not there in the last run', hint="call session.run() again"
         )
 
-    def _answer(self) -> Answer:
+    def _answer(self, version: int | None = None) -> Answer:
         self._entry()
-        return self.session.answer(self.name)
+        return self.session.answer(self.name, version)
+
+    def _is_mine(self, entry: object) -> TypeGuard[QueryEntry]:
+        """Whether an entry is that of this query, which may have been changed since."""
+        if not isinstance(entry, QueryEntry):
+            return False
+        versions = () if entry.record is None else entry.record.versions
+        return self.plan in (entry.plan, *(version.plan for version in versions))
 
     def _entry(self) -> QueryEntry | None:
         """What is registered as this query; ``None`` if it was dropped.
@@ -200,7 +231,7 @@ class Query:
         entry = self.session.catalog.find(self.name)
         if not isinstance(entry, QueryEntry):
             return None
-        if entry.plan != self.plan:
+        if not self._is_mine(entry):
             raise RunError(
                 f'query "{self.name}" was dropped, and another one has its name now',
                 hint="take the query that session.sql() gave for it",

@@ -86,6 +86,10 @@ class Runs(Protocol):
         """Wait until everything there is now has been processed."""
         ...
 
+    def moment(self) -> Moment:
+        """Where it stands now."""
+        ...
+
     def change(self, decide: Callable[[Moment], Catalog]) -> Catalog:
         """Go on with another catalog, from the next batch on.
 

@@ -184,6 +184,17 @@ class Job:
             self._loop.refuse_callbacks("wait for")
             self._loop.await_idle()
 
+    def moment(self) -> Moment:
+        """Where it stands, between two steps.
+
+        Raises:
+            RunError: What runs has failed.
+        """
+        if self._pipeline is None or self._loop is None:
+            return Moment()
+        with self._loop.between_steps():
+            return self._pipeline.moment()
+
     def change(self, decide: Callable[[Moment], Catalog]) -> Catalog:
         """Go on with another catalog; what is the same in it keeps its state and its answer.
 

@@ -21,7 +21,6 @@ from tidemill.lang.statements import ObjectKind
 from tidemill.optimizer.physical.fold import stages_needed
 from tidemill.runtime.file_sink import FileSink
 from tidemill.runtime.planning import plan_entry
-from tidemill.runtime.runs import Moment
 from tidemill.runtime.settling import still_written
 from tidemill.runtime.sinks import FormatSink, sinks_of
 from tidemill.runtime.spark.driver.checks import check_start, has_ended_error
@@ -53,6 +52,7 @@ if TYPE_CHECKING:
     from tidemill.runtime.callback import Callback
     from tidemill.runtime.metrics import OperatorMetrics
     from tidemill.runtime.progress import Progress
+    from tidemill.runtime.runs import Moment
     from tidemill.runtime.sinks import Sink
     from tidemill.runtime.spark.driver.checks import Checked
     from tidemill.runtime.spark.driver.running import Running
@@ -204,6 +204,10 @@ class SparkJob:
                 raise
             self._lost = str(error)  # there is nothing left to stop; progress tells why
 
+    def moment(self) -> Moment:
+        """Where the pipeline stands: what it has told with its last batch."""
+        return self._report.moment()
+
     def change(self, decide: Callable[[Moment], Catalog]) -> Catalog:
         """Go on with another catalog; what is the same in it keeps its state and its answer.
 
@@ -211,11 +215,11 @@ class SparkJob:
             RunError: The new pipeline cannot be started; the old one goes on.
         """
         self.stop()
-        before, self._catalog = self._catalog, decide(Moment())
-        catalog = self._catalog
-        names = {entry.name for entry in catalog.entries(ObjectKind.QUERY)}
-        gone = {entry.name for entry in before.entries(ObjectKind.QUERY)} - names
+        before = self._catalog
         try:
+            catalog = self._catalog = decide(self.moment())
+            names = {entry.name for entry in catalog.entries(ObjectKind.QUERY)}
+            gone = {entry.name for entry in before.entries(ObjectKind.QUERY)} - names
             self._go_on(gone, is_change=True)
         except Exception:
             self._catalog = before

@@ -15,6 +15,7 @@ from tidemill.model.time import END_OF_TIME, Time
 from tidemill.runtime.answers import Answer
 from tidemill.runtime.metrics import Collector
 from tidemill.runtime.progress import Progress, QueryProgress, stream_progress
+from tidemill.runtime.runs import Moment
 from tidemill.runtime.spark.worker.stage import KNOWN
 from tidemill.runtime.spark.worker.wire import Kind, read_figures
 
@@ -117,6 +118,15 @@ class RunReport:
     def known(self, query: str) -> Time:
         """Up to when the answer of a query is known."""
         return Time(self._known.get(query, 0))
+
+    def moment(self) -> Moment:
+        """Where the pipeline stands after the last batch."""
+        latest = {name: gate.latest for name, gate in self.gates.items()}
+        return Moment(
+            {name: time for name, time in latest.items() if time is not None},
+            {name: Time(mark) for name, mark in self._watermarks.items()},
+            known={name: Time(mark) for name, mark in self._known.items()},
+        )
 
     def last_read(self, query: str) -> Time | None:
         """The time of the latest row that a query has read here."""

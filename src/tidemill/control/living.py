@@ -1,0 +1,183 @@
+"""Living queries: what a lifecycle statement makes of a query that runs, and the verdict on it.
+
+Everything here is a function of the record of the query, the statement and the moment between two
+batches in which it takes effect; the session hands the result to the runtime.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, assert_never
+
+from tidemill.catalog.entries import QueryEntry
+from tidemill.catalog.records import Instance, Part, Record, Version
+from tidemill.control.change import Changed, alter, replan
+from tidemill.control.instances import known_instances, record_of
+from tidemill.control.lifecycle import pause, resume, start, stop
+from tidemill.control.standpoint import Standpoint, live_parts, next_instant, status
+from tidemill.control.verdict import exact_from
+from tidemill.errors import RunError
+from tidemill.lang.statements import (
+    AlterQuery,
+    Change,
+    ObjectKind,
+    PauseQuery,
+    ReplanQuery,
+    ResumeQuery,
+    StartMode,
+    StartQuery,
+    StopMode,
+    StopQuery,
+)
+from tidemill.model.time import Time, time_text
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tidemill.catalog.catalog import Catalog
+    from tidemill.lang.statements import Instant, Lifecycle
+    from tidemill.runtime.runs import Moment
+
+__all__ = [
+    "altered",
+    "begun_again",
+    "begun_late",
+    "carried_out",
+    "ended",
+    "lives_of",
+    "new_version",
+    "rewritten",
+    "standpoint",
+]
+
+
+def standpoint(query: QueryEntry, version: Version | None, moment: Moment) -> Standpoint:
+    """What is known of a query in a moment.
+
+    Raises:
+        RunError: Its streams have ended, or it reads none.
+    """
+    record = record_of(query)
+    known = known_instances(query, lambda name: moment.known.get(name, Time(0)))
+    plans = [one.plan for one in (*record.versions, *([version] if version else []))]
+    return Standpoint(query.name, next_instant(query.name, plans, moment), known=known)
+
+
+def carried_out(
+    statement: Lifecycle, query: QueryEntry, version: Version | None, here: Standpoint
+) -> Changed:
+    """What a statement makes of the record of a query.
+
+    Args:
+        statement: What is asked for.
+        query: The query.
+        version: For ALTER QUERY … AS, what it is asked from now on.
+        here: What is known.
+
+    Raises:
+        RunError: It cannot be done now, or not at that instant.
+    """
+    record = record_of(query)
+    match statement:
+        case AlterQuery(_, _, using, at):
+            assert version is not None, "a changed query has a new version"
+            _require_columns(query, record, version)
+            return alter(record, version, using or Change.GRACEFUL, _time(at), here)
+        case ReplanQuery():
+            return replan(record, here)
+        case StartQuery(_, mode, at):
+            return start(record, mode or StartMode.FRESH, _time(at), here)
+        case StopQuery(_, mode, at):
+            return stop(record, mode or StopMode.IMMEDIATE, _time(at), here)
+        case PauseQuery(_, mode):
+            return pause(record, mode or StopMode.IMMEDIATE, here)
+        case ResumeQuery(_, mode):
+            return resume(record, mode or StartMode.WARM, here)
+        case _:
+            assert_never(statement)
+
+
+def new_version(query: QueryEntry, text: str, bound: QueryEntry) -> Version:
+    """The next version of a query, given what its new text is bound to."""
+    number = len(record_of(query).versions) + 1
+    return Version(number, text, bound.plan, bound.uses, bound.time)
+
+
+def altered(query: QueryEntry, record: Record) -> QueryEntry:
+    """The query with another record; what old versions refer to is still in use."""
+    current = record.current
+    uses = frozenset[str]().union(*(one.uses for one in record.versions))
+    return replace(
+        query, plan=current.plan, text=current.text, uses=uses, time=current.time, record=record
+    )
+
+
+def rewritten(query: QueryEntry, version: Version) -> QueryEntry:
+    """A query that has not run, with another text."""
+    record = Record((*record_of(query).versions, version), (Instance(1, version.number),))
+    return altered(query, record)
+
+
+def begun_late(query: QueryEntry, moment: Moment) -> QueryEntry:
+    """A query that is created while others run: the streams as if they began now (FRESH).
+
+    Its answer depends on that instant alone, whatever others have read and remember.
+    """
+    record = record_of(query)
+    try:
+        first = next_instant(query.name, [query.plan], moment)
+    except RunError:
+        return query  # it reads relations only, or nothing will come any more
+    if not first:
+        return query
+    begun = replace(record, instances=(Instance(1, 1, first),), parts=(Part(1, first),))
+    return replace(query, record=begun)
+
+
+def ended(catalog: Catalog, known: Mapping[str, Time]) -> Catalog:
+    """The catalog with those instances marked that have answered all they had to."""
+    for query in list(catalog.entries(ObjectKind.QUERY)):
+        assert isinstance(query, QueryEntry), "asked for queries"
+        record = query.record
+        if record is None:
+            continue
+        reached = known_instances(query, lambda name: known.get(name, Time(0)))
+        parts = (*live_parts(record, reached), *(record.paused.parts if record.paused else ()))
+        needed = {part.instance for part in parts}
+        over = {one.number for one in record.instances} - needed
+        if over != record.ended:
+            catalog = catalog.replaced(
+                replace(query, record=replace(record, ended=frozenset(over)))
+            )
+    return catalog
+
+
+def begun_again(catalog: Catalog) -> Catalog:
+    """The catalog for a run from the beginning of the streams: all instances run once more."""
+    for query in list(catalog.entries(ObjectKind.QUERY)):
+        if isinstance(query, QueryEntry) and query.record is not None and query.record.ended:
+            record = replace(query.record, ended=frozenset())
+            catalog = catalog.replaced(replace(query, record=record))
+    return catalog
+
+
+def lives_of(query: QueryEntry, known: Mapping[int, Time]) -> tuple[str, str, str]:
+    """The state of a query, its version, and from when its answer is complete."""
+    record = record_of(query)
+    first = exact_from(record)
+    complete = "never" if first is None else "the beginning" if not first else time_text(first)
+    return status(record, known).value, str(record.current.number), complete
+
+
+def _require_columns(query: QueryEntry, record: Record, version: Version) -> None:
+    """Refuse other columns where rows of both versions go to one place."""
+    if query.sink is not None and version.plan.schema != record.current.plan.schema:
+        raise RunError(
+            f'the sink of query "{query.name}" gets the columns of its first version, and the new'
+            " one has others",
+            hint="create another query with a sink of its own",
+        )
+
+
+def _time(at: Instant | None) -> Time | None:
+    return None if at is None else Time(at.microseconds)
