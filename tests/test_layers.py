@@ -29,6 +29,7 @@ LAYERS = (
     ("connecting",),
     ("planning",),
     ("session",),
+    ("control",),
     ("runtime/local", "runtime/spark"),
     ("runtime",),
     ("engine",),
@@ -53,8 +54,8 @@ LIBRARIES = {
     "numpy": {"physical/state", "runtime/reading"},
     "pandas": {"runtime/frames", "runtime/spark/worker"},
     "polars": {
-        *("cli", "connecting", "connectors", "demo", "engine", "model", "physical", "runtime"),
-        "session",
+        *("cli", "connecting", "connectors", "control", "demo", "engine", "model", "physical"),
+        *("runtime", "session"),
     },
     "py4j": {"runtime/spark/driver", "runtime/spark/io"},
     "pyarrow": {"physical/state", "runtime/files", "runtime/reading", "runtime/spark"},

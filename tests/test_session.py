@@ -11,9 +11,12 @@ import pytest
 
 import tidemill
 from tidemill.lang.statements import ObjectKind
+from tidemill.runtime.runs import Moment
 from tidemill.session import Session
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tidemill.catalog.catalog import Catalog
     from tidemill.runtime.runs import Runs
 
@@ -49,14 +52,17 @@ def test_show_lists_what_is_registered() -> None:
     assert streams.rows() == [("s", "memory('s')", "at within 2s", "drop", "", "fail")]
     assert isinstance(queries, pl.DataFrame)
     assert queries.drop("text").rows() == [
-        ("hot", "parquet(path => 'out')", "exactly once", "WEAKEST")
+        (
+            *("hot", "not running", "1", "the beginning"),
+            *("parquet(path => 'out')", "exactly once", "WEAKEST"),
+        )
     ]
 
 
 def test_show_of_nothing_is_an_empty_table() -> None:
     frame = tidemill.connect().sql("SHOW QUERIES")
     assert isinstance(frame, pl.DataFrame)
-    assert frame.shape == (0, 5)
+    assert frame.shape == (0, 8)
 
 
 def test_describe_shows_columns_and_which_one_is_time() -> None:
@@ -213,7 +219,8 @@ def test_two_threads_do_not_undo_what_the_other_does() -> None:
         def start(self) -> None:
             pass
 
-        def change(self, _catalog: Catalog) -> None:
+        def change(self, decide: Callable[[Moment], Catalog]) -> None:
+            decide(Moment())
             asked.set()
             assert other.wait(10)
 

@@ -135,7 +135,7 @@ _CALLER = 6
 class Session:
     """A catalog, the statements that change it, and the answers of its queries."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 — what a session is made of
         self,
         job: Callable[[Catalog, Mapping[str, pl.DataFrame], Mapping[str, Callback]], Runs],
         *,
@@ -264,8 +264,8 @@ class Session:
 
     def _let_go(self) -> None:
         """Let instances go that have nothing more to answer."""
-        job = self._job
-        if job is None:
+        job, entries = self._job, self._catalog.entries(ObjectKind.QUERY)
+        if job is None or all(isinstance(e, QueryEntry) and e.record is None for e in entries):
             return
         if ended_in(self._catalog, job.moment().known) != self._catalog:
             with self._changing():
@@ -621,9 +621,12 @@ class Session:
     def _show_queries(self) -> pl.DataFrame:
         """The queries, with what they do and from when on their answers are complete."""
         listing = show(self._catalog, ObjectKind.QUERY)
-        known = {} if self._active is None else self._active.moment().known
+        entries = list(self._catalog.entries(ObjectKind.QUERY))
+        has_lived = any(isinstance(e, QueryEntry) and e.record is not None for e in entries)
+        job = self._active if self._is_running and has_lived else None
+        known = {} if job is None else job.moment().known
         lives: list[tuple[str, str, str]] = []
-        for entry in self._catalog.entries(ObjectKind.QUERY):
+        for entry in entries:
             assert isinstance(entry, QueryEntry), "asked for queries"
             reached = known_instances(entry, lambda name: known.get(name, Time(0)))
             state, version, complete = lives_of(entry, reached)

@@ -24,7 +24,7 @@ from tidemill.algebra.plan import (
     Union,
     Window,
 )
-from tidemill.algebra.reach import begun_at, clear, forgets, reach
+from tidemill.algebra.reach import begun_at, clear, forgets, newest, reach
 from tidemill.algebra.snapshot import Element, Reference
 from tidemill.model.time import Time
 from tidemill.model.types import BIGINT
@@ -41,6 +41,14 @@ def test_from_there_on_the_past_does_not_matter(plan: Plan, content: Inputs, tim
     for instant in range(first, first + 8):
         whole, late = reference.snapshot(plan, instant), reference.snapshot(begun, instant)
         assert whole == late, f"at {instant}:\n{explain(plan)}"
+
+
+@given(plan=plans(), content=inputs() | dense_inputs(), time=st.integers(0, LAST))
+def test_what_is_newer_does_not_matter(plan: Plan, content: Inputs, time: int) -> None:
+    last = newest(plan, Time(time))
+    assert last <= time
+    seen = content.until(last).reference().snapshot(plan, time)
+    assert seen == content.reference().snapshot(plan, time), explain(plan)
 
 
 @given(plan=plans(), time=st.integers(1, 40))

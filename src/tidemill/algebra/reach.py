@@ -43,7 +43,7 @@ from tidemill.algebra.plan import (
 from tidemill.algebra.tree import children, transform_up, walk
 from tidemill.model.time import END_OF_TIME, Time
 
-__all__ = ["begun_at", "clear", "forgets", "reach"]
+__all__ = ["begun_at", "clear", "forgets", "newest", "reach"]
 
 
 def clear(plan: Plan, time: Time) -> Time | None:
@@ -117,6 +117,23 @@ def _reach(node: Plan, below: int) -> int | None:
             return below + 1
         case _:
             return below
+
+
+def newest(plan: Plan, time: Time) -> Time:
+    """The latest instant whose elements can matter at ``time``: windows that slide lie behind.
+
+    Law: the snapshot at ``time`` does not change when elements after ``newest(plan, time)`` are
+    left out.
+    """
+    match plan:
+        case Source():
+            return time
+        case Relation():
+            return Time(0)
+        case Window(input_, TimeWindow(_, slide)):
+            return newest(input_, Time(max((time + 1) // slide * slide - 1, 0)))
+        case _:
+            return max(newest(child, time) for child in children(plan))
 
 
 def forgets(plan: Plan) -> bool:

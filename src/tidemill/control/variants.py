@@ -1,12 +1,13 @@
 """The six ways to change a running query, and what each promises (Esmaili, M5 to M10).
 
 With T the instant of the change, ``D = clear(old, T)`` and ``F = clear(new, T)``: from D on the old
-version has nothing from before T in its windows, from F on the new one has full windows. In all of
-them the new version gets the rows from its ``fresh`` on, and answers from its ``since`` on.
+version has nothing from before T in its windows, from F on the new one has full windows. P is the
+first instant whose rows are in no answer of the old version: D, or less where windows slide. In all
+of them the new version gets the rows from its ``fresh`` on, and answers from its ``since`` on.
 
     variant         old until       new fresh   new since       new given
     IMMEDIATE       T               T           F               as it comes
-    DRAIN           D               D           clear(new, D)   as it comes
+    DRAIN           D               P           clear(new, P)   as it comes
     QUERY ORDER     D               T           F               when the old one has ended
     STREAM ORDER    D               T           F               as it comes
     GRACEFUL        F               T           F               as it comes
@@ -21,7 +22,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tidemill.algebra.reach import clear
+from tidemill.algebra.reach import clear, newest
 from tidemill.catalog.records import BEGINNING
 from tidemill.lang.statements import Change
 from tidemill.model.time import END_OF_TIME, Time
@@ -145,8 +146,11 @@ def switch(using: Change, old: Sequence[Plan], new: Plan, at: Time) -> Switch | 
     last = max(drained, default=at)
     match using:
         case Change.DRAIN:
-            later = clear(new, last)
-            return Switch(at, drained, last, END_OF_TIME if later is None else later)
+            # Rows that are in no window that is still to be drained are for the new version.
+            seen = (newest(p, Time(d - 1)) + 1 for p, d in zip(old, drained, strict=True) if d)
+            first = Time(max([at, *seen]))
+            later = clear(new, first)
+            return Switch(at, drained, first, END_OF_TIME if later is None else later)
         case Change.QUERY_ORDER:
             return Switch(at, drained, at, full, held=last)
         case _:  # STREAM ORDER and GRACEFUL DRAIN

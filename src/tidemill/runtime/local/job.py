@@ -192,6 +192,8 @@ class Job:
         """
         if self._pipeline is None or self._loop is None:
             return Moment()
+        if self._loop.is_in_callback():
+            return self._pipeline.moment()  # it is in a step itself, and would wait for its end
         with self._loop.between_steps():
             return self._pipeline.moment()
 

@@ -57,11 +57,15 @@ class Loop:
         Raises:
             RunError: This is called by a function that gets rows.
         """
-        if self._thread.ident == get_ident():
+        if self.is_in_callback():
             raise RunError(
                 f"a callback cannot {what} the session that calls it",
                 hint="leave a mark, and do it elsewhere",
             )
+
+    def is_in_callback(self) -> bool:
+        """Whether a function asks that gets rows."""
+        return self._thread.ident == get_ident()
 
     @contextmanager
     def between_steps(self) -> Iterator[None]:

@@ -1,0 +1,138 @@
+"""Queries that are changed, stopped and started while rows come, on the local engine."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+import pytest
+
+import tidemill
+from running.change_counts import counts, instants, published
+from running.living_body import exercised
+from running.shop import define, write
+from tidemill.lang.statements import Change
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+AT, LAST = 1000, 2000
+
+
+def changed(directory: Path, texts: tuple[str, str], using: Change) -> tidemill.Query:
+    """A query over a row at every instant that is changed between two files."""
+    write(directory, 0, AT)
+    with tidemill.connect() as session:
+        define(session, directory)
+        query = session.query(f"CREATE QUERY q AS {texts[0]}")
+        session.start()
+        session.await_idle()
+        session.sql(f"ALTER QUERY q AS {texts[1]} USING {using.value}")
+        write(directory, AT, LAST)
+        session.await_idle()
+    return query
+
+
+@pytest.mark.parametrize("new", [10, 50, 60, 100])
+@pytest.mark.parametrize("using", Change)
+def test_the_counts_of_e8(tmp_path: Path, using: Change, new: int) -> None:
+    """49 are lost, 39 are out of order …: SUM over windows of 50 rows, then of ``new``."""
+    old = 50
+    texts = tuple(f"SELECT SUM(v) AS n, MAX(t) AS t FROM s [RANGE {size}]" for size in (old, new))
+    query = changed(tmp_path, (texts[0], texts[1]), using)
+    last = LAST - 200
+    given = [instants(query.results(version), last) for version in (1, 2)]
+    # That of QUERY ORDER gives the new version when the old one has ended.
+    held = using is Change.QUERY_ORDER
+    found = counts(given[0], given[1], AT, (old, new), last, held=held)
+    wanted = published(using, old, new)
+    assert (found.loss, found.extra) == (wanted.loss, wanted.extra)
+    assert (found.stream_disorder, found.query_disorder) == (
+        wanted.stream_disorder,
+        wanted.query_disorder,
+    )
+    assert (found.duplicates, found.response) == (wanted.duplicates, wanted.response)
+
+
+@pytest.mark.parametrize("using", Change)
+def test_tumbling_windows_that_are_changed_at_a_boundary_lose_nothing(
+    tmp_path: Path, using: Change
+) -> None:
+    """E9: all counts are zero; but GRACEFUL DRAIN, by its definition, gives one window twice."""
+    text = "SELECT SUM(v) AS n, MAX(t) AS t FROM s [RANGE 10 SLIDE 10]"
+    query = changed(tmp_path, (text, f"{text} WHERE v >= 0"), using)
+    last = LAST - 200
+    old, new = (instants(query.results(version), last, every=10) for version in (1, 2))
+    twice = [AT + 9] if using is Change.GRACEFUL_DRAIN else []
+    assert sorted([*old, *new]) == sorted([*range(9, last, 10), *twice])
+
+
+def test_statements_on_a_running_session(tmp_path: Path) -> None:
+    exercised(tidemill.connect(), tmp_path)
+
+
+def test_what_other_columns_gave_is_there_by_version(tmp_path: Path) -> None:
+    query = changed(
+        tmp_path,
+        (
+            "SELECT COUNT(*) AS n FROM s [RANGE 10]",
+            "SELECT k, COUNT(*) AS m FROM s [RANGE 10] GROUP BY k",
+        ),
+        Change.GRACEFUL,
+    )
+    assert query.schema.names == ("k", "m")
+    assert query.results().columns == ["k", "m", "start", "end"]
+    assert query.results(version=1).columns == ["n", "start", "end"]
+    assert query.results(version=1)["end"].max() == 1009
+    assert query.versions().select("version", "since", "until").rows()[0] == (1, 0, 1009)
+    with pytest.raises(tidemill.RunError, match="no version 3"):
+        query.results(version=3)
+
+
+def test_a_run_from_the_beginning_gives_the_same_parts(tmp_path: Path) -> None:
+    """The parts are instants of the streams, so a session that starts over answers alike."""
+    write(tmp_path, 0, 100)
+    with tidemill.connect() as session:
+        define(session, tmp_path)
+        query = session.query("CREATE QUERY q AS SELECT COUNT(*) AS n FROM s [RANGE 30]")
+        session.start()
+        session.await_idle()
+        session.sql("ALTER QUERY q AS SELECT COUNT(*) AS n FROM s [RANGE 10]")
+        write(tmp_path, 100, 200)
+        session.await_idle()
+        first = query.changes().filter(pl.col("time") < 190)
+        session.stop()
+        session.start()
+        session.await_idle()
+        assert query.changes().filter(pl.col("time") < 190).equals(first)
+
+
+def test_a_query_with_a_sink_is_not_changed_in_silence(tmp_path: Path) -> None:
+    write(tmp_path / "in", 0, 10)
+    with tidemill.connect() as session:
+        define(session, tmp_path / "in")
+        session.sql(f"CREATE QUERY q INTO parquet('{tmp_path / 'out'}') AS SELECT k FROM s")
+        session.start()
+        with pytest.raises(tidemill.RunError, match="writes to a sink"):
+            session.sql("ALTER QUERY q AS SELECT k FROM s WHERE k > 0")
+
+
+def test_a_query_that_has_not_run_is_just_another_one(tmp_path: Path) -> None:
+    write(tmp_path, 0, 10)
+    session = tidemill.connect()
+    define(session, tmp_path)
+    query = session.query("CREATE QUERY q AS SELECT k FROM s")
+    session.sql("ALTER QUERY q AS SELECT v FROM s")
+    session.run()
+    assert query.results().columns == ["v", "start", "end"]
+    with pytest.raises(tidemill.RunError, match="not running"):
+        session.sql("STOP QUERY q")
+
+
+def test_only_queries_live(tmp_path: Path) -> None:
+    session = tidemill.connect()
+    define(session, tmp_path)
+    with pytest.raises(tidemill.BindError, match='"s" is not a query'):
+        session.sql("STOP QUERY s")
+    with pytest.raises(tidemill.BindError, match="no stream, relation, query or function"):
+        session.sql("ALTER QUERY nobody AS SELECT k FROM s")
