@@ -42,6 +42,7 @@ from tidemill.errors import (
 )
 from tidemill.lang.parse import parse_script, require_one_query
 from tidemill.lang.statements import (
+    AlterQuery,
     CreateDerivedStream,
     CreateFunction,
     CreateQuery,
@@ -52,12 +53,18 @@ from tidemill.lang.statements import (
     Drop,
     Explain,
     ExplainMode,
+    Lifecycle,
     Name,
     ObjectKind,
+    PauseQuery,
+    ReplanQuery,
+    ResumeQuery,
     Select,
     Show,
     ShowConnectors,
+    StartQuery,
     Statement,
+    StopQuery,
 )
 from tidemill.optimizer.explain.planned import explain_json, explain_planned
 from tidemill.runtime.frames import to_polars
@@ -445,6 +452,8 @@ class Session:
     def _explain(self, statement: Explain, source: str) -> str:
         """What runs, or would run, in one of its forms."""
         mode, target = statement.mode, statement.target
+        if isinstance(target, Lifecycle):
+            raise _not_here(target)
         if isinstance(target, Name):
             planned = self.planned(target.text, span=target.span)
         else:
@@ -507,8 +516,25 @@ class Session:
                 return _frame(describe_entry(self._catalog.get(name)))
             case Explain():
                 return self._explain(statement, source)
+            case (
+                AlterQuery()
+                | ReplanQuery()
+                | StartQuery()
+                | StopQuery()
+                | PauseQuery()
+                | ResumeQuery()
+            ):
+                raise _not_here(statement)
             case _:
                 assert_never(statement)
+
+
+def _not_here(statement: Lifecycle) -> PlanError:
+    return PlanError(
+        "this statement cannot be carried out here yet",
+        span=statement.name.span,
+        hint="DROP QUERY, then CREATE QUERY again",
+    )
 
 
 def _script(text: str) -> Script:

@@ -173,10 +173,10 @@ SELECT ISTREAM is not supported yet
               ^^^^^^^
 hint: write the operator around the query: ISTREAM(SELECT …)
 ===
-PAUSE QUERY is not supported yet
-   1 | PAUSE QUERY hot
-       ^^^^^^^^^^^
-hint: DROP QUERY ends a query
+WHY is not supported yet
+   1 | WHY hot AT 5
+       ^^^
+hint: EXPLAIN shows how a query is answered
 ===
 CREATE STREAM SCHEMA is not supported yet
    1 | CREATE STREAM SCHEMA bids (a INT)
@@ -191,7 +191,7 @@ hint: it can be STREAM, RELATION, QUERY, FUNCTION
 INSERT is not supported
    1 | INSERT INTO bid VALUES (1)
        ^^^^^^
-hint: the statements are SELECT, WITH, CREATE, DROP, SHOW, DESCRIBE, DESC, EXPLAIN
+hint: the statements are SELECT, WITH, CREATE, DROP, SHOW, DESCRIBE, DESC, EXPLAIN, ALTER, START, STOP, PAUSE, RESUME
 ===
 unknown statement "SELCT"
    1 | SELCT a FROM bid
@@ -257,7 +257,7 @@ a column name has at most two parts
    1 | SELECT a.b.c FROM a
                  ^
 hint: write stream.column
-"""
+"""  # noqa: E501
 
 
 @pytest.mark.parametrize("expected", [case.strip("\n") for case in CASES.split("===")])

@@ -27,7 +27,21 @@ def quoted(text: str) -> str:
 
 ATOMS: Final[dict[str, st.SearchStrategy[str]]] = {
     "name": st.one_of(
-        st.sampled_from(("a", "b", "price", "Bid", "at", "offset", "range", "istream", "filter")),
+        st.sampled_from(
+            (
+                "a",
+                "b",
+                "price",
+                "Bid",
+                "at",
+                "start",
+                "warm",
+                "offset",
+                "range",
+                "istream",
+                "filter",
+            )
+        ),
         st.sampled_from(
             ("select", "end", "unit price", "Ä", 'say "hi"', "left", "current_date")
         ).map(quoted),
@@ -126,6 +140,24 @@ GRAMMAR: Final[dict[str, tuple[str, ...]]] = {
     "value": ("<string>", "-1.5", "1e30", "TRUE", "false", "7", "-7"),
     "connector": ("<name>()", "<name>(<value>, <name> => <value>)", "parquet(path => <value>)"),
     "fields": ("(<name> <type> NOT NULL, <name> <type>)", "(<name> <type>)"),
+    "instant": (
+        *("0", "5", "007", "1772366400070000", "9223372036854775806", "'2026-03-01'"),
+        *("TIMESTAMP '2026-03-01 12:00:00.07'", "'1970-01-01T00:00:01+01:00'"),
+        *("timestamp '9999-12-31 23:59:59.999999'", "'2026-03-01T12:00Z'"),
+    ),
+    "moment": ("", " AT <instant>"),
+    "using": (
+        *("", " USING IMMEDIATE", " using drain", " USING QUERY ORDER", " USING STREAM ORDER"),
+        *(" USING GRACEFUL", " USING graceful DRAIN"),
+    ),
+    "start": ("", " FRESH", " COLD", " warm"),
+    "stop": ("", " IMMEDIATE", " drain"),
+    "lifecycle": (
+        *("ALTER QUERY <name> AS <query><using><moment>", "ALTER QUERY <name> REPLAN"),
+        *("ALTER QUERY <name> AS <query><using><moment>", "alter query <name> replan using genmig"),
+        *("START QUERY <name><start><moment>", "STOP QUERY <name><stop><moment>"),
+        *("PAUSE QUERY <name><stop>", "RESUME QUERY <name><start>"),
+    ),
     "statement": (
         *("<query>", "<query>", "CREATE STREAM <name> AS <query>", "EXPLAIN STAGES <query>"),
         *("CREATE QUERY <name> INTO <connector> AS <query>", "CREATE QUERY <name> AS <query>"),
@@ -146,6 +178,7 @@ GRAMMAR: Final[dict[str, tuple[str, ...]]] = {
             "SHOW CONNECTORS",
             "show queries",
         ),
+        *("<lifecycle>", "<lifecycle>", "EXPLAIN <lifecycle>", "EXPLAIN FORMAT JSON <lifecycle>"),
     ),
 }
 

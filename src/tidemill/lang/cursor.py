@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-__all__ = ["Cursor", "is_name", "reads_as", "reserved_hint"]
+__all__ = ["CLOSING", "OPENING", "Cursor", "is_name", "reads_as", "reserved_hint"]
 
 _QUOTED = frozenset({TokenType.STRING, TokenType.IDENTIFIER})
 
@@ -57,8 +57,8 @@ def reserved_hint(token: Token | None) -> str | None:
     return f'{word} is a reserved word; as a name it stands in quotes: "{token.text}"'
 
 
-_OPENING = (TokenType.L_PAREN, TokenType.L_BRACKET)
-_CLOSING = (TokenType.R_PAREN, TokenType.R_BRACKET)
+OPENING = (TokenType.L_PAREN, TokenType.L_BRACKET)
+CLOSING = (TokenType.R_PAREN, TokenType.R_BRACKET)
 
 
 class Cursor:
@@ -138,7 +138,7 @@ class Cursor:
         depth, has_comma = 1, False
         while depth and (token := self.current):
             kind = token.token_type
-            depth += (kind in _OPENING) - (kind in _CLOSING)
+            depth += (kind in OPENING) - (kind in CLOSING)
             has_comma = has_comma or (depth == 1 and kind is TokenType.COMMA)
             self.index += 1
         return has_comma

@@ -4,22 +4,27 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tidemill.lang.cursor import CLOSING, OPENING, Cursor
 from tidemill.lang.dialect import Tidemill
 from tidemill.lang.parser import Parser
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection, Iterator
 
     from sqlglot import exp
-
-    from tidemill.lang.cursor import Cursor
 
 __all__ = ["read_embedded_query", "read_embedded_scalar"]
 
 
-def read_embedded_query(cursor: Cursor) -> exp.Expr:
-    """Read the rest of the statement as a query."""
-    return _read_rest(cursor, Parser.query)
+def read_embedded_query(cursor: Cursor, *, before: Collection[str] = ()) -> exp.Expr:
+    """Read the rest of the statement as a query, or what stands before one of some words.
+
+    Args:
+        cursor: Where to read.
+        before: Words of the statement that may follow the query. Outside of brackets they are no
+            aliases of the query, unless AS stands before them.
+    """
+    return _read_rest(cursor, Parser.query, before)
 
 
 def read_embedded_scalar(cursor: Cursor) -> exp.Expr:
@@ -27,7 +32,21 @@ def read_embedded_scalar(cursor: Cursor) -> exp.Expr:
     return _read_rest(cursor, Parser.scalar)
 
 
-def _read_rest(cursor: Cursor, production: Callable[[Parser], exp.Expr]) -> exp.Expr:
-    node = Parser(dialect=Tidemill).read_whole(cursor.tokens, cursor.index, production)
-    cursor.index = len(cursor.tokens)
+def _read_rest(
+    cursor: Cursor, production: Callable[[Parser], exp.Expr], before: Collection[str] = ()
+) -> exp.Expr:
+    parser = Parser(dialect=Tidemill)
+    ends = frozenset(_outside_brackets(cursor, before))
+    node = parser.read_whole(cursor.tokens, cursor.index, production, ends)
+    cursor.index = parser.position
     return node
+
+
+def _outside_brackets(cursor: Cursor, words: Collection[str]) -> Iterator[int]:
+    """The places of these words that no bracket encloses."""
+    ahead, depth = Cursor(cursor.tokens, cursor.index), 0
+    while token := ahead.current:
+        depth += (token.token_type in OPENING) - (token.token_type in CLOSING)
+        if depth == 0 and ahead.at_any(words):
+            yield ahead.index
+        ahead.index += 1

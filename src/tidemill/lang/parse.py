@@ -6,7 +6,7 @@ Drop(kind=<ObjectKind.STREAM: 'STREAM'>, name=Name(text='bid'), if_exists=True)
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, NoReturn, TypeAlias
 
 from sqlglot import Token, TokenType
 
@@ -14,6 +14,7 @@ from tidemill.errors import ParseError, Span, closest
 from tidemill.lang.cursor import Cursor, is_name
 from tidemill.lang.declarations import read_create
 from tidemill.lang.embedded import read_embedded_query
+from tidemill.lang.lifecycle import LIFECYCLE_FORMS, at_lifecycle, read_lifecycle
 from tidemill.lang.statements import (
     CreateQuery,
     Describe,
@@ -21,6 +22,7 @@ from tidemill.lang.statements import (
     Drop,
     Explain,
     ExplainMode,
+    Lifecycle,
     Name,
     ObjectKind,
     Select,
@@ -28,7 +30,7 @@ from tidemill.lang.statements import (
     ShowConnectors,
     Statement,
 )
-from tidemill.lang.tokens import check_brackets, tokenize
+from tidemill.lang.tokens import check_brackets, token_span, tokenize
 from tidemill.lang.words import STREAM_OPERATORS
 
 if TYPE_CHECKING:
@@ -57,17 +59,12 @@ _QUERY_STARTS: Final = (
 )
 
 _LATER: Final = {
-    ("ALTER", "QUERY"): "DROP QUERY, then CREATE QUERY again",
-    ("START", "QUERY"): "CREATE QUERY starts a query",
-    ("STOP", "QUERY"): "DROP QUERY ends a query",
-    ("PAUSE", "QUERY"): "DROP QUERY ends a query",
-    ("RESUME", "QUERY"): "CREATE QUERY starts a query",
     ("WHY",): "EXPLAIN shows how a query is answered",
 }
 
 _FOREIGN: Final = frozenset(
     {
-        *("ALTER", "ANALYZE", "ATTACH", "BEGIN", "CALL", "COMMIT", "COPY", "DELETE", "EXECUTE"),
+        *("ANALYZE", "ATTACH", "BEGIN", "CALL", "COMMIT", "COPY", "DELETE", "EXECUTE"),
         *("FROM", "GRANT", "INSERT", "MERGE", "PRAGMA", "REVOKE", "ROLLBACK", "SET", "TABLE"),
         *("TRUNCATE", "UPDATE", "USE", "VALUES"),
     }
@@ -191,14 +188,19 @@ def _read_describe(cursor: Cursor) -> Describe | DescribeConnector:
 
 def _read_explain(cursor: Cursor) -> Explain:
     cursor.expect("EXPLAIN")
-    mode = next((mode for mode in ExplainMode if _accepts(cursor, mode)), ExplainMode.LOGICAL)
+    asked = next((mode for mode in ExplainMode if _accepts(cursor, mode)), None)
+    mode = asked or ExplainMode.LOGICAL
     as_json = cursor.accept("FORMAT", "JSON")
     start = cursor.index
     if cursor.at("CREATE"):
         created = read_create(cursor)
         if not isinstance(created, CreateQuery):
             cursor.fail("only a query can be explained", span=cursor.span_from(start))
-        target: Select | CreateQuery | Name = created
+        target: Select | CreateQuery | Name | Lifecycle = created
+    elif at_lifecycle(cursor):
+        if asked is not None:
+            _refuse_mode(cursor, asked)
+        target = read_lifecycle(cursor)
     elif is_name(cursor.current) and cursor.peek(1) is None:
         target = cursor.name("the name of a query")
     else:
@@ -217,6 +219,16 @@ def _accepts(cursor: Cursor, mode: ExplainMode) -> bool:
     return cursor.peek(1) is not None and cursor.accept(mode.value)
 
 
+def _refuse_mode(cursor: Cursor, mode: ExplainMode) -> NoReturn:
+    words = " ".join(token.text.upper() for token in cursor.tokens[cursor.index :][:2])
+    span = token_span(cursor.tokens[1])
+    cursor.fail(
+        f"{mode.value} is a form of a plan; EXPLAIN {words} gives a verdict",
+        span=span,
+        hint=f"write EXPLAIN [FORMAT JSON] {words} …",
+    )
+
+
 def _refuse(cursor: Cursor) -> Statement:
     for words, hint in _LATER.items():
         if cursor.accept(*words):
@@ -230,7 +242,12 @@ def _refuse(cursor: Cursor) -> Statement:
     return cursor.fail(f"unknown statement {cursor.found()}", hint=near)
 
 
-_FORMS: Final = (
+_FORMS: Final[tuple[tuple[tuple[str, ...], str], ...]] = (
+    *(
+        ((*before, word), form)
+        for before in ((), ("EXPLAIN",), ("EXPLAIN", "FORMAT", "JSON"))
+        for word, form in LIFECYCLE_FORMS.items()
+    ),
     (("CREATE", "STREAM"), "write CREATE STREAM name (column TYPE, …) SOURCE connector(…) …"),
     (("CREATE", "RELATION"), "write CREATE RELATION name (column TYPE, …) SOURCE connector(…)"),
     (("CREATE", "QUERY"), "write CREATE QUERY name [INTO sink(…)] AS query"),
@@ -242,7 +259,7 @@ _FORMS: Final = (
         ("EXPLAIN",),
         (
             "write EXPLAIN [LOGICAL | PHYSICAL | STAGES | TRACE] [FORMAT JSON] query or name,"
-            " or EXPLAIN ANALYZE name"
+            " EXPLAIN ANALYZE name, or EXPLAIN ALTER QUERY …"
         ),
     ),
     (("DESCRIBE",), "write DESCRIBE name, or DESCRIBE CONNECTOR name"),
@@ -257,4 +274,5 @@ _STATEMENTS: Final[dict[str, Callable[[Cursor], Statement]]] = {
     "DESCRIBE": _read_describe,
     "DESC": _read_describe,
     "EXPLAIN": _read_explain,
+    **dict.fromkeys(LIFECYCLE_FORMS, read_lifecycle),
 }

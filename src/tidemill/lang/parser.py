@@ -27,7 +27,7 @@ from tidemill.lang.tokens import token_span
 from tidemill.lang.unexpected import rest_hint
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
     N = TypeVar("N", bound=exp.Expr)
     T = TypeVar("T")
@@ -45,6 +45,8 @@ class Parser(sqlglot_parser.Parser):
         TokenType.MOD: exp.Mod,
         TokenType.DIV: exp.IntDiv,
     }
+
+    _ends: Collection[int] = ()
 
     # What the functions of the other modules use.
 
@@ -75,6 +77,10 @@ class Parser(sqlglot_parser.Parser):
     def at(self, *types: TokenType) -> bool:
         """Whether the next token is of one of these types."""
         return self._curr.token_type in types
+
+    def at_end_of_query(self) -> bool:
+        """Whether the next token belongs to the statement around the query, if it can end here."""
+        return self._index in self._ends
 
     def at_name(self) -> bool:
         """Whether the next token can be a name."""
@@ -148,10 +154,22 @@ class Parser(sqlglot_parser.Parser):
     # What a caller uses.
 
     def read_whole(
-        self, tokens: Sequence[Token], start: int, production: Callable[[Parser], exp.Expr]
+        self,
+        tokens: Sequence[Token],
+        start: int,
+        production: Callable[[Parser], exp.Expr],
+        ends: Collection[int] = (),
     ) -> exp.Expr:
-        """What the production reads, which must be all of the tokens from index ``start`` on."""
+        """What the production reads, which must be all of the tokens from index ``start`` on.
+
+        Args:
+            tokens: The tokens of a statement.
+            start: Where to begin.
+            production: What to read.
+            ends: Where it may end before the tokens do. A name that stands there is no alias.
+        """
         self.reset()
+        self._ends = ends
         self._chunks = [list(tokens)]
         self._advance_chunk()
         self.position = start
@@ -159,7 +177,7 @@ class Parser(sqlglot_parser.Parser):
             tree = production(self)
         except RecursionError:
             self._fail_too_deep(self.cursor.here())
-        if self._curr:
+        if self._curr and not self.at_end_of_query():
             hint = rest_hint(self._prev, self._curr)
             self.fail(f"unexpected {self.cursor.found()}", hint=hint)
         if node := too_deep(tree):

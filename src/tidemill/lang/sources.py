@@ -107,7 +107,8 @@ def _read_item(parser: Parser) -> exp.Expr:
         window = _read_window(parser)
     if at_window(parser.cursor):
         parser.fail("a second window on the same stream", hint="keep one of the two")
-    if parser.at_name() and parser.following.token_type is TokenType.L_PAREN:
+    is_call = parser.at_name() and parser.following.token_type is TokenType.L_PAREN
+    if is_call and not parser.at_end_of_query():
         _refuse_call(parser)
     if window is None:
         if alias:
@@ -165,6 +166,8 @@ def _read_alias(parser: Parser) -> exp.TableAlias | None:
 def _at_implicit_alias(parser: Parser) -> bool:
     if reads_as(parser.current, "EVERY"):
         parser.fail("EVERY is not supported yet", hint="give the window a SLIDE")
+    if parser.at_end_of_query():
+        return False
     if not parser.at_name() or parser.following.token_type is TokenType.L_PAREN:
         return False
     return not reads_as(parser.current, "OFFSET")

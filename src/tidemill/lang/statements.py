@@ -10,6 +10,20 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, TypeAlias
 
+from tidemill.lang.lifecycle_statements import (
+    AlterQuery,
+    Change,
+    Instant,
+    Lifecycle,
+    Migration,
+    PauseQuery,
+    ReplanQuery,
+    ResumeQuery,
+    StartMode,
+    StartQuery,
+    StopMode,
+    StopQuery,
+)
 from tidemill.masking import masked_value, secrets_of
 
 if TYPE_CHECKING:
@@ -20,7 +34,9 @@ if TYPE_CHECKING:
     from tidemill.errors import Span
 
 __all__ = [
+    "AlterQuery",
     "ArgumentSpans",
+    "Change",
     "ColumnDefinition",
     "ConnectorCall",
     "CreateDerivedStream",
@@ -34,14 +50,24 @@ __all__ = [
     "Duration",
     "Explain",
     "ExplainMode",
+    "Instant",
     "LatePolicy",
+    "Lifecycle",
     "MalformedPolicy",
+    "Migration",
     "Name",
     "ObjectKind",
+    "PauseQuery",
+    "ReplanQuery",
+    "ResumeQuery",
     "Select",
     "Show",
     "ShowConnectors",
+    "StartMode",
+    "StartQuery",
     "Statement",
+    "StopMode",
+    "StopQuery",
     "Validity",
 ]
 
@@ -248,14 +274,17 @@ class DescribeConnector:
 class Explain:
     """EXPLAIN [LOGICAL | PHYSICAL | STAGES | TRACE | ANALYZE] [FORMAT JSON] query or name.
 
+    Of a statement of the lifecycle it gives the verdict, and does nothing.
+
     Attributes:
-        mode: Which form of it is shown.
-        target: A query, with its sink if it has one, or the name of one that is registered.
+        mode: Which form of it is shown; LOGICAL, and without meaning, for a verdict.
+        target: A query, with its sink if it has one, the name of one that is registered, or what
+            would be done to one.
         as_json: Whether it is shown as JSON.
     """
 
     mode: ExplainMode
-    target: Select | CreateQuery | Name
+    target: Select | CreateQuery | Name | Lifecycle
     as_json: bool = False
 
 
@@ -272,4 +301,10 @@ Statement: TypeAlias = (
     | Describe
     | DescribeConnector
     | Explain
+    | AlterQuery
+    | ReplanQuery
+    | StartQuery
+    | StopQuery
+    | PauseQuery
+    | ResumeQuery
 )

@@ -26,6 +26,7 @@ _CLAUSES: Final = (
     "ORDER BY",
     "SELECT",
     "UNION",
+    "USING",
     "WHERE",
     "WINDOW",
 )

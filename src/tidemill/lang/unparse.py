@@ -12,7 +12,9 @@ from sqlglot.errors import ErrorLevel
 from tidemill.lang.dialect import Tidemill
 from tidemill.lang.durations import duration_text
 from tidemill.lang.generator import Generator
+from tidemill.lang.instants import instant_text
 from tidemill.lang.statements import (
+    AlterQuery,
     ColumnDefinition,
     ConnectorCall,
     CreateDerivedStream,
@@ -24,20 +26,28 @@ from tidemill.lang.statements import (
     DescribeConnector,
     Drop,
     Explain,
+    Instant,
     LatePolicy,
+    Lifecycle,
     MalformedPolicy,
     Name,
     ObjectKind,
+    PauseQuery,
+    ReplanQuery,
+    ResumeQuery,
     Select,
     Show,
     ShowConnectors,
+    StartQuery,
     Statement,
+    StopQuery,
 )
 from tidemill.lang.types import type_text
 from tidemill.lang.words import quote_name, quote_string
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from enum import Enum
 
     from sqlglot import exp
 
@@ -79,9 +89,12 @@ def unparse(statement: Statement | exp.Expr) -> str:
             return f"DESCRIBE CONNECTOR {quote_name(name.text)}"
         case Describe(name):
             return f"DESCRIBE {quote_name(name.text)}"
-        case Explain(mode, target, as_json):
-            what = quote_name(target.text) if isinstance(target, Name) else unparse(target)
-            return f"EXPLAIN {mode.value} {'FORMAT JSON ' * as_json}{what}"
+        case Explain():
+            return _explain(statement)
+        case (
+            AlterQuery() | ReplanQuery() | StartQuery() | StopQuery() | PauseQuery() | ResumeQuery()
+        ):
+            return _lifecycle(statement)
         case _:
             return _tree(statement)
 
@@ -89,6 +102,45 @@ def unparse(statement: Statement | exp.Expr) -> str:
 def _tree(node: exp.Expr) -> str:
     generator = Generator(dialect=Tidemill, comments=False, unsupported_level=ErrorLevel.RAISE)
     return generator.generate(node)
+
+
+def _explain(statement: Explain) -> str:
+    format_ = "FORMAT JSON " * statement.as_json
+    match statement.target:
+        case Name(text):
+            return f"EXPLAIN {statement.mode.value} {format_}{quote_name(text)}"
+        case Select() | CreateQuery() as query:
+            return f"EXPLAIN {statement.mode.value} {format_}{unparse(query)}"
+        case change:
+            return f"EXPLAIN {format_}{_lifecycle(change)}"
+
+
+def _lifecycle(statement: Lifecycle) -> str:
+    name = quote_name(statement.name.text)
+    match statement:
+        case AlterQuery(_, query, using, at):
+            text = f"ALTER QUERY {name} AS {_tree(query)}"
+            return f"{text}{_optional('USING ', using)}{_at(at)}"
+        case ReplanQuery(_, migration):
+            return f"ALTER QUERY {name} REPLAN{_optional('USING ', migration)}"
+        case StartQuery(_, start, at):
+            return f"START QUERY {name}{_optional('', start)}{_at(at)}"
+        case StopQuery(_, stop, at):
+            return f"STOP QUERY {name}{_optional('', stop)}{_at(at)}"
+        case PauseQuery(_, stop):
+            return f"PAUSE QUERY {name}{_optional('', stop)}"
+        case ResumeQuery(_, start):
+            return f"RESUME QUERY {name}{_optional('', start)}"
+        case _:
+            assert_never(statement)
+
+
+def _optional(before: str, word: Enum | None) -> str:
+    return "" if word is None else f" {before}{word.value}"
+
+
+def _at(instant: Instant | None) -> str:
+    return "" if instant is None else f" AT {instant_text(instant.microseconds)}"
 
 
 def _create_stream(statement: CreateStream) -> str:
