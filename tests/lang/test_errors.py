@@ -257,7 +257,7 @@ a column name has at most two parts
    1 | SELECT a.b.c FROM a
                  ^
 hint: write stream.column
-"""
+"""  # noqa: E501
 
 
 @pytest.mark.parametrize("expected", [case.strip("\n") for case in CASES.split("===")])

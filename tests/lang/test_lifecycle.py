@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sqlglot import exp
 
 from tidemill.errors import ParseError, Span
 from tidemill.lang import parse_one, parse_query, unparse
@@ -27,7 +28,7 @@ from tidemill.lang.statements import (
     StopMode,
     StopQuery,
 )
-from tidemill.model.time import END_OF_TIME
+from tidemill.model.time import END_OF_TIME, from_datetime
 
 NOON = 1_772_366_400_000_000
 Q = Name("q")
@@ -146,7 +147,7 @@ def test_a_query_ends_where_the_statement_goes_on(query: str, rest: str) -> None
     "query", ["SELECT a FROM s at", "SELECT a FROM s at WHERE a > 1", "SELECT a at FROM s"]
 )
 def test_an_alias_called_at_is_written_with_as(query: str) -> None:
-    assert parse_query(query).find(exp.Identifier, bfs=False) is not None
+    assert "AS at" in unparse(parse_query(query)), "elsewhere it needs no AS"
     with pytest.raises(ParseError, match="expected an instant") as raised:
         parse_one(f"ALTER QUERY q AS {query}")
     assert raised.value.hint is not None
@@ -168,7 +169,6 @@ def test_an_alias_called_at_is_written_with_as(query: str) -> None:
 )
 def test_no_new_word_is_reserved(text: str) -> None:
     assert unparse(parse_one(text)) == text
-    assert parse_one("SELECT a at FROM s at") == parse_one("SELECT a AS at FROM s AS at")
 
 
 @pytest.mark.parametrize("name", ["start", "at", "drain", "warm", "query", '"as"'])
@@ -234,14 +234,14 @@ def test_the_text_of_an_instant_is_read_as_that_instant(microseconds: int) -> No
     assert statement == StopQuery(Q, at=Instant(microseconds))
 
 
-@given(st.datetimes())
-def test_a_calendar_time_is_kept_to_the_microsecond(time: object) -> None:
-    text = f"STOP QUERY q AT '{time}'"
-    try:
-        statement = parse_one(text)
-    except ParseError as error:
-        assert str(time) < "1970"
-        assert "before 1970" in str(error)
-        return
-    assert str(time) >= "1970"
+@given(st.datetimes(min_value=datetime(1970, 1, 1)))  # noqa: DTZ001
+def test_a_calendar_time_is_kept_to_the_microsecond(time: datetime) -> None:
+    statement = parse_one(f"STOP QUERY q AT '{time}'")
+    assert statement == StopQuery(Q, at=Instant(from_datetime(time)))
     assert parse_one(unparse(statement)) == statement
+
+
+@given(st.datetimes(max_value=datetime(1969, 12, 31, 23, 59, 59, 999_999)))  # noqa: DTZ001
+def test_an_instant_is_not_before_1970(time: datetime) -> None:
+    with pytest.raises(ParseError, match="an instant is not before 1970"):
+        parse_one(f"STOP QUERY q AT '{time}'")
