@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from tidemill.connectors.connector import Engine
+from tidemill.control.instances import instance_name
 from tidemill.errors import PlanError, suggestion
 from tidemill.planning import Planning, is_duration
 from tidemill.runtime.clock import now
 from tidemill.runtime.local.job import Job, Settings
 from tidemill.runtime.planning import plan_entry
+from tidemill.runtime.records_file import RecordKeeper
 from tidemill.session import Session
 
 if TYPE_CHECKING:
@@ -152,6 +154,8 @@ def connect(  # noqa: PLR0913 — every setting has a name and a default
         clock=clock,
     )
 
+    keeper = None if state is None else RecordKeeper(Path(state))
+
     def new_job(
         catalog: Catalog, frames: Mapping[str, pl.DataFrame], callbacks: Mapping[str, Callback]
     ) -> Runs:
@@ -162,7 +166,16 @@ def connect(  # noqa: PLR0913 — every setting has a name and a default
     def forget(query: str) -> bool:
         from tidemill.runtime.spark.state.opening import forget_query  # noqa: PLC0415
 
-        return state is not None and forget_query(state, query)
+        if state is None:
+            return False
+        records = keeper.read() if keeper is not None else {}
+        kept = records.pop(query.lower(), None)
+        numbers = [one.number for one in kept.instances] if kept else [1]
+        names = [instance_name(query, number) for number in numbers]
+        is_known = [forget_query(state, name) for name in names]
+        if keeper is not None and kept is not None:
+            keeper.write(records)
+        return any(is_known)
 
     return Session(
         new_job,
@@ -170,7 +183,7 @@ def connect(  # noqa: PLR0913 — every setting has a name and a default
         unbounded_state=unbounded_state,
         forget=forget,
         engine=Engine.SPARK,
-        goes_on=state is not None,
+        keeper=keeper,
     )
 
 

@@ -34,6 +34,7 @@ from tidemill.binder.definitions import define
 from tidemill.catalog.catalog import Catalog
 from tidemill.catalog.entries import QueryEntry
 from tidemill.catalog.listing import describe_connector, describe_entry, show, show_connectors
+from tidemill.catalog.records import Record, Version
 from tidemill.control.change import Changed
 from tidemill.control.instances import (
     instance_name,
@@ -63,7 +64,7 @@ from tidemill.errors import (
     TidemillWarning,
     suggestion,
 )
-from tidemill.lang.parse import parse_script, require_one_query
+from tidemill.lang.parse import parse_one, parse_script, require_one_query
 from tidemill.lang.statements import (
     AlterQuery,
     CreateDerivedStream,
@@ -90,7 +91,7 @@ from tidemill.lang.statements import (
     StopQuery,
 )
 from tidemill.lang.unparse import unparse
-from tidemill.model.time import Time
+from tidemill.model.time import END_OF_TIME, Time
 from tidemill.optimizer.explain.planned import explain_json, explain_planned
 from tidemill.runtime.answers import Answer
 from tidemill.runtime.frames import to_polars
@@ -99,6 +100,7 @@ from tidemill.runtime.parted import Piece, parted
 from tidemill.runtime.planning import plan_entry
 from tidemill.runtime.progress import QueryProgress
 from tidemill.runtime.query import Query
+from tidemill.runtime.records_file import stored
 from tidemill.runtime.runs import Moment
 from tidemill.runtime.shapes import answer_form
 
@@ -110,7 +112,6 @@ if TYPE_CHECKING:
     from tidemill.binder.definitions import Definition
     from tidemill.catalog.entries import Entry
     from tidemill.catalog.listing import Listing
-    from tidemill.catalog.records import Record, Version
     from tidemill.connectors.connector import Engine
     from tidemill.errors import Note, Span
     from tidemill.lang.parse import Script
@@ -119,6 +120,7 @@ if TYPE_CHECKING:
     from tidemill.runtime.callback import Callback
     from tidemill.runtime.frames import Frame
     from tidemill.runtime.progress import Progress
+    from tidemill.runtime.records_file import RecordKeeper, StoredRecord
     from tidemill.runtime.runs import Runs
 
 __all__ = ["Query", "Result", "Session"]
@@ -143,9 +145,9 @@ class Session:
         unbounded_state: bool = False,
         forget: Callable[[str], bool] = lambda _name: False,
         engine: Engine | None = None,
-        goes_on: bool = False,
+        keeper: RecordKeeper | None = None,
     ) -> None:
-        self._goes_on = goes_on  # whether a job takes up what the last one has left
+        self._keeper = keeper  # where a job takes up what the last one has left
         self._engine = engine
         self._new_job = job
         self._forget = forget
@@ -246,8 +248,10 @@ class Session:
 
     def _made(self) -> Runs:
         """A job for the queries that there are now."""
-        if not self._goes_on:
+        if self._keeper is None:
             self._past, self._catalog = {}, begun_again(self._catalog)
+        else:
+            self._catalog = self._with_records(self._keeper.read())
         queries = running_queries(self._catalog, {})
         return self._new_job(queries, dict(self._memory), self._callbacks)
 
@@ -387,7 +391,10 @@ class Session:
             is_wanted = version == asked.number if version else asked.plan.schema == schema
             if is_wanted:
                 name = instance_name(entry.name, part.instance)
-                given = self._past.get(name) or job.answer(name) or Answer(schema)
+                given = self._past.get(name) or job.answer(name)
+                if given is None:  # it was over before this session began
+                    given = Answer(schema, is_whole=False)
+                    given.known = END_OF_TIME if part.instance in record.ended else Time(0)
                 pieces.append(Piece(given, part.since, part.until, part.held))
         return parted(schema, pieces)
 
@@ -511,6 +518,35 @@ class Session:
         finally:
             self._turn.release()
 
+    def _with_records(self, found: Mapping[str, StoredRecord]) -> Catalog:
+        """The catalog with what has become of its queries, as the checkpoint knows it.
+
+        Raises:
+            RunError: A query was changed, and is none of its versions here.
+        """
+        catalog = self._catalog
+        for entry in list(catalog.entries(ObjectKind.QUERY)):
+            kept = found.get(entry.name.lower())
+            if kept is None or not isinstance(entry, QueryEntry) or entry.record is not None:
+                continue
+            if entry.text not in kept.texts:
+                raise RunError(
+                    f'query "{entry.name}" is not the one that this checkpoint runs: that one asks '
+                    f"{kept.texts[-1]}",
+                    hint="create it as it was or as it is now, and then write ALTER QUERY",
+                )
+            without = catalog.dropped(Name(entry.name), ObjectKind.QUERY)
+            versions: list[Version] = []
+            for number, text in enumerate(kept.texts, start=1):
+                statement = parse_one(text)
+                assert isinstance(statement, CreateQuery | Select), "queries are kept"
+                bound = define(statement, without, allow_unbounded=True, engine=self._engine)
+                assert isinstance(bound, QueryEntry), "these define queries"
+                versions.append(Version(number, text, bound.plan, bound.uses, bound.time))
+            record = Record(tuple(versions), kept.instances, kept.parts, kept.paused, kept.ended)
+            catalog = catalog.replaced(altered(entry, record))
+        return catalog
+
     def _go_on_with(self, decide: Callable[[Moment], Catalog]) -> None:
         """Take another set of queries, now if the session is running.
 
@@ -527,13 +563,20 @@ class Session:
         def decided(moment: Moment) -> Catalog:
             chosen.append(ended_in(decide(moment), moment.known))
             queries = running_queries(chosen[0], moment.known)
+            if self._keeper is not None:
+                self._keeper.write(_records(chosen[0]))  # before it takes effect
             for name in moment.known:
                 answer = None if queries.find(name) else job.answer(name)
                 if answer is not None and chosen[0].find(user_name(name)) is not None:
                     gone[name] = answer
             return queries
 
-        job.change(decided)
+        try:
+            job.change(decided)
+        except BaseException:
+            if self._keeper is not None and chosen:
+                self._keeper.write(_records(self._catalog))
+            raise
         self._catalog, self._past = chosen[0], {**self._past, **gone}
 
     def _lives(self, statement: Lifecycle, source: str, *, is_done: bool) -> Verdict:
@@ -785,6 +828,16 @@ def _which(number: int, statements: int) -> str | None:
         return None
     done = "; the statements before it took effect" if number > 1 else ""
     return f"{number} of {statements}{done}"
+
+
+def _records(catalog: Catalog) -> dict[str, StoredRecord]:
+    """What is kept of the queries that were changed, or began late."""
+    entries = catalog.entries(ObjectKind.QUERY)
+    return {
+        entry.name.lower(): stored(entry.record)
+        for entry in entries
+        if isinstance(entry, QueryEntry) and entry.record is not None
+    }
 
 
 def _no_version(query: str, version: int | None, newest: int) -> RunError:

@@ -143,8 +143,8 @@ def formula(using: Change, old: Plan, new: Plan, at: Time) -> tuple[Time, Time] 
         case Change.QUERY_ORDER | Change.STREAM_ORDER:
             return drained, full
         case Change.GRACEFUL_DRAIN:
-            last = clear(old, full)
-            return None if last is None else (last, full)
+            ends = clear(old, full)
+            return None if ends is None else (ends, full)
 
 
 def changed(

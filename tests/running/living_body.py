@@ -13,7 +13,7 @@ from running.shop import define, expected, write
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["exercised"]
+__all__ = ["NEW", "OLD", "exercised"]
 
 OLD = "SELECT k, SUM(v) AS total FROM s [RANGE 30] GROUP BY k"
 NEW = "SELECT k, SUM(v) AS total FROM s [RANGE 10] WHERE v > 2 GROUP BY k"

@@ -43,7 +43,7 @@ from tidemill.algebra.plan import (
 from tidemill.algebra.tree import children, transform_up, walk
 from tidemill.model.time import END_OF_TIME, Time
 
-__all__ = ["begun_at", "clear", "forgets", "newest", "reach"]
+__all__ = ["begun_at", "clear", "forgets", "newest", "reach", "unbegun"]
 
 
 def clear(plan: Plan, time: Time) -> Time | None:
@@ -148,3 +148,12 @@ def begun_at(plan: Plan, time: Time) -> Plan:
         return replace(node, since=max(time, node.since)) if isinstance(node, Source) else None
 
     return transform_up(plan, begun)
+
+
+def unbegun(plan: Plan) -> Plan:
+    """The plan over the whole streams, whenever it was to begin."""
+
+    def whole(node: Plan) -> Plan | None:
+        return replace(node, since=0) if isinstance(node, Source) and node.since else None
+
+    return transform_up(plan, whole)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from tidemill.algebra.codec.plans import meaning
+from tidemill.algebra.reach import unbegun
 from tidemill.catalog.codec import write_relation_entry, write_stream_entry
 from tidemill.errors import RunError
 from tidemill.lang.parse import parse_one
@@ -133,7 +134,8 @@ def asked_of(query: QueryEntry, sink: Sink | None) -> Asked:
     statement = parse_one(query.text)
     # The text of a sink may hold secrets.
     asks = statement.query if isinstance(statement, CreateQuery) else statement
-    return Asked(meaning(query.plan), unparse(asks), destination_of(sink))
+    # When it began is no part of what it asks: the plan that is kept says it.
+    return Asked(meaning(unbegun(query.plan)), unparse(asks), destination_of(sink))
 
 
 def stream_digest(stream: StreamEntry) -> str:

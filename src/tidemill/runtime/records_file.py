@@ -1,0 +1,142 @@
+"""The records of queries in a checkpoint: what has become of those that were changed.
+
+    queries.json    by query: its versions as texts, its instances, its parts
+
+It is replaced as a whole before a change takes effect, so that a pipeline that is killed in between
+takes the change up when it starts again. Plans are not in it: the texts are bound anew.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+from tidemill.catalog.records import Instance, Part, Paused
+from tidemill.errors import RunError
+from tidemill.model.time import Time
+from tidemill.runtime.durable import write_durably
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from tidemill.catalog.records import Record
+
+__all__ = [
+    "RECORDS_FILE",
+    "RecordKeeper",
+    "StoredRecord",
+    "read_records",
+    "stored",
+    "write_records",
+]
+
+RECORDS_FILE = "queries.json"
+_FORMAT = 1
+
+
+@dataclass(frozen=True, slots=True)
+class StoredRecord:
+    """A record as it is kept.
+
+    Attributes:
+        texts: The statements of the versions, in their order.
+        instances: Those that run, or have run.
+        parts: What is answered when.
+        paused: Where it was paused, if it is.
+        ended: The instances that have answered all they had to.
+    """
+
+    texts: tuple[str, ...]
+    instances: tuple[Instance, ...]
+    parts: tuple[Part, ...]
+    paused: Paused | None
+    ended: frozenset[int]
+
+
+@dataclass(frozen=True, slots=True)
+class RecordKeeper:
+    """Keeps records in a checkpoint.
+
+    Attributes:
+        directory: The checkpoint.
+    """
+
+    directory: Path
+
+    def read(self) -> dict[str, StoredRecord]:
+        """The records that there are."""
+        return read_records(self.directory)
+
+    def write(self, records: Mapping[str, StoredRecord]) -> None:
+        """Replace them; nothing is written where there never was one."""
+        if records or (self.directory / RECORDS_FILE).is_file():
+            write_records(self.directory, records)
+
+
+def stored(record: Record) -> StoredRecord:
+    """What is kept of a record."""
+    texts = tuple(version.text for version in record.versions)
+    return StoredRecord(texts, record.instances, record.parts, record.paused, record.ended)
+
+
+def read_records(directory: Path) -> dict[str, StoredRecord]:
+    """The records that a checkpoint has, by the names of queries in lower case.
+
+    Raises:
+        RunError: They cannot be read, or are damaged.
+    """
+    path = directory / RECORDS_FILE
+    if not path.is_file():
+        return {}
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        if found["format"] != _FORMAT:
+            raise RunError(
+                f'"{path}" has format {found["format"]}, and this version reads {_FORMAT}',
+                hint="go on with the version that wrote it, or choose a new checkpoint",
+            )
+        return {name: _read(one) for name, one in found["queries"].items()}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise RunError(
+            f'"{path}" in the checkpoint is damaged: {error}',
+            hint="restore the checkpoint from a copy, or choose a new one",
+        ) from error
+
+
+def write_records(directory: Path, records: Mapping[str, StoredRecord]) -> None:
+    """Replace the records of a checkpoint."""
+    queries = {name: {**asdict(one), "ended": sorted(one.ended)} for name, one in records.items()}
+    content = {"format": _FORMAT, "queries": queries}
+    write_durably(directory / RECORDS_FILE, (json.dumps(content, indent=2) + "\n").encode())
+
+
+def _read(found: dict[str, object]) -> StoredRecord:
+    match found:
+        case {
+            "texts": list(texts),
+            "instances": list(instances),
+            "parts": list(parts),
+            "paused": paused,
+            "ended": list(ended),
+        }:
+            return StoredRecord(
+                tuple(str(text) for text in texts),
+                tuple(Instance(**one) for one in instances),
+                tuple(Part(**one) for one in parts),
+                _paused(paused),
+                frozenset(ended),
+            )
+        case _:
+            raise ValueError(f"{found} is no record")
+
+
+def _paused(found: object) -> Paused | None:
+    match found:
+        case None:
+            return None
+        case {"at": int(at), "parts": list(parts)}:
+            return Paused(Time(at), tuple(Part(**one) for one in parts))
+        case _:
+            raise ValueError(f"{found} is no pause")
