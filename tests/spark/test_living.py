@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -11,9 +15,6 @@ import tidemill
 from running.living_body import NEW, OLD, exercised
 from running.shop import define, expected, write
 from spark.on_spark import MASTER
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = pytest.mark.spark
 
@@ -51,15 +52,73 @@ def test_a_changed_query_goes_on_after_a_restart(tmp_path: Path) -> None:
             parts = query.versions().select("version", "fresh", "since").rows()
             assert parts == [(1, 0, 0), (2, 50, 59)]
             given.append(query.changes())
-    with (
-        tidemill.connect(engine="spark", master=MASTER, checkpoint=checkpoint) as session,
-        pytest.raises(tidemill.RunError, match="is not the one that this checkpoint runs"),
-    ):
+    with tidemill.connect(engine="spark", master=MASTER, checkpoint=checkpoint) as session:
         define(session, directory)
         session.query("CREATE QUERY q AS SELECT k, v AS total FROM s")
-        session.start()
+        with pytest.raises(tidemill.RunError, match="is not the one that this checkpoint runs"):
+            session.start()
     wanted = expected(directory, NEW)
     for frame, since, until in ((given[0], 60, 99), (given[1], 101, 144)):
         due = (pl.col("time") >= since) & (pl.col("time") < until)
         order = ["time", "sign", "k", "total"]
         assert frame.filter(due).sort(order).equals(wanted.filter(due).sort(order))
+
+
+KILLED = """
+import os, signal, sys
+import tidemill
+from pathlib import Path
+from running.living_body import NEW, OLD
+from running.shop import define
+from tidemill.runtime.records_file import RecordKeeper
+
+directory, checkpoint, when = sys.argv[1:]
+session = tidemill.connect(
+    engine="spark", master="local[2]", partitions=2, checkpoint=checkpoint
+)
+define(session, Path(directory))
+session.query(f"CREATE QUERY q AS {OLD}")
+session.start()
+session.await_idle()
+write = RecordKeeper.write
+
+def kill(keeper, records):
+    if when == "after":
+        write(keeper, records)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+RecordKeeper.write = kill
+session.sql(f"ALTER QUERY q AS {NEW}")
+"""
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_a_change_that_was_written_down_is_taken_up_after_a_kill(tmp_path: Path, when: str) -> None:
+    directory, checkpoint = tmp_path / "in", tmp_path / "state"
+    write(directory, 0, 50)
+    tests = Path(__file__).parent.parent
+    path = os.pathsep.join([str(tests), str(tests.parent / "src")])
+    arguments = [sys.executable, "-c", KILLED, str(directory), str(checkpoint), when]
+    ran = subprocess.run(  # noqa: S603 — this interpreter
+        arguments,
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        timeout=120,
+        check=False,
+    )
+    assert ran.returncode == -signal.SIGKILL, ran.stderr.decode()[-2000:]
+    with tidemill.connect(
+        engine="spark", master=MASTER, partitions=2, checkpoint=checkpoint
+    ) as session:
+        define(session, directory)
+        query = session.query(f"CREATE QUERY q AS {OLD}")
+        session.start()
+        write(directory, 50, 100)
+        session.await_idle()
+        found = query.changes()
+        parts = query.versions().select("version", "fresh", "since").rows()
+    assert parts == ([(1, 0, 0)] if when == "before" else [(1, 0, 0), (2, 50, 59)])
+    wanted = expected(directory, OLD if when == "before" else NEW)
+    due = (pl.col("time") >= 60) & (pl.col("time") < 99)
+    order = ["time", "sign", "k", "total"]
+    assert found.filter(due).sort(order).equals(wanted.filter(due).sort(order))
