@@ -7,6 +7,8 @@ are looked at and no tree; in doubt more is masked than has to be.
 
 >>> masked("SOURCE jdbc(url => 'jdbc:x://ann:moon@host/db?password=sun&ssl=1', pwd => 'it''s')")
 "SOURCE jdbc(url => 'jdbc:x://ann:***@host/db?password=***&ssl=1', pwd => '***')"
+>>> masked("SOURCE jdbc('x', password => env('DB_PASSWORD'))")
+"SOURCE jdbc('x', password => env('DB_PASSWORD'))"
 >>> masked("SELECT token FROM visit WHERE token = 'abc'")
 "SELECT token FROM visit WHERE token = 'abc'"
 """
@@ -277,8 +279,17 @@ def _in_options(tokens: Sequence[re.Match[str]]) -> Iterator[_Hidden]:
         else:
             continue
         place = _end_of_value(tokens, first)
-        if place > first:
+        if place > first and not _is_environment(tokens[first:place]):
             yield _value(tokens[first:place])
+
+
+def _is_environment(tokens: Sequence[re.Match[str]]) -> bool:
+    """Whether a value is ``env('NAME')``, which says where a secret is and not what it is."""
+    match [token[0] for token in tokens]:
+        case [word, "(", name, ")"]:
+            return word.lower() == "env" and tokens[2].lastgroup == "string" and name.endswith("'")
+        case _:
+            return False
 
 
 def _joins(tokens: Sequence[re.Match[str]], place: int) -> bool:

@@ -137,7 +137,7 @@ GRAMMAR: Final[dict[str, tuple[str, ...]]] = {
         *("WITH <name> AS (<query>), b AS (<query>) <select>", "WITH a AS (<query>) (<query>)"),
         "WITH a AS (<query>) RSTREAM(<query>)",
     ),
-    "value": ("<string>", "-1.5", "1e30", "TRUE", "false", "7", "-7"),
+    "value": ("<string>", "env('NAME')", "Env ('a b')", "-1.5", "1e30", "TRUE", "false", "7", "-7"),
     "connector": ("<name>()", "<name>(<value>, <name> => <value>)", "parquet(path => <value>)"),
     "fields": ("(<name> <type> NOT NULL, <name> <type>)", "(<name> <type>)"),
     "instant": (

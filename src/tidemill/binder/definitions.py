@@ -73,13 +73,14 @@ Definition = (
 )
 
 
-def define(
+def define(  # noqa: PLR0913 — what a definition depends on
     statement: Definition,
     catalog: Catalog,
     *,
     allow_unbounded: bool = False,
     notes: list[Note] | None = None,
     engine: Engine | None = None,
+    looks_up: bool = True,
 ) -> Entry:
     """The entry a statement would add to the catalog.
 
@@ -89,6 +90,7 @@ def define(
         allow_unbounded: Accept queries whose state can grow without bound.
         notes: Collects what people should be warned of.
         engine: Where it is to run, for the connectors it names; ``None`` for anywhere.
+        looks_up: Whether what is in the environment must be there now.
 
     Raises:
         BindError: Something in the statement does not exist or does not fit.
@@ -97,11 +99,11 @@ def define(
     match statement:
         case CreateStream():
             stream = _stream(statement)
-            check(statement.source, Use.STREAM, engine=engine)
+            check(statement.source, Use.STREAM, engine=engine, looks_up=looks_up)
             return stream
         case CreateRelation():
             relation = _relation(statement)
-            check(statement.source, Use.RELATION, engine=engine)
+            check(statement.source, Use.RELATION, engine=engine, looks_up=looks_up)
             return relation
         case CreateFunction():
             return _function(statement, catalog)
@@ -111,7 +113,7 @@ def define(
         case CreateQuery(name, query, sink):
             plan, uses = plan_query(query, catalog, allow_unbounded=allow_unbounded, notes=notes)
             if sink is not None:
-                check_sink(sink, name.text, plan, engine)
+                check_sink(sink, name.text, plan, engine, looks_up=looks_up)
             time = time_type(plan, catalog)
             return QueryEntry(name.text, plan, unparse(statement), uses, sink, time)
         case Select(query):

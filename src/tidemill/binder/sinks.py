@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 __all__ = ["check_sink"]
 
 
-def check_sink(sink: ConnectorCall, query: str, plan: Plan, engine: Engine | None) -> None:
+def check_sink(
+    sink: ConnectorCall, query: str, plan: Plan, engine: Engine | None, *, looks_up: bool = True
+) -> None:
     """Refuse a sink that is not described rightly, or cannot take the answer.
 
     Args:
@@ -26,12 +28,13 @@ def check_sink(sink: ConnectorCall, query: str, plan: Plan, engine: Engine | Non
         query: The name of the query.
         plan: What it asks.
         engine: Where it is to run; ``None`` for anywhere.
+        looks_up: Whether what is in the environment must be there now.
 
     Raises:
         BindError: An option is missing, wrong or not known, or rows without a key are to be
             upserts.
     """
-    arguments = check(sink, Use.SINK, engine=engine)
+    arguments = check(sink, Use.SINK, engine=engine, looks_up=looks_up)
     if arguments.given.get(FORM.name) == Delivered.UPSERTS and least_key(plan) is None:
         raise BindError(
             f'the rows of "{query}" have no key by which one could replace another',

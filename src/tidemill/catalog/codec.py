@@ -11,22 +11,37 @@ from tidemill.algebra.codec.records import Record
 from tidemill.algebra.codec.values import PLAIN, SCHEMA, Codec, enum, many, optional
 from tidemill.algebra.plan import Validity
 from tidemill.catalog.entries import RelationEntry, StreamEntry
-from tidemill.lang.statements import ConnectorCall, LatePolicy, MalformedPolicy, Name
+from tidemill.lang.statements import ConnectorCall, Environment, LatePolicy, MalformedPolicy, Name
 
 if TYPE_CHECKING:
     from tidemill.algebra.codec.values import Json
+    from tidemill.lang.statements import Argument
 
 __all__ = ["read_relation_entry", "read_stream_entry", "write_relation_entry", "write_stream_entry"]
 
 
 def _write_call(call: ConnectorCall) -> Json:
-    """The connector with its arguments: the one place where they are written unmasked."""
-    return {"name": call.name.text, "positional": call.positional, "named": call.named}
+    """The connector with its arguments: the one place where they are written unmasked.
+
+    What is in the environment stays there.
+    """
+    positional = [_write_argument(value) for value in call.positional]
+    named = [[name, _write_argument(value)] for name, value in call.named]
+    return {"name": call.name.text, "positional": positional, "named": named}
 
 
 def _read_call(written: Json) -> ConnectorCall:
-    named = tuple((name, value) for name, value in written["named"])
-    return ConnectorCall(Name(written["name"]), tuple(written["positional"]), named)
+    positional = tuple(_read_argument(value) for value in written["positional"])
+    named = tuple((name, _read_argument(value)) for name, value in written["named"])
+    return ConnectorCall(Name(written["name"]), positional, named)
+
+
+def _write_argument(value: Argument) -> Json:
+    return {"env": value.name} if isinstance(value, Environment) else value
+
+
+def _read_argument(written: Json) -> Argument:
+    return Environment(written["env"]) if isinstance(written, dict) else written
 
 
 _CALL = Codec(_write_call, _read_call)

@@ -20,8 +20,8 @@ from tidemill.connectors.connector import Connector, Engine, Use
 from tidemill.connectors.options import default_text, type_text
 from tidemill.connectors.registry import connector_names, find, listed
 from tidemill.errors import BindError, closest
-from tidemill.lang.statements import ObjectKind
-from tidemill.masking import masked, masked_value
+from tidemill.lang.statements import ObjectKind, shown_argument
+from tidemill.masking import masked
 from tidemill.model.time import duration_text
 
 if TYPE_CHECKING:
@@ -164,6 +164,6 @@ def _details(entry: Entry) -> tuple[str, ...]:
 
 def _connector(call: ConnectorCall) -> str:
     """The text of a connector, without what is secret."""
-    arguments = [repr(masked_value("", value)) for value in call.positional]
-    arguments += [f"{name} => {masked_value(name, value)!r}" for name, value in call.named]
+    arguments = [repr(shown_argument("", value)) for value in call.positional]
+    arguments += [f"{name} => {shown_argument(name, value)!r}" for name, value in call.named]
     return f"{call.name.text}({', '.join(arguments)})"

@@ -22,20 +22,34 @@ from tidemill.connectors.options import (
     default_text,
     fault,
     option_text,
+    type_text,
     value_text,
 )
 from tidemill.connectors.registry import connector_names, find, near
 from tidemill.connectors.spark_format import SPARK_FORMAT
-from tidemill.errors import BindError, closest, suggestion
+from tidemill.errors import BindError, RunError, closest, suggestion
+from tidemill.lang.statements import Environment
+from tidemill.masking import secrets_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from tidemill.connectors.options import Value
     from tidemill.errors import Span
-    from tidemill.lang.statements import ConnectorCall, Name
+    from tidemill.lang.statements import Argument, ConnectorCall, Name
 
-__all__ = ["Arguments", "arguments_of", "check", "guarantee"]
+__all__ = [
+    "Arguments",
+    "NotSetError",
+    "arguments_of",
+    "check",
+    "guarantee",
+    "refuse_literal_secrets",
+]
+
+
+class NotSetError(BindError):
+    """A connector is to be given what is in the environment, and it is not there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,17 +99,21 @@ class Arguments:
         return self.given.get(name, default if declared is None else declared)
 
 
-def check(call: ConnectorCall, use: Use, *, engine: Engine | None = None) -> Arguments:
+def check(
+    call: ConnectorCall, use: Use, *, engine: Engine | None = None, looks_up: bool = True
+) -> Arguments:
     """What a statement says about a source or sink.
 
     Args:
         call: The connector as it was written.
         use: What it is used for.
         engine: Where the statement is to run; ``None`` for anywhere.
+        looks_up: Whether what is in the environment must be there now; otherwise it is taken for
+            ``env('NAME')``.
 
     Raises:
         BindError: There is no such connector, it cannot be used so, or an option is missing,
-            wrong, given twice or not known.
+            wrong, given twice, not known, or not in the environment.
     """
     connector, known = _connector(call.name, engine)
     options = connector.options(use)
@@ -113,8 +131,12 @@ def check(call: ConnectorCall, use: Use, *, engine: Engine | None = None) -> Arg
                 span=call.spans.names.get(option.name),
                 hint="leave one of them out",
             )
+        places[option.name] = place
+        if isinstance(value, Environment):
+            given[option.name] = _looked_up(option, value, place, looks_up=looks_up)
+            continue
         _require(option, value, place)
-        given[option.name], places[option.name] = value, place
+        given[option.name] = value
     names = {option.name for option in left}
     others = [pair for pair in call.named if pair[0] not in names]
     for name, _ in others:
@@ -128,13 +150,41 @@ def check(call: ConnectorCall, use: Use, *, engine: Engine | None = None) -> Arg
             span=call.name.span,
             hint=f"write {call.name.text}({missing.name} => {_example(missing)})",
         )
-    passed = {name: option_text(value) for name, value in others}
+    passed = {
+        name: _found(value, call.spans.values.get(name), looks_up=looks_up)
+        if isinstance(value, Environment)
+        else option_text(value)
+        for name, value in others
+    }
     return Arguments(connector, options, given, passed, places)
 
 
 def arguments_of(call: ConnectorCall, use: Use) -> Arguments:
-    """What a statement that was checked says about a source or sink."""
-    return check(call, use)
+    """What a statement that was checked says about a source or sink.
+
+    Raises:
+        RunError: Something of it is in the environment, and is not there any more.
+    """
+    try:
+        return check(call, use)
+    except NotSetError as error:
+        raise RunError(error.message, hint=error.hint) from None
+
+
+def refuse_literal_secrets(call: ConnectorCall) -> None:
+    """Refuse a secret that stands in a statement which is kept.
+
+    Raises:
+        BindError: There is one.
+    """
+    for name, value in (*(("", value) for value in call.positional), *call.named):
+        if not isinstance(value, Environment) and secrets_of([(name, value)]):
+            where = f'option "{name}"' if name else f'an option of "{call.name.text}"'
+            raise BindError(
+                f"{where} holds a secret, and statements are kept in the checkpoint",
+                span=call.spans.values.get(name, call.name.span),
+                hint="put it into an environment variable, and write env('NAME') for it",
+            )
 
 
 def guarantee(sink: ConnectorCall | None) -> Guarantee:
@@ -202,7 +252,7 @@ def _not_usable(name: Name, connector: Connector, use: Use, engine: Engine | Non
 
 def _positional(
     call: ConnectorCall, options: tuple[Option, ...], *, passes: bool
-) -> Iterator[tuple[Option, Value, Span | None]]:
+) -> Iterator[tuple[Option, Argument, Span | None]]:
     """The values without a name, each with its option."""
     allowed = [option for option in options if option.positional]
     places: list[Span | None] = [*call.spans.positional]
@@ -226,12 +276,38 @@ def _positional(
 
 def _named(
     call: ConnectorCall, options: tuple[Option, ...]
-) -> Iterator[tuple[Option, Value, Span | None]]:
+) -> Iterator[tuple[Option, Argument, Span | None]]:
     """The values with the name of an option, each with that."""
     by_name = {option.name: option for option in options}
     for name, value in call.named:
         if name in by_name:
             yield by_name[name], value, call.spans.values.get(name)
+
+
+def _looked_up(option: Option, value: Environment, place: Span | None, *, looks_up: bool) -> str:
+    """What the environment has for an option."""
+    if not isinstance(option.type, Text):
+        raise BindError(
+            f'option "{option.name}" must be {type_text(option.type)}, and what is in the'
+            " environment is a string",
+            span=place,
+            hint=f"write {option.name} => {_example(option)}",
+        )
+    return _found(value, place, looks_up=looks_up)
+
+
+def _found(value: Environment, place: Span | None, *, looks_up: bool) -> str:
+    """What is in the environment, or its name if nothing is to be looked up."""
+    if not looks_up:
+        return repr(value)
+    found = value.value()
+    if found is None:
+        raise NotSetError(
+            f'the environment variable "{value.name}" is not set, or empty',
+            span=place,
+            hint=f"set {value.name} before this process is started",
+        )
+    return found
 
 
 def _require(option: Option, value: Value, place: Span | None) -> None:

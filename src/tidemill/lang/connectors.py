@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 
 from sqlglot import Token, TokenType
 
-from tidemill.lang.statements import ArgumentSpans, ConnectorCall, Name
+from tidemill.lang.statements import ArgumentSpans, ConnectorCall, Environment, Name
 from tidemill.lang.tokens import token_span
 
 if TYPE_CHECKING:
     from tidemill.errors import Span
     from tidemill.lang.cursor import Cursor
+    from tidemill.lang.statements import Argument
 
 __all__ = ["read_connector"]
 
@@ -21,8 +22,8 @@ def read_connector(cursor: Cursor) -> ConnectorCall:
     """Read ``name(value, …, name => value, …)``."""
     name = cursor.name("the name of a connector")
     cursor.expect("(")
-    positional: list[str | int | float | bool] = []
-    named: dict[str, str | int | float | bool] = {}
+    positional: list[Argument] = []
+    named: dict[str, Argument] = {}
     places: list[Span] = []
     names: dict[str, Span] = {}
     values: dict[str, Span] = {}
@@ -62,19 +63,38 @@ def _read_key(cursor: Cursor) -> Name | None:
     return name
 
 
-def _read_value(cursor: Cursor) -> str | int | float | bool:
+def _read_value(cursor: Cursor) -> Argument:
     if literal := cursor.accept_type(TokenType.STRING):
         return literal.text
     if cursor.accept("TRUE"):
         return True
     if cursor.accept("FALSE"):
         return False
+    if cursor.accept("ENV", "("):
+        return _read_environment(cursor)
     start = cursor.index
     sign = -1 if cursor.accept("-") else 1
     if number := cursor.accept_type(TokenType.NUMBER):
         return sign * _number(cursor, number)
     cursor.index = start
-    return cursor.fail_expected("a string, a number, TRUE or FALSE")
+    return cursor.fail_expected("a string, a number, TRUE, FALSE or env('NAME')")
+
+
+def _read_environment(cursor: Cursor) -> Environment:
+    """Read ``'NAME')``, what stands behind ``env(``."""
+    name = cursor.accept_type(TokenType.STRING)
+    if name is None:
+        cursor.fail_expected(
+            "the name of an environment variable, a string", hint="write env('NAME')"
+        )
+    if not name.text or "=" in name.text or "\0" in name.text:
+        cursor.fail(
+            "an environment variable cannot have this name",
+            span=token_span(name),
+            hint="write env('NAME')",
+        )
+    cursor.expect(")", hint="write env('NAME')")
+    return Environment(name.text)
 
 
 def _number(cursor: Cursor, token: Token) -> int | float:

@@ -6,6 +6,7 @@ dialect; two statements are equal when they say the same, wherever they stand in
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, TypeAlias
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AlterQuery",
+    "Argument",
     "ArgumentSpans",
     "Change",
     "ColumnDefinition",
@@ -48,6 +50,7 @@ __all__ = [
     "DescribeConnector",
     "Drop",
     "Duration",
+    "Environment",
     "Explain",
     "ExplainMode",
     "Instant",
@@ -69,6 +72,7 @@ __all__ = [
     "StopMode",
     "StopQuery",
     "Validity",
+    "shown_argument",
 ]
 
 
@@ -132,6 +136,27 @@ class ColumnDefinition:
 
 
 @dataclass(frozen=True, slots=True)
+class Environment:
+    """env('NAME'): a value that is in the environment, and in no statement.
+
+    It is looked up where the connector is used, and shown and kept as it was written.
+    """
+
+    name: str
+
+    def __repr__(self) -> str:
+        return f"env({self.name!r})"
+
+    def value(self) -> str | None:
+        """What the variable is now, if it is set and not empty."""
+        return os.environ.get(self.name) or None
+
+
+Argument: TypeAlias = str | int | float | bool | Environment
+"""What can be written as the value of an option."""
+
+
+@dataclass(frozen=True, slots=True)
 class ArgumentSpans:
     """Where the arguments of a connector stand.
 
@@ -154,18 +179,33 @@ class ConnectorCall:
     """
 
     name: Name
-    positional: tuple[str | int | float | bool, ...] = ()
-    named: tuple[tuple[str, str | int | float | bool], ...] = ()
+    positional: tuple[Argument, ...] = ()
+    named: tuple[tuple[str, Argument], ...] = ()
     spans: ArgumentSpans = field(default=ArgumentSpans(), compare=False)
 
     def __repr__(self) -> str:
-        positional = tuple(masked_value("", value) for value in self.positional)
-        named = tuple((name, masked_value(name, value)) for name, value in self.named)
+        positional = tuple(shown_argument("", value) for value in self.positional)
+        named = tuple((name, shown_argument(name, value)) for name, value in self.named)
         return f"ConnectorCall(name={self.name!r}, positional={positional!r}, named={named!r})"
 
     def secrets(self) -> frozenset[str]:
-        """What must not be shown of the arguments."""
-        return secrets_of((*(("", value) for value in self.positional), *self.named))
+        """What must not be shown of the arguments: also all that is in the environment."""
+        values = [value for _, value in self._said() if isinstance(value, Environment)]
+        found = (environment.value() for environment in values)
+        return self.literal_secrets() | {value for value in found if value is not None}
+
+    def literal_secrets(self) -> frozenset[str]:
+        """The secrets that stand in the statement itself."""
+        said = self._said()
+        return secrets_of((n, v) for n, v in said if not isinstance(v, Environment))
+
+    def _said(self) -> tuple[tuple[str, Argument], ...]:
+        return (*(("", value) for value in self.positional), *self.named)
+
+
+def shown_argument(name: str, value: Argument) -> Argument:
+    """The value of an option as it may be shown."""
+    return value if isinstance(value, Environment) else masked_value(name, value)
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,7 @@ from tidemill.lang.statements import (
     Describe,
     DescribeConnector,
     Drop,
+    Environment,
     Explain,
     Instant,
     LatePolicy,
@@ -50,6 +51,8 @@ if TYPE_CHECKING:
     from enum import Enum
 
     from sqlglot import exp
+
+    from tidemill.lang.statements import Argument
 
 __all__ = ["unparse"]
 
@@ -192,12 +195,14 @@ def _connector(call: ConnectorCall) -> str:
     return f"{quote_name(call.name.text)}({', '.join([*positional, *named])})"
 
 
-def _value(value: str | float | bool) -> str:  # noqa: FBT001
+def _value(value: Argument) -> str:
     match value:
         case bool():
             return str(value).upper()
         case str():
             return quote_string(value)
+        case Environment(name):
+            return f"env({quote_string(name)})"
         case int() | float():
             return repr(value)
         case _:
