@@ -27,7 +27,7 @@ from tidemill.model.types import BIGINT, VARCHAR
 from tidemill.optimizer.planning import PLANNING
 from tidemill.runtime.file_sink import FileSink
 from tidemill.runtime.sinks import Destination, FormatSink, destination_of, sinks_of
-from tidemill.runtime.spark.driver.checks import check_start
+from tidemill.runtime.spark.driver.checks import check_queries
 from tidemill.runtime.spark.driver.settings import SparkSettings
 from tidemill.runtime.spark.io.places import check_sources, word_of
 from tidemill.runtime.spark.state.opening import forget_query, open_checkpoint
@@ -463,7 +463,7 @@ def test_a_sink_inside_the_checkpoint_is_refused(tmp_path: Path, place: str) -> 
     with opened(state) as checkpoint:
         before = tree(tmp_path)
         with pytest.raises(RunError, match='the sink of "q", is inside the checkpoint'):
-            check_start(
+            check_queries(
                 checkpoint,
                 session.catalog,
                 queries,

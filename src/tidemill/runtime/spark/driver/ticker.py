@@ -112,6 +112,10 @@ class Ticker:
         self._ticked: int | None = None
         self._ended = Event()
 
+    def follow(self, groups: frozenset[frozenset[str]]) -> None:
+        """Let time pass for queries that read the same streams in other groups from now on."""
+        self._groups = groups
+
     def start(self, failed: Callable[[], None]) -> None:
         """Tick when time matters, until it is closed.
 

@@ -7,6 +7,7 @@ control/        the control stream
 batches.jsonl   what time it was, and how far streams had come, when batches began
 files/          in which order the files of each stream are read
 plans/          the plan that each query runs with
+deployments/    what all queries together run with, and what the last batch ran with
 memory/         frames that were given in memory, as files
 quarantine/     rows that were refused and are kept, and how many there were
 relations/      relations as they were when first read, so that a replayed batch sees the same
@@ -32,6 +33,7 @@ from tidemill.physical.codec.plans import plan_version, read_physical, write_phy
 from tidemill.runtime.durable import make_directory, write_durably
 from tidemill.runtime.spark.io.places import word_of
 from tidemill.runtime.spark.state.cache import cache_directory, forget_cache
+from tidemill.runtime.spark.state.deployments import Deployments
 from tidemill.runtime.spark.state.record import (
     RECORD,
     Asked,
@@ -54,6 +56,8 @@ if TYPE_CHECKING:
     from tidemill.runtime.spark.state.lock import Lock
 
 __all__ = ["Checkpoint"]
+
+_RELATIONS = "relations"
 
 
 class Checkpoint:
@@ -103,6 +107,15 @@ class Checkpoint:
     def file_log(self, word: str) -> Path:
         """Where the order of the files of a stream is kept."""
         return self.directory / "files" / word
+
+    @property
+    def deployments(self) -> Deployments:
+        """Where it is kept what runs."""
+        return Deployments(str(self.directory / "deployments"), str(self.directory / _RELATIONS))
+
+    def relation_file(self, name: str, rows: bytes) -> str:
+        """The name of the file that the rows of a relation are in."""
+        return self._relation_file(name, content_digest(rows)).name
 
     @cached_property
     def cache(self) -> Path:
@@ -321,7 +334,7 @@ class Checkpoint:
         return self.directory / "memory" / key / "frame.parquet"
 
     def _relation_file(self, name: str, digest: str) -> Path:
-        return self.directory / "relations" / f"{word_of(name)}-{digest}.arrow"
+        return self.directory / _RELATIONS / f"{word_of(name)}-{digest}.arrow"
 
     def _plan_file(self, version: str) -> Path:
         return self.directory / "plans" / f"{version}.json"
