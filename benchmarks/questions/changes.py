@@ -34,8 +34,9 @@ if TYPE_CHECKING:
 ROWS, EVERY = 2_000, 0.1
 """How many rows a file has, and how often one comes, in seconds."""
 
-REST = 1.0
-"""How long nothing is changed between two changes, in seconds."""
+REST, LONG_REST = 1.0, 5.0
+"""How long nothing is changed between two changes, in seconds; longer where each starts Spark's
+query again, or it would never come to a batch."""
 
 QUERIES = (
     "SELECT k, SUM(v) AS total, COUNT(*) AS n FROM s [RANGE 20000 SLIDE 1000] GROUP BY k",
@@ -148,7 +149,7 @@ def _change_all(
                 began = time_ns() // 1000
                 session.sql(statement)
                 made.append((kind, began, time_ns() // 1000))
-                sleep(REST)
+                sleep(LONG_REST if restarts else REST)
     finally:
         SparkJob.change = change  # type: ignore[method-assign,assignment]
 

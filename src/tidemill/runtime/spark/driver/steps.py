@@ -191,7 +191,8 @@ def change_steps(start: Start, running: Running) -> None:
     with _known_again(start.checkpoint):
         for step in CHANGE_STEPS:
             step(start)
-        running.ticker.follow(start.deployed.deployment.groups)
+        plans = (query.plan for query in start.checked.queries)
+        running.ticker.follow(start.deployed.deployment.groups, plans)
         know(start.report, start.checked, start.batch_log)
         running.delivery.deployed = start.deployed
         _tick_for_relations(start, running.control)
@@ -251,6 +252,7 @@ def launch(start: Start, ready: Callable[[Running], None]) -> None:
         batch_log,
         clock=start.settings.clock,
         seen=lambda: (dict(delivery.came), start.report.remembered),
+        plans=[query.plan for query in checked.queries],
     )
     _tick_for_relations(start, control)
     _forget_deployments(start)
