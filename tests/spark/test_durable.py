@@ -20,6 +20,8 @@ from tidemill.model.schema import Field, Schema
 from tidemill.model.types import BIGINT
 from tidemill.optimizer.planning import PLANNING
 from tidemill.runtime.file_sink import WRITERS, FileSink
+from tidemill.runtime.quarantine import Quarantine
+from tidemill.runtime.record import Facts
 from tidemill.runtime.spark.driver.control import Control, Word
 from tidemill.runtime.spark.driver.delivery import Delivery
 from tidemill.runtime.spark.driver.run_report import RunReport
@@ -29,8 +31,6 @@ from tidemill.runtime.spark.state.batch_log import BatchLog, Ending
 from tidemill.runtime.spark.state.deployments import Deployments
 from tidemill.runtime.spark.state.flush import SparkFiles
 from tidemill.runtime.spark.state.opening import open_checkpoint
-from tidemill.runtime.spark.state.quarantine import Quarantine
-from tidemill.runtime.spark.state.record import Facts
 from tidemill.runtime.spark.worker.sink_writer import SinkWriter
 from tidemill.runtime.spark.worker.wire import to_arrow
 

@@ -23,13 +23,14 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions
 
 from tidemill.errors import RunError
+from tidemill.runtime.damage import telling_where
 from tidemill.runtime.shapes import new_rows
 from tidemill.runtime.spark.driver.routes import routes_of
 from tidemill.runtime.spark.driver.run_report import known_channels
 from tidemill.runtime.spark.io.formats import append_to_format
 from tidemill.runtime.spark.io.places import source_name
 from tidemill.runtime.spark.state.batch_log import Ending
-from tidemill.runtime.spark.state.damage import require_notes_read, telling_where
+from tidemill.runtime.spark.state.damage import require_notes_read
 from tidemill.runtime.spark.worker.stage import CONTROL, METRICS, WATERMARKS
 from tidemill.runtime.spark.worker.wire import Kind, from_arrow
 
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     import polars as pl
     from pyspark.sql import DataFrame
 
+    from tidemill.runtime.quarantine import Quarantine
     from tidemill.runtime.sinks import Sink
     from tidemill.runtime.spark.driver.routes import Routes
     from tidemill.runtime.spark.driver.run_report import RunReport
@@ -46,7 +48,6 @@ if TYPE_CHECKING:
     from tidemill.runtime.spark.state.batch_log import BatchLog
     from tidemill.runtime.spark.state.deployments import Deployments
     from tidemill.runtime.spark.state.flush import SparkFiles
-    from tidemill.runtime.spark.state.quarantine import Quarantine
     from tidemill.runtime.spark.worker.deployment import Deployment
     from tidemill.runtime.spark.worker.wire import Message
 
