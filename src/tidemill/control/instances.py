@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from tidemill.algebra.reach import begun_at
 from tidemill.catalog.entries import QueryEntry
-from tidemill.catalog.records import Record, Version
+from tidemill.catalog.records import Record, Version, instance_name, user_name
 from tidemill.control.standpoint import live_parts
 from tidemill.lang.statements import ObjectKind
 from tidemill.model.time import Time
@@ -29,24 +29,6 @@ def record_of(query: QueryEntry) -> Record:
     if query.record is not None:
         return query.record
     return Record((Version(1, query.text, query.plan, query.uses, query.time),))
-
-
-def instance_name(query: str, number: int) -> str:
-    """What a runtime calls an instance; no query that people create has such a name.
-
-    >>> instance_name("q", 1), instance_name("q", 2)
-    ('q', '@q:2')
-    """
-    return query if number == 1 else f"@{query}:{number}"
-
-
-def user_name(name: str) -> str:
-    """What people call the query of an instance.
-
-    >>> user_name("@q:2"), user_name("q")
-    ('q', 'q')
-    """
-    return name[1:].rpartition(":")[0] if name.startswith("@") else name
 
 
 def known_instances(query: QueryEntry, known: Callable[[str], Time]) -> dict[int, Time]:
