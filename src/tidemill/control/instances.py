@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from tidemill.algebra.reach import begun_at
 from tidemill.catalog.entries import QueryEntry
 from tidemill.catalog.records import Record, Version, instance_name, user_name
+from tidemill.control.delivered import cut_of, delivered_to
 from tidemill.control.standpoint import live_parts
 from tidemill.lang.statements import ObjectKind
 from tidemill.model.time import Time
@@ -68,4 +69,5 @@ def _instances(query: QueryEntry, known: Mapping[str, Time]) -> Iterator[QueryEn
                 uses=version.uses,
                 time=version.time,
                 record=None,
+                cut=cut_of(query.name, delivered_to(query), record, one, reached),
             )

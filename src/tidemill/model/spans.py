@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Cut", "Leaves", "Segment", "Span", "begun_at", "seams_at", "segments"]
 
+_BEGINNING = Time(0)
+
 
 class Leaves(Enum):
     """When the rows of a span leave."""
@@ -44,7 +46,7 @@ class Span:
             signed form it is not withdrawn.
     """
 
-    since: Time = Time(0)
+    since: Time = _BEGINNING
     until: Time = END_OF_TIME
     leaves: Leaves = Leaves.AT_ONCE
     joins: bool = False
@@ -94,7 +96,7 @@ class Segment:
 
 def segments(
     spans: Sequence[Span],
-    first: Time = Time(0),
+    first: Time = _BEGINNING,
     past: Time = END_OF_TIME,
     *,
     has_ended: bool = False,
