@@ -606,13 +606,12 @@ class Session:
                 return None
             chosen = ended_in(self._catalog, moment.known)
             queries = running_queries(chosen, moment.known)
-            if _same(_queries(queries), self._runs):
-                return None
-            if self._keeper is not None:
+            if self._keeper is not None and chosen != self._catalog:
                 self._keeper.write(_records(chosen))
-            self._past |= _gone(job, moment, chosen, queries)
+            is_same = _same(_queries(queries), self._runs)
+            self._past |= {} if is_same else _gone(job, moment, chosen, queries)
             self._catalog, self._runs = chosen, _queries(queries)
-            return queries
+            return None if is_same else queries
         finally:
             self._between.release()
 

@@ -14,7 +14,7 @@ from hypothesis import reject
 
 from laws.living import LivingQuery
 from tidemill.connectors.forms import Delivered
-from tidemill.control.delivered import cut_of, marked
+from tidemill.control.delivered import cut_of, got, marked, released
 from tidemill.errors import PlanError
 from tidemill.optimizer.physical.cut_answer import cut_answer
 from tidemill.runtime.shapes import Shape, new_rows
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from tidemill.control.standpoint import Standpoint
     from tidemill.model.batch import Batch
     from tidemill.model.spans import Cut, Span
+    from tidemill.model.time import Time
     from tidemill.physical.plan import PhysicalPlan
 
 __all__ = ["Reader", "SinkQuery"]
@@ -54,9 +55,14 @@ class SinkQuery(LivingQuery):
         """What is known now, and what the sink gets."""
         return replace(super().here(*plans), sink=self.shape.delivered)
 
+    def known(self) -> dict[int, Time]:
+        """Up to when the sink has got the answers of instances."""
+        delivered = self.shape.delivered
+        return {number: got(delivered, time) for number, time in super().known().items()}
+
     def step(self, step: Step) -> None:
         """Let a step arrive."""
-        self.record = marked(self.record)
+        self.record = released(self.shape.delivered, marked(self.record), self.known())
         try:
             super().step(step)
         except PlanError as error:

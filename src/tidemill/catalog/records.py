@@ -101,6 +101,7 @@ class Part:
         held: Its rows are given when the answer is known up to here, not before.
         joins: What is there at ``since`` was given by the part before, which means the same.
         hands_on: What is there at ``until`` stays, since the part after it goes on with it.
+        released: Its rows do not wait for those of parts before it, or do not any more.
     """
 
     instance: int
@@ -109,6 +110,7 @@ class Part:
     held: Time = BEGINNING
     joins: bool = False
     hands_on: bool = False
+    released: bool = False
 
     @property
     def is_empty(self) -> bool:

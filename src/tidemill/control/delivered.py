@@ -30,13 +30,22 @@ if TYPE_CHECKING:
     from tidemill.catalog.entries import QueryEntry
     from tidemill.catalog.records import Instance, Part, Record
 
-__all__ = ["cut_of", "delivered_to", "marked", "refuse_overlaps"]
+__all__ = ["cut_of", "delivered_to", "got", "marked", "refuse_overlaps", "released"]
 
 
 def delivered_to(query: QueryEntry) -> Delivered | None:
     """What the sink of a query gets; ``None`` if its answer is in memory."""
     is_kept = guarantee(query.sink) is Guarantee.SESSION
     return None if is_kept else shape_of(query).delivered
+
+
+def got(delivered: Delivered | None, known: Time) -> Time:
+    """Up to when a sink has got all of an answer, given up to when the answer is known.
+
+    What is withdrawn at an instant leaves when that instant has passed.
+    """
+    is_signed = delivered in (Delivered.CHANGES, Delivered.UPSERTS)
+    return Time(max(known - 1, 0)) if is_signed and known < END_OF_TIME else known
 
 
 def cut_of(
@@ -57,10 +66,9 @@ def cut_of(
     """
     if delivered is None or not instance.is_cut:
         return None
-    by_time = delivered is not Delivered.RESULTS
     spans = [
-        Span(part.since, part.until, _leaves(record, part, known, by_time=by_time), *_seams(part))
-        for part in record.parts
+        Span(part.since, part.until, _leaves(part), *_seams(part))
+        for part in released(delivered, record, known).parts
         if part.instance == instance.number
     ]
     if record.paused is not None:
@@ -77,17 +85,32 @@ def _seams(part: Part) -> tuple[bool, bool]:
     return part.joins, part.hands_on
 
 
-def _leaves(record: Record, part: Part, known: Mapping[int, Time], *, by_time: bool) -> Leaves:
+def _leaves(part: Part) -> Leaves:
+    return Leaves.AT_ONCE if part.released else Leaves.HELD
+
+
+def released(delivered: Delivered, record: Record, known: Mapping[int, Time]) -> Record:
+    """The record with those parts marked whose rows do not wait for others any more.
+
+    One that was marked stays so, whatever is known: some of its rows may have left.
+    """
+    parts = (
+        replace(part, released=part.released or not _waits(delivered, record, number, known))
+        for number, part in enumerate(record.parts)
+    )
+    return replace(record, parts=tuple(parts))
+
+
+def _waits(delivered: Delivered, record: Record, number: int, known: Mapping[int, Time]) -> bool:
     """Whether the rows of a part wait for those of parts before it."""
-    before = record.parts[: record.parts.index(part)]
-    waits = any(
+    part, by_time = record.parts[number], delivered is not Delivered.RESULTS
+    return any(
         one.instance != part.instance
         and (bool(part.held) or (by_time and one.until <= part.since))
         and one.instance not in record.ended
         and known.get(one.instance, 0) < one.until
-        for one in before
+        for one in record.parts[:number]
     )
-    return Leaves.HELD if waits else Leaves.AT_ONCE
 
 
 def marked(record: Record) -> Record:

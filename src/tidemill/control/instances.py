@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from tidemill.algebra.reach import begun_at
 from tidemill.catalog.entries import QueryEntry
 from tidemill.catalog.records import Record, Version, instance_name, user_name
-from tidemill.control.delivered import cut_of, delivered_to
+from tidemill.control.delivered import cut_of, delivered_to, got
 from tidemill.control.standpoint import live_parts
 from tidemill.lang.statements import ObjectKind
 from tidemill.model.time import Time
@@ -33,9 +33,9 @@ def record_of(query: QueryEntry) -> Record:
 
 
 def known_instances(query: QueryEntry, known: Callable[[str], Time]) -> dict[int, Time]:
-    """Up to when the answer of each instance of a query is known."""
-    record = record_of(query)
-    return {one.number: known(instance_name(query.name, one.number)) for one in record.instances}
+    """Up to when the answer of each instance of a query is known, and its sink has got it."""
+    numbers, delivered = (one.number for one in record_of(query).instances), delivered_to(query)
+    return {n: got(delivered, known(instance_name(query.name, n))) for n in numbers}
 
 
 def running_queries(catalog: Catalog, known: Mapping[str, Time]) -> Catalog:

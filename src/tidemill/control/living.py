@@ -14,7 +14,7 @@ from tidemill.catalog.entries import QueryEntry
 from tidemill.catalog.records import Instance, Part, Record, Version
 from tidemill.connectors.forms import Delivered
 from tidemill.control.change import Changed, alter, replan
-from tidemill.control.delivered import delivered_to, marked, refuse_overlaps
+from tidemill.control.delivered import delivered_to, marked, refuse_overlaps, released
 from tidemill.control.instances import known_instances, record_of
 from tidemill.control.lifecycle import pause, resume, start, stop
 from tidemill.control.standpoint import Standpoint, live_parts, next_instant, status
@@ -151,7 +151,10 @@ def begun_late(query: QueryEntry, moment: Moment) -> QueryEntry:
 
 
 def ended(catalog: Catalog, known: Mapping[str, Time]) -> Catalog:
-    """The catalog with those instances marked that have answered all they had to."""
+    """The catalog with those instances marked that have answered all they had to.
+
+    Parts are marked that waited for them.
+    """
     for query in list(catalog.entries(ObjectKind.QUERY)):
         assert isinstance(query, QueryEntry), "asked for queries"
         record = query.record
@@ -161,10 +164,11 @@ def ended(catalog: Catalog, known: Mapping[str, Time]) -> Catalog:
         parts = (*live_parts(record, reached), *(record.paused.parts if record.paused else ()))
         needed = {part.instance for part in parts}
         over = {one.number for one in record.instances} - needed
-        if over != record.ended:
-            catalog = catalog.replaced(
-                replace(query, record=replace(record, ended=frozenset(over)))
-            )
+        marked_ = replace(record, ended=frozenset(over))
+        if (delivered := delivered_to(query)) is not None:
+            marked_ = released(delivered, marked_, reached)
+        if marked_ != record:
+            catalog = catalog.replaced(replace(query, record=marked_))
     return catalog
 
 

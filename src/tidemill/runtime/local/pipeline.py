@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from tidemill.catalog.entries import RelationEntry
+    from tidemill.model.time import Time
     from tidemill.runtime.local.growing import Source
     from tidemill.runtime.local.program import Program
     from tidemill.runtime.local.sources import Arrival
@@ -232,11 +233,18 @@ class Pipeline:
 
     def moment(self) -> Moment:
         """Where it stands, between two steps."""
-        gates = self._intake.gates
-        newest = {name: gate.newest for name, gate in gates.items()}
+        latest: dict[str, Time] = {}
+        watermarks: dict[str, Time] = {}
+        # What came before nobody read a stream for a while has come all the same.
+        for name, gate in (*self.closed.items(), *self._intake.gates.items()):
+            if gate.stream != self.gates[name].stream:
+                continue
+            watermarks[name] = max(gate.watermark, watermarks.get(name, gate.watermark))
+            if gate.newest is not None:
+                latest[name] = max(gate.newest, latest.get(name, gate.newest))
         return Moment(
-            {name: time for name, time in newest.items() if time is not None},
-            {name: gate.watermark for name, gate in gates.items()},
+            latest,
+            watermarks,
             self._intake.now if self.batches else Moment().now,
             dict(self._runner.known),
         )
