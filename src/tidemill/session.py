@@ -36,6 +36,7 @@ from tidemill.catalog.entries import QueryEntry
 from tidemill.catalog.listing import describe_connector, describe_entry, show, show_connectors
 from tidemill.catalog.records import Record, Version
 from tidemill.control.change import Changed
+from tidemill.control.delivered import delivered_to
 from tidemill.control.instances import (
     instance_name,
     known_instances,
@@ -101,7 +102,7 @@ from tidemill.runtime.planning import plan_entry
 from tidemill.runtime.progress import QueryProgress
 from tidemill.runtime.query import Query
 from tidemill.runtime.records_file import stored
-from tidemill.runtime.runs import Moment
+from tidemill.runtime.runs import Follows, Moment
 from tidemill.runtime.shapes import answer_form
 
 if TYPE_CHECKING:
@@ -160,6 +161,8 @@ class Session:
         self._active: Runs | None = None
         self._is_running = False
         self._turn = Lock()
+        self._between = Lock()  # held by a statement, or while it is seen what has ended
+        self._runs: Mapping[str, QueryEntry] = {}  # what the runtime was given last
         self._warnings: list[str] = []
         self._past: dict[str, Answer] = {}  # what instances gave that do not run any more
 
@@ -242,8 +245,10 @@ class Session:
             RunError: It is running already, the engine cannot, or a source cannot be read.
         """
         self._refuse_while_running()
-        self._active = self._job = self._made()
-        self._job.start()
+        self._active = self._job = job = self._made()
+        if isinstance(job, Follows):
+            job.follow(lambda moment: self._followed(job, moment))
+        job.start()
         self._is_running = True
 
     def _made(self) -> Runs:
@@ -253,6 +258,7 @@ class Session:
         else:
             self._catalog = self._with_records(self._keeper.read())
         queries = running_queries(self._catalog, {})
+        self._runs = _queries(queries)
         return self._new_job(queries, dict(self._memory), self._callbacks)
 
     def await_idle(self) -> None:
@@ -264,7 +270,8 @@ class Session:
         if self._job is None or not self._is_running:
             raise RunError("the session is not running", hint="call session.start()")
         self._job.await_idle()
-        self._let_go()
+        if not isinstance(self._job, Follows):
+            self._let_go()
 
     def _let_go(self) -> None:
         """Let instances go that have nothing more to answer."""
@@ -382,6 +389,13 @@ class Session:
                 raise _no_version(query, version, 1)
             return job.answer(query) if self._is_in(job, query) else None
         record = entry.record
+        if delivered_to(entry) is not None:
+            if version is not None and len(record.versions) > 1:
+                raise RunError(
+                    f'the versions of query "{query}" have gone to one sink',
+                    hint="leave version out, and look at the times of the rows",
+                )
+            return job.answer(entry.name)
         if version is not None and not 0 < version <= len(record.versions):
             raise _no_version(query, version, len(record.versions))
         schema = record.version(version or record.current.number).plan.schema
@@ -514,7 +528,8 @@ class Session:
                 hint="carry out statements one after another",
             )
         try:
-            yield
+            with self._between:  # which is free in a moment, if a batch has just ended
+                yield
         finally:
             self._turn.release()
 
@@ -565,19 +580,40 @@ class Session:
             queries = running_queries(chosen[0], moment.known)
             if self._keeper is not None:
                 self._keeper.write(_records(chosen[0]))  # before it takes effect
-            for name in moment.known:
-                answer = None if queries.find(name) else job.answer(name)
-                if answer is not None and chosen[0].find(user_name(name)) is not None:
-                    gone[name] = answer
+            gone.update(_gone(job, moment, chosen[0], queries))
             return queries
 
         try:
-            job.change(decided)
+            given = job.change(decided)
         except BaseException:
             if self._keeper is not None and chosen:
                 self._keeper.write(_records(self._catalog))
             raise
         self._catalog, self._past = chosen[0], {**self._past, **gone}
+        self._runs = _queries(given)
+
+    def _followed(self, job: Runs, moment: Moment) -> Catalog | None:
+        """What is to run from the next batch on, if it is something else: nobody waits here.
+
+        Instances that have answered all they had to are let go, and rows that have waited for them
+        leave.
+        """
+        if not self._between.acquire(blocking=False):
+            return None  # a statement is carried out, and decides on all of it
+        try:
+            entries = self._catalog.entries(ObjectKind.QUERY)
+            if all(isinstance(e, QueryEntry) and e.record is None for e in entries):
+                return None
+            chosen = ended_in(self._catalog, moment.known)
+            queries = running_queries(chosen, moment.known)
+            if self._keeper is not None and chosen != self._catalog:
+                self._keeper.write(_records(chosen))
+            is_same = _same(_queries(queries), self._runs)
+            self._past |= {} if is_same else _gone(job, moment, chosen, queries)
+            self._catalog, self._runs = chosen, _queries(queries)
+            return None if is_same else queries
+        finally:
+            self._between.release()
 
     def _lives(self, statement: Lifecycle, source: str, *, is_done: bool) -> Verdict:
         """Carry out what is asked of a query that lives, or say what it would do.
@@ -606,7 +642,7 @@ class Session:
             return verdict_on(
                 unparse(statement), record_of(entry), Changed(record_of(changed)), here
             )
-        if entry.sink is not None:
+        if delivered_to(entry) is not None and not isinstance(job, Follows):
             raise RunError(
                 f'query "{entry.name}" writes to a sink, and only answers in memory can be changed'
                 " while they are given",
@@ -838,6 +874,28 @@ def _records(catalog: Catalog) -> dict[str, StoredRecord]:
         for entry in entries
         if isinstance(entry, QueryEntry) and entry.record is not None
     }
+
+
+def _queries(catalog: Catalog) -> dict[str, QueryEntry]:
+    """The queries of a catalog, by name."""
+    entries = catalog.entries(ObjectKind.QUERY)
+    return {entry.name: entry for entry in entries if isinstance(entry, QueryEntry)}
+
+
+def _same(one: Mapping[str, QueryEntry], other: Mapping[str, QueryEntry]) -> bool:
+    """Whether the same runs, and the same instants are wanted of it."""
+    return one == other and all(one[name].cut == other[name].cut for name in one)
+
+
+def _gone(job: Runs, moment: Moment, catalog: Catalog, queries: Catalog) -> dict[str, Answer]:
+    """What instances have given in memory that do not run any more."""
+    gone: dict[str, Answer] = {}
+    for name in moment.known:
+        entry = catalog.find(user_name(name))
+        if isinstance(entry, QueryEntry) and not queries.find(name) and not delivered_to(entry):
+            answer = job.answer(name)
+            gone |= {} if answer is None else {name: answer}
+    return gone
 
 
 def _no_version(query: str, version: int | None, newest: int) -> RunError:
