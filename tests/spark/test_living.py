@@ -14,13 +14,28 @@ import pytest
 import tidemill
 from running.living_body import NEW, OLD, exercised
 from running.shop import define, expected, write
+from running.sink_body import altered, kept_through, stopped_and_started
 from spark.on_spark import MASTER
+from tidemill.lang.statements import Change
 
 pytestmark = pytest.mark.spark
 
 
 def test_statements_on_a_running_session(tmp_path: Path) -> None:
     exercised(tidemill.connect(engine="spark", master=MASTER, partitions=2), tmp_path)
+
+
+@pytest.mark.parametrize("using", Change)
+def test_sinks_get_the_formula_of_a_change(tmp_path: Path, using: Change) -> None:
+    altered(tidemill.connect(engine="spark", master=MASTER, partitions=2), tmp_path, using)
+
+
+def test_what_sinks_are_to_get_is_kept_while_queries_are_paused(tmp_path: Path) -> None:
+    kept_through(tidemill.connect(engine="spark", master=MASTER, partitions=2), tmp_path)
+
+
+def test_sinks_of_queries_that_are_stopped_and_started(tmp_path: Path) -> None:
+    stopped_and_started(tidemill.connect(engine="spark", master=MASTER, partitions=2), tmp_path)
 
 
 def test_a_changed_query_goes_on_after_a_restart(tmp_path: Path) -> None:
