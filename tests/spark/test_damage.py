@@ -11,6 +11,7 @@ import pytest
 
 import tidemill
 from tidemill.optimizer.planning import PLANNING
+from tidemill.runtime.lock import LOCK_FILE
 from tidemill.runtime.spark.driver.control import Control, Word
 from tidemill.runtime.spark.driver.settings import SparkSettings
 from tidemill.runtime.spark.io.file_log import FileLog
@@ -21,7 +22,6 @@ from tidemill.runtime.spark.state.damage import (
     require_words,
     set_aside_torn,
 )
-from tidemill.runtime.spark.state.lock import LOCK_FILE
 from tidemill.runtime.spark.state.opening import open_checkpoint
 from tidemill.runtime.spark.state.record import FORMAT, Facts
 

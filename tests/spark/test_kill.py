@@ -19,7 +19,7 @@ from spark.on_spark import write_files
 from spark.pipeline import QUERIES, define
 from tidemill.catalog.entries import QueryEntry
 from tidemill.runtime.answers import Answer
-from tidemill.runtime.spark.state.lock import LOCK_FILE, take_lock
+from tidemill.runtime.lock import LOCK_FILE, take_lock
 
 pytestmark = pytest.mark.spark
 

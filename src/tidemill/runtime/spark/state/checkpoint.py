@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from tidemill.catalog.entries import RelationEntry, StreamEntry
     from tidemill.optimizer.planner import Planned
     from tidemill.physical.plan import PhysicalPlan
-    from tidemill.runtime.spark.state.lock import Lock
+    from tidemill.runtime.lock import Lock
 
 __all__ = ["Checkpoint"]
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from tidemill.errors import RunError
 from tidemill.runtime.durable import make_directory
+from tidemill.runtime.lock import LOCK_FILE, take_lock
 from tidemill.runtime.spark.state.checkpoint import Checkpoint
-from tidemill.runtime.spark.state.lock import LOCK_FILE, take_lock
 from tidemill.runtime.spark.state.record import RECORD, Facts, read_record, write_record
 
 if TYPE_CHECKING:

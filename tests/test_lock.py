@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tidemill.errors import RunError
-from tidemill.runtime.spark.state.lock import LOCK_FILE, take_lock
+from tidemill.runtime.lock import LOCK_FILE, take_lock
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 HOLDER = """
 import subprocess, sys, time
 from pathlib import Path
-from tidemill.runtime.spark.state.lock import take_lock
+from tidemill.runtime.lock import take_lock
 lock = take_lock(Path(sys.argv[1]))
 child = subprocess.Popen(["sleep", "60"], close_fds=False)
 print(child.pid, flush=True)
