@@ -13,6 +13,7 @@ from tidemill.errors import PlanError, suggestion
 from tidemill.planning import Planning, is_duration
 from tidemill.runtime.clock import now
 from tidemill.runtime.local.job import Job, Settings
+from tidemill.runtime.opening import forget_query
 from tidemill.runtime.planning import plan_entry
 from tidemill.runtime.records_file import RecordKeeper
 from tidemill.session import Session
@@ -164,15 +165,13 @@ def connect(  # noqa: PLR0913 — every setting has a name and a default
         return SparkJob(catalog, frames, on_spark, callbacks)
 
     def forget(query: str) -> bool:
-        from tidemill.runtime.spark.state.opening import forget_query  # noqa: PLC0415
-
         if state is None:
             return False
         records = keeper.read() if keeper is not None else {}
         kept = records.pop(query.lower(), None)
         numbers = [one.number for one in kept.instances] if kept else [1]
         names = [instance_name(query, number) for number in numbers]
-        is_known = [forget_query(state, name) for name in names]
+        is_known = [forget_query(state, name, Engine.SPARK) for name in names]
         if keeper is not None and kept is not None:
             keeper.write(records)
         return any(is_known)

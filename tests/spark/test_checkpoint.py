@@ -26,12 +26,14 @@ from tidemill.model.schema import Field, Schema
 from tidemill.model.types import BIGINT, VARCHAR
 from tidemill.optimizer.planning import PLANNING
 from tidemill.runtime.file_sink import FileSink
+from tidemill.runtime.opening import forget_query
+from tidemill.runtime.paths import word_of
+from tidemill.runtime.record import FORMAT, Asked, Facts, KnownQuery, asked_of
 from tidemill.runtime.sinks import Destination, FormatSink, destination_of, sinks_of
 from tidemill.runtime.spark.driver.checks import check_start
 from tidemill.runtime.spark.driver.settings import SparkSettings
-from tidemill.runtime.spark.io.places import check_sources, word_of
-from tidemill.runtime.spark.state.opening import forget_query, open_checkpoint
-from tidemill.runtime.spark.state.record import FORMAT, Asked, Facts, KnownQuery, asked_of
+from tidemill.runtime.spark.io.places import check_sources
+from tidemill.runtime.spark.state.opening import open_checkpoint
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -155,13 +157,13 @@ def test_a_query_that_is_not_created_is_refused(tmp_path: Path) -> None:
 
 def test_a_dropped_query_is_forgotten_but_not_its_epoch(tmp_path: Path) -> None:
     start(tmp_path, {"hot": HOT})
-    assert not forget_query(str(tmp_path), "cold")
-    assert forget_query(str(tmp_path), "HOT")
-    assert not forget_query(str(tmp_path), "hot")
+    assert not forget_query(str(tmp_path), "cold", "spark")
+    assert forget_query(str(tmp_path), "HOT", "spark")
+    assert not forget_query(str(tmp_path), "hot", "spark")
     assert start(tmp_path, {"hot": replace(HOT, meaning="xyz")}) == {"hot": 1}
     with opened(tmp_path) as checkpoint:
         assert checkpoint.check_queries({}, dropped=["Hot"]) == {}
-    assert not forget_query(str(tmp_path / "nothing"), "hot")
+    assert not forget_query(str(tmp_path / "nothing"), "hot", "spark")
     assert not (tmp_path / "nothing").exists()
 
 
@@ -253,7 +255,7 @@ def test_a_checkpoint_that_is_not_where_it_was_made_is_refused(tmp_path: Path) -
     made.rename(tmp_path / "away")
     assert "was made at" in refused(tmp_path / "away", {"hot": HOT}).message
     with pytest.raises(RunError, match="was made at"):
-        forget_query(str(tmp_path / "away"), "hot")
+        forget_query(str(tmp_path / "away"), "hot", "spark")
     (tmp_path / "away").rename(made)
     assert start(made, {"hot": HOT}) == {"hot": 0}
 

@@ -12,6 +12,7 @@ import pytest
 import tidemill
 from tidemill.optimizer.planning import PLANNING
 from tidemill.runtime.lock import LOCK_FILE
+from tidemill.runtime.record import FORMAT, Facts
 from tidemill.runtime.spark.driver.control import Control, Word
 from tidemill.runtime.spark.driver.settings import SparkSettings
 from tidemill.runtime.spark.io.file_log import FileLog
@@ -23,7 +24,6 @@ from tidemill.runtime.spark.state.damage import (
     set_aside_torn,
 )
 from tidemill.runtime.spark.state.opening import open_checkpoint
-from tidemill.runtime.spark.state.record import FORMAT, Facts
 
 if TYPE_CHECKING:
     from pathlib import Path

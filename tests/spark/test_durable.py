@@ -19,6 +19,8 @@ from tidemill.model.schema import Field, Schema
 from tidemill.model.types import BIGINT
 from tidemill.optimizer.planning import PLANNING
 from tidemill.runtime.file_sink import WRITERS, FileSink
+from tidemill.runtime.quarantine import Quarantine
+from tidemill.runtime.record import Facts
 from tidemill.runtime.spark.driver.control import Control, Word
 from tidemill.runtime.spark.driver.delivery import Delivery
 from tidemill.runtime.spark.driver.run_report import RunReport
@@ -27,8 +29,6 @@ from tidemill.runtime.spark.io.file_log import FileLog
 from tidemill.runtime.spark.state.batch_log import BatchLog
 from tidemill.runtime.spark.state.flush import SparkFiles
 from tidemill.runtime.spark.state.opening import open_checkpoint
-from tidemill.runtime.spark.state.quarantine import Quarantine
-from tidemill.runtime.spark.state.record import Facts
 from tidemill.runtime.spark.worker.sink_writer import SinkWriter
 from tidemill.runtime.spark.worker.wire import to_arrow
 

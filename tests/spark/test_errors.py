@@ -15,8 +15,8 @@ import tidemill
 from spark.on_spark import MASTER
 from tidemill.optimizer.physical.techniques import Technique
 from tidemill.optimizer.planning import PLANNING, Joins, Planning
+from tidemill.runtime.record import FORMAT
 from tidemill.runtime.spark.driver.pipeline import start_pipeline
-from tidemill.runtime.spark.state.record import FORMAT
 
 if TYPE_CHECKING:
     from pathlib import Path

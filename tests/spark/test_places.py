@@ -14,12 +14,13 @@ from tidemill.catalog.entries import QueryEntry, StreamEntry
 from tidemill.lang.statements import ObjectKind
 from tidemill.optimizer.planning import PLANNING
 from tidemill.runtime.file_sink import FileSink
+from tidemill.runtime.paths import word_of
+from tidemill.runtime.record import Facts
 from tidemill.runtime.sinks import sinks_of
 from tidemill.runtime.spark.driver.settings import SparkSettings
-from tidemill.runtime.spark.io.places import file_logs_of, places_of, word_of
+from tidemill.runtime.spark.io.places import file_logs_of, places_of
 from tidemill.runtime.spark.state.batch_log import BatchLog
 from tidemill.runtime.spark.state.opening import open_checkpoint
-from tidemill.runtime.spark.state.record import Facts
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -21,6 +21,7 @@ from tidemill.model.time import END_OF_TIME
 from tidemill.model.types import BIGINT
 from tidemill.runtime.answers import Answer
 from tidemill.runtime.callback import CallbackSink
+from tidemill.runtime.quarantine import Quarantine
 from tidemill.runtime.sinks import FormatSink
 from tidemill.runtime.spark.driver.cluster import open_cluster
 from tidemill.runtime.spark.driver.delivery import Delivery
@@ -28,7 +29,6 @@ from tidemill.runtime.spark.driver.run_report import RunReport
 from tidemill.runtime.spark.io.formats import append_to_format
 from tidemill.runtime.spark.state.batch_log import BatchLog
 from tidemill.runtime.spark.state.flush import SparkFiles
-from tidemill.runtime.spark.state.quarantine import Quarantine
 from tidemill.runtime.spark.worker.wire import COLUMNS, Kind, Message, to_arrow
 
 if TYPE_CHECKING:

@@ -11,13 +11,13 @@ import tidemill
 from tidemill.catalog.entries import QueryEntry
 from tidemill.lang.statements import ObjectKind
 from tidemill.optimizer.planning import PLANNING
+from tidemill.runtime.record import Facts
 from tidemill.runtime.sinks import sinks_of
 from tidemill.runtime.spark.driver.checks import check_start
 from tidemill.runtime.spark.driver.run_report import RunReport
 from tidemill.runtime.spark.driver.settings import SparkSettings
 from tidemill.runtime.spark.driver.steps import STEPS, Start
 from tidemill.runtime.spark.state.opening import open_checkpoint
-from tidemill.runtime.spark.state.record import Facts
 
 if TYPE_CHECKING:
     from pathlib import Path

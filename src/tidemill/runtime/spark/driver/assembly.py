@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from tidemill.catalog.catalog import Catalog
     from tidemill.physical.fragments import Graph
-    from tidemill.runtime.spark.state.record import Facts
+    from tidemill.runtime.record import Facts
 
 __all__ = ["deployment_of", "inputs_of"]
 

@@ -15,11 +15,11 @@ from tidemill.physical.plan import Input, walk_physical
 from tidemill.runtime.file_sink import FileSink
 from tidemill.runtime.local.sources import is_there, read_relation
 from tidemill.runtime.planning import plan_entry
+from tidemill.runtime.record import KnownQuery, asked_of
 from tidemill.runtime.spark.driver.assembly import inputs_of
 from tidemill.runtime.spark.driver.control import Word
 from tidemill.runtime.spark.io.places import check_sources
 from tidemill.runtime.spark.state.damage import require_agreement, require_words, set_aside_torn
-from tidemill.runtime.spark.state.record import KnownQuery, asked_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Container, Iterable, Mapping

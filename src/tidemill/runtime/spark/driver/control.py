@@ -13,10 +13,10 @@ import json
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from tidemill.runtime.damage import damaged, telling_where
 from tidemill.runtime.durable import make_directory, rename_durably, sync_file
 from tidemill.runtime.spark.io.file_log import NUMBERED, literal, set_number
 from tidemill.runtime.spark.state.batch_log import batch_beginning
-from tidemill.runtime.spark.state.damage import damaged, telling_where
 from tidemill.runtime.spark.worker.stage import CONTROL
 from tidemill.runtime.spark.worker.wire import COLUMNS, Kind, Message, to_arrow
 

@@ -24,13 +24,14 @@ from pyspark.sql import functions
 from tidemill.errors import RunError
 from tidemill.runtime.callback import CallbackSink
 from tidemill.runtime.console import ConsoleSink
+from tidemill.runtime.damage import telling_where
 from tidemill.runtime.file_sink import FileSink
 from tidemill.runtime.shapes import new_rows
 from tidemill.runtime.sinks import FormatSink
 from tidemill.runtime.spark.driver.run_report import known_channels
 from tidemill.runtime.spark.io.formats import append_to_format
 from tidemill.runtime.spark.io.places import source_name
-from tidemill.runtime.spark.state.damage import require_notes_read, telling_where
+from tidemill.runtime.spark.state.damage import require_notes_read
 from tidemill.runtime.spark.worker.sink_writer import SinkWriter
 from tidemill.runtime.spark.worker.stage import CONTROL, METRICS, WATERMARKS
 from tidemill.runtime.spark.worker.wire import Kind, from_arrow
@@ -41,12 +42,12 @@ if TYPE_CHECKING:
     import polars as pl
     from pyspark.sql import DataFrame
 
+    from tidemill.runtime.quarantine import Quarantine
     from tidemill.runtime.sinks import Sink
     from tidemill.runtime.spark.driver.run_report import RunReport
     from tidemill.runtime.spark.io.file_log import FileLog
     from tidemill.runtime.spark.state.batch_log import BatchLog
     from tidemill.runtime.spark.state.flush import SparkFiles
-    from tidemill.runtime.spark.state.quarantine import Quarantine
     from tidemill.runtime.spark.worker.wire import Message
 
 __all__ = ["Delivery", "files_read", "has_stepped", "refused_counts", "watermarks"]

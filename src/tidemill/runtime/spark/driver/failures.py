@@ -11,8 +11,8 @@ from pyspark.errors import PySparkException
 
 from tidemill.errors import RunError
 from tidemill.runtime.connectors import shown_cause
+from tidemill.runtime.damage import damaged
 from tidemill.runtime.spark.driver.java import telling_of_java
-from tidemill.runtime.spark.state.damage import damaged
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator

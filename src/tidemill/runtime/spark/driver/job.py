@@ -19,8 +19,10 @@ from tidemill.engine.ingest import Refused
 from tidemill.errors import RunError
 from tidemill.lang.statements import ObjectKind
 from tidemill.optimizer.physical.fold import stages_needed
+from tidemill.runtime.damage import telling_where
 from tidemill.runtime.file_sink import FileSink
 from tidemill.runtime.planning import plan_entry
+from tidemill.runtime.record import Facts
 from tidemill.runtime.settling import still_written
 from tidemill.runtime.sinks import FormatSink, sinks_of
 from tidemill.runtime.spark.driver.checks import check_start, has_ended_error
@@ -32,13 +34,9 @@ from tidemill.runtime.spark.driver.partitions import partition_ids
 from tidemill.runtime.spark.driver.run_report import RunReport
 from tidemill.runtime.spark.driver.steps import Start, know, take_steps
 from tidemill.runtime.spark.io.formats import require_formats
-from tidemill.runtime.spark.io.places import (
-    read_only_files,
-)
+from tidemill.runtime.spark.io.places import read_only_files
 from tidemill.runtime.spark.state.batch_log import BatchLog
-from tidemill.runtime.spark.state.damage import telling_where
 from tidemill.runtime.spark.state.opening import open_checkpoint
-from tidemill.runtime.spark.state.record import Facts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping

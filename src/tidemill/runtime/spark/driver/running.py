@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
     from tidemill.errors import RunError
+    from tidemill.runtime.quarantine import Quarantine
     from tidemill.runtime.spark.driver.control import Control
     from tidemill.runtime.spark.driver.delivery import Delivery
     from tidemill.runtime.spark.driver.polling import SourcePoller
     from tidemill.runtime.spark.driver.ticker import Ticker
-    from tidemill.runtime.spark.state.quarantine import Quarantine
 
 __all__ = ["Running", "Tidying"]
 

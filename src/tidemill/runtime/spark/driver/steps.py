@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tidemill.physical.plan import Input, walk_physical
+from tidemill.runtime.quarantine import Quarantine
 from tidemill.runtime.spark.driver.assembly import deployment_of
 from tidemill.runtime.spark.driver.control import Control, Word
 from tidemill.runtime.spark.driver.delivery import Delivery
@@ -20,7 +21,6 @@ from tidemill.runtime.spark.driver.ticker import Ticker
 from tidemill.runtime.spark.io.places import file_logs_of, places_of
 from tidemill.runtime.spark.state.batch_log import BatchLog
 from tidemill.runtime.spark.state.flush import SparkFiles
-from tidemill.runtime.spark.state.quarantine import Quarantine
 from tidemill.runtime.spark.worker.stage import CONTROL
 
 if TYPE_CHECKING:

@@ -26,6 +26,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
 
 from tidemill.errors import RunError
+from tidemill.runtime.damage import damaged, json_lines
 from tidemill.runtime.durable import (
     append_durably,
     make_directory,
@@ -35,7 +36,7 @@ from tidemill.runtime.durable import (
 )
 from tidemill.runtime.files import is_pattern, list_files
 from tidemill.runtime.settling import Mark, Settling, await_settled, mark_of
-from tidemill.runtime.spark.state.damage import damaged, json_lines, require_file_log
+from tidemill.runtime.spark.state.damage import require_file_log
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
-from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import unquote, urlparse
 
 from tidemill.engine.ingest import Refused, readable
 from tidemill.errors import RunError
 from tidemill.runtime import settling
 from tidemill.runtime.connectors import Place, source_place
-from tidemill.runtime.files import READERS
 from tidemill.runtime.local.sources import memory_frame, named_frame
+from tidemill.runtime.paths import file_path, word_of
 from tidemill.runtime.reading.shaping import Input, found_columns
 from tidemill.runtime.spark.io.file_log import FileLog, require_place
 from tidemill.runtime.spark.state.damage import entries_taken
@@ -29,17 +26,10 @@ if TYPE_CHECKING:
 __all__ = [
     "check_sources",
     "file_logs_of",
-    "file_path",
     "places_of",
     "read_only_files",
     "source_name",
-    "word_of",
 ]
-
-_SCHEME = "://"
-
-_LONG = 100
-"""Longer words are not fit for the name of a file."""
 
 
 def check_sources(
@@ -121,19 +111,6 @@ def source_name(stream: str) -> str:
     return f"stream_{word_of(stream)}"
 
 
-def word_of(name: str) -> str:
-    """A name of lower-case letters, digits and underscores, different for different names.
-
-    Every other character, underscores too, is written as its number between underscores. A long
-    name is written as its digest after one underscore, as no other name is.
-
-    >>> word_of("Bid"), word_of("a b"), word_of("a_20_b")
-    ('bid', 'a_20_b', 'a_5f_20_5f_b')
-    """
-    word = "".join(c if c.isascii() and c.isalnum() else f"_{ord(c):x}_" for c in name.lower())
-    return word if 0 < len(word) < _LONG else "_" + hashlib.sha256(word.encode()).hexdigest()
-
-
 def _place(
     name: str, stream: StreamEntry, checkpoint: Checkpoint, memory: Mapping[str, pl.DataFrame]
 ) -> Place:
@@ -166,13 +143,3 @@ def _require_same(stream: str, key: str, frame: pl.DataFrame, kept: pl.DataFrame
             f'frame "{key}" is not the one that this checkpoint has read for stream "{stream}"',
             hint="put the frame as it was, or write the rows that are new to files",
         )
-
-
-def file_path(place: Place) -> Path | None:
-    """Where the files are that this host, and every worker, opens; ``None`` if there are none."""
-    if place.kind not in READERS:
-        return None
-    if _SCHEME not in place.path:
-        return Path(place.path).absolute()
-    is_here = place.path.startswith("file:")
-    return Path(unquote(urlparse(place.path).path)).absolute() if is_here else None

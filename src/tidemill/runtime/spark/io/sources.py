@@ -16,6 +16,7 @@ from pyspark import TaskContext
 from tidemill.engine.ingest import Refused, readable
 from tidemill.model.batch import polars_schema
 from tidemill.model.time import Time
+from tidemill.runtime.damage import damaged
 from tidemill.runtime.files import READERS, read_file
 from tidemill.runtime.reading.frames import from_arrow, shaped_frame
 from tidemill.runtime.reading.shaping import Input
@@ -24,7 +25,6 @@ from tidemill.runtime.spark.io.file_log import ENTRY_COLUMNS, NUMBERED
 from tidemill.runtime.spark.io.formats import read_format
 from tidemill.runtime.spark.io.places import source_name
 from tidemill.runtime.spark.state.batch_log import batch_beginning, batch_number
-from tidemill.runtime.spark.state.damage import damaged
 from tidemill.runtime.spark.worker.intake import Origin, first_id, take_in
 from tidemill.runtime.spark.worker.wire import COLUMNS, to_arrow
 

@@ -25,8 +25,8 @@ from typing import TYPE_CHECKING
 from pyspark import TaskContext
 
 from tidemill.runtime.clock import now as now_here
+from tidemill.runtime.damage import damaged, json_lines
 from tidemill.runtime.durable import append_durably, write_durably
-from tidemill.runtime.spark.state.damage import damaged, json_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -15,15 +15,16 @@ from uuid import uuid4
 from tidemill.algebra.codec.plans import meaning
 from tidemill.algebra.reach import unbegun
 from tidemill.catalog.codec import write_relation_entry, write_stream_entry
+from tidemill.connectors.connector import Engine
 from tidemill.errors import RunError
 from tidemill.lang.parse import parse_one
 from tidemill.lang.statements import CreateQuery
 from tidemill.lang.unparse import unparse
 from tidemill.runtime.connectors import source_place
+from tidemill.runtime.damage import damaged, require_types
 from tidemill.runtime.durable import write_durably
+from tidemill.runtime.paths import file_path
 from tidemill.runtime.sinks import Destination, destination_of
-from tidemill.runtime.spark.io.places import file_path
-from tidemill.runtime.spark.state.damage import damaged, require_types
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -101,7 +102,7 @@ class Facts:
     """What a checkpoint is made for, and what it knows.
 
     Attributes:
-        pids: The partitions, by the numbers Spark knows them by.
+        pids: The partitions, on Spark by the numbers Spark knows them by.
         stages: How many stateful stages there are.
         planning: The settings that plans depend on.
         ended: Whether the streams have been run to their end.
@@ -111,8 +112,9 @@ class Facts:
         queries: The queries that run, by their names in lower case.
         streams: A digest of where each stream comes from and what it is made of.
         relations: The relations that queries read, by their names in lower case.
-        begun: Whether the pipeline has been started; from then on Spark's part must be there.
+        begun: Whether the pipeline has been started; from then on what it writes must be there.
         ending: Whether the streams have been told to end; rows that come after that are late.
+        engine: The engine that it is a checkpoint of.
     """
 
     pids: tuple[int, ...]
@@ -127,6 +129,7 @@ class Facts:
     relations: Mapping[str, KeptRelation] = field(default_factory=dict)
     begun: bool = False
     ending: bool = False
+    engine: str = Engine.SPARK.value
 
 
 def asked_of(query: QueryEntry, sink: Sink | None) -> Asked:
@@ -163,11 +166,15 @@ def content_digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()[:16]
 
 
-def read_record(directory: Path) -> Facts:
+def read_record(directory: Path, engine: str) -> Facts:
     """What is known in a checkpoint.
 
+    Args:
+        directory: The checkpoint.
+        engine: The engine that is to go on with it.
+
     Raises:
-        RunError: It is damaged, of another format, or was made at another place.
+        RunError: It is damaged, of another format or engine, or was made at another place.
     """
     try:
         found = json.loads((directory / RECORD).read_text(encoding="utf-8"))
@@ -182,6 +189,12 @@ def read_record(directory: Path) -> Facts:
         facts = _facts(found)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise damaged(f'"{directory / RECORD}"', error) from error
+    if facts.engine != engine:
+        raise RunError(
+            f'the checkpoint "{directory}" is one of the engine "{facts.engine}", and this session'
+            f' has the engine "{engine}"',
+            hint=f'write engine="{facts.engine}", or choose a new directory',
+        )
     if facts.place != str(directory):
         raise RunError(
             f'the checkpoint "{directory}" was made at "{facts.place}", and cannot be used at'

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tidemill.errors import RunError
+from tidemill.runtime import quarantine
 from tidemill.runtime.durable import write_durably
-from tidemill.runtime.spark.state import quarantine
-from tidemill.runtime.spark.state.quarantine import Quarantine
+from tidemill.runtime.quarantine import Quarantine
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -22,7 +22,7 @@ import polars as pl
 
 from tidemill.errors import RunError
 from tidemill.runtime.durable import make_directory, write_durably
-from tidemill.runtime.spark.io.places import word_of
+from tidemill.runtime.paths import word_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -1,0 +1,146 @@
+"""Opening a checkpoint: whether it is one, fits the settings and is free; dropping a query of it.
+
+A session that opens a checkpoint has it alone until it closes it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tidemill.errors import RunError
+from tidemill.runtime.durable import make_directory
+from tidemill.runtime.lock import LOCK_FILE, take_lock
+from tidemill.runtime.record import RECORD, Facts, read_record, write_record
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tidemill.runtime.lock import Lock
+
+__all__ = ["forget_query", "open_directory"]
+
+
+def open_directory(
+    place: str, facts: Facts, *, partitions: int | None = None, stages: int | None = None
+) -> tuple[Path, Facts, Lock]:
+    """The checkpoint at a place, which no other process can open until its lock is released.
+
+    A new one is not written down yet.
+
+    Args:
+        place: Where it is, or is to be.
+        facts: What a new one is made for; one that is there must be for the same engine and
+            planning.
+        partitions: How many partitions it must have; ``None`` for any number.
+        stages: How many stages it must have; ``None`` for any number.
+
+    Returns:
+        Where it is, what it knows, and its lock.
+
+    Raises:
+        RunError: There is something else, a checkpoint that does not fit the settings or is not
+            where it was made, or it is in use.
+    """
+    directory = Path(place).resolve()
+    _require_checkpoint_or_nothing(directory)
+    try:
+        make_directory(directory)
+    except OSError as error:
+        raise RunError(
+            f'the checkpoint "{directory}" cannot be made: {error.strerror}',
+            hint="choose a directory that can be written to",
+        ) from error
+    lock = take_lock(directory)
+    try:
+        if not (directory / RECORD).is_file():
+            return directory, replace(facts, place=str(directory)), lock
+        found = read_record(directory, facts.engine)
+        _require_fit(directory, found, facts.planning, partitions, stages)
+    except BaseException:
+        lock.release()
+        raise
+    return directory, found, lock
+
+
+def forget_query(checkpoint: str, name: str, engine: str) -> bool:
+    """Drop a query that a checkpoint knows while nothing runs; whether it was known.
+
+    Its state goes with the next start. The files of its sink stay.
+
+    Args:
+        checkpoint: Where the checkpoint is.
+        name: The query.
+        engine: The engine that the session has.
+
+    Raises:
+        RunError: The checkpoint is in use or that of another engine, or cannot be read or written.
+    """
+    directory = Path(checkpoint).resolve()
+    if not (directory / RECORD).is_file():
+        return False
+    lock = take_lock(directory)
+    try:
+        facts = read_record(directory, engine)
+        if name.lower() not in facts.queries:
+            return False
+        queries = {key: known for key, known in facts.queries.items() if key != name.lower()}
+        write_record(directory, replace(facts, queries=queries))
+        return True
+    finally:
+        lock.release()
+
+
+def _require_checkpoint_or_nothing(directory: Path) -> None:
+    """Refuse a place that holds something else."""
+    if not directory.exists() or (directory / RECORD).is_file():
+        return
+    ours = {LOCK_FILE, f".{RECORD}.part"}  # a start that was refused or killed leaves these
+    if not directory.is_dir() or {path.name for path in directory.iterdir()} - ours:
+        raise RunError(
+            f'"{directory}" is not a checkpoint, and not empty', hint="choose a new directory"
+        )
+
+
+def _require_fit(
+    directory: Path,
+    facts: Facts,
+    planning: Mapping[str, object],
+    partitions: int | None,
+    stages: int | None,
+) -> None:
+    """Refuse settings under which the state would be that of other plans."""
+    pids = facts.pids
+    if partitions not in (None, len(pids)):
+        raise RunError(
+            f'the checkpoint "{directory}" has {len(pids)} partitions, not {partitions}',
+            hint=f"write partitions={len(pids)}, or choose a new directory",
+        )
+    if stages not in (None, facts.stages):
+        raise RunError(
+            f'the checkpoint "{directory}" has {facts.stages} stages, not {stages}',
+            hint=f"write stages={facts.stages}, or choose a new directory",
+        )
+    if differing := _differing(planning, facts.planning):
+        raise RunError(
+            f'the checkpoint "{directory}" was made with other settings of {", ".join(differing)}',
+            hint=f"write {', '.join(differing.values())}, or choose a new directory",
+        )
+
+
+def _differing(now: Mapping[str, object], then: Mapping[str, object]) -> dict[str, str]:
+    """The settings of planning that are not what they were, and how to write what they were."""
+    found = {}
+    for name in [*now, *(name for name in then if name not in now)]:
+        was = then.get(name)
+        if name in now and name in then and now[name] == was:
+            continue
+        if name == "optimize":
+            was = bool(was)
+        elif isinstance(was, int):
+            was = f"{was / 1_000_000:g}"  # the others count microseconds
+        elif isinstance(was, str):
+            was = f'"{was}"'
+        found[name] = f"{name}={was}"
+    return found
