@@ -33,7 +33,6 @@ from tidemill.control.instances import (
     record_of,
 )
 from tidemill.control.living import (
-    begun_late,
     new_version,
 )
 from tidemill.control.queries import LivingQueries
@@ -88,6 +87,7 @@ if TYPE_CHECKING:
     from tidemill.catalog.entries import Entry
     from tidemill.catalog.listing import Listing
     from tidemill.connectors.connector import Engine
+    from tidemill.control.kept import KeptCatalog
     from tidemill.control.verdict import Verdict
     from tidemill.errors import Note, Span
     from tidemill.lang.parse import Script
@@ -96,7 +96,6 @@ if TYPE_CHECKING:
     from tidemill.runtime.callback import Callback
     from tidemill.runtime.frames import Frame
     from tidemill.runtime.progress import Progress
-    from tidemill.runtime.records_file import RecordKeeper
     from tidemill.runtime.runs import Runs
 
 __all__ = ["Query", "Result", "Session"]
@@ -113,22 +112,21 @@ _CALLER = 6
 class Session:
     """A catalog, the statements that change it, and the answers of its queries."""
 
-    def __init__(  # noqa: PLR0913 — what a session is made of
+    def __init__(
         self,
         job: Callable[[Catalog, Mapping[str, pl.DataFrame], Mapping[str, Callback]], Runs],
         *,
         planner: Callable[[QueryEntry], Planned] = plan_entry,
         unbounded_state: bool = False,
-        forget: Callable[[str], bool] = lambda _name: False,
         engine: Engine | None = None,
-        keeper: RecordKeeper | None = None,
+        kept: KeptCatalog | None = None,
     ) -> None:
         self._engine = engine
+        self._kept = kept
         self._new_job = job
-        self._forget = forget
         self._planner = planner
         self._unbounded_state = unbounded_state
-        self._queries = LivingQueries(planner, engine=engine, keeper=keeper)
+        self._queries = LivingQueries(planner, engine=engine, kept=kept)
         self._memory: dict[str, pl.DataFrame] = {}
         self._callbacks: dict[str, Callback] = {}
         self._warnings: list[str] = []
@@ -211,6 +209,8 @@ class Session:
 
     def _job_for(self, catalog: Catalog) -> Runs:
         """A job for queries, with the frames that there are now."""
+        if self._kept is not None:
+            self._kept.require_given(catalog, self._memory, self._callbacks)
         return self._new_job(catalog, dict(self._memory), self._callbacks)
 
     def await_idle(self) -> None:
@@ -393,13 +393,6 @@ class Session:
         types = {"version": pl.Int64, "text": pl.String, **times}
         return pl.DataFrame(version_rows(record), schema=types, orient="row")
 
-    def _is_forgotten(self, kind: ObjectKind, name: Name) -> bool:
-        """Whether a query was dropped that an earlier session has left, while nothing runs."""
-        if kind is not ObjectKind.QUERY or self._queries.is_running:
-            return False  # what runs takes the other catalog, and forgets by itself
-        entry = self._queries.catalog.find(name.text)
-        return (entry is None or isinstance(entry, QueryEntry)) and self._forget(name.text)
-
     def _warn(self, notes: list[Note], source: str) -> None:
         """Tell what the statement is to be warned of, before it takes effect."""
         for note in notes:
@@ -446,23 +439,20 @@ class Session:
         match statement:
             case CreateStream() | CreateRelation() | CreateDerivedStream() | CreateFunction():
                 with queries.changing():
-                    entry = self._define(statement, source)
-                    queries.catalog = queries.catalog.added(entry, span=statement.name.span)
+                    if queries.find(statement) is None:
+                        queries.add(statement, self._define(statement, source))
                 return None
             case CreateQuery() | Select():
                 with queries.changing():
-                    entry = self._define(statement, source)
-                    assert isinstance(entry, QueryEntry), "these define queries"
-                    named = statement.name.span if isinstance(statement, CreateQuery) else None
-                    added, late = queries.catalog.added(entry, span=named), entry
-                    queries.go_on_with(lambda moment: added.replaced(begun_late(late, moment)))
+                    entry = queries.find(statement)
+                    if entry is None:
+                        entry = self._define(statement, source)
+                        queries.add(statement, entry)
+                assert isinstance(entry, QueryEntry), "these define queries"
                 return Query(entry.name, entry.plan, self, entry.time)
-            case Drop(kind, name, if_exists):
+            case Drop():
                 with queries.changing():
-                    is_gone = self._is_forgotten(kind, name) or if_exists
-                    if not (is_gone and queries.catalog.is_free(name.text, kind)):
-                        without = queries.catalog.dropped(name, kind)
-                        queries.go_on_with(lambda _moment: without)
+                    queries.drop(statement)
                 return None
             case Show(ObjectKind.QUERY):
                 return _frame(queries.listing())

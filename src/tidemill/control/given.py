@@ -1,23 +1,29 @@
-"""Given answers: what a query has given in a job, put together from those of its instances."""
+"""What a job tells of a query: its answer, its plan and its figures, by way of its instances."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tidemill.algebra.reach import begun_at
 from tidemill.catalog.entries import QueryEntry
-from tidemill.control.instances import instance_name
-from tidemill.errors import RunError
+from tidemill.control.instances import instance_name, record_of
+from tidemill.errors import BindError, RunError
+from tidemill.lang.statements import ObjectKind
 from tidemill.model.time import END_OF_TIME, Time
 from tidemill.runtime.answers import Answer
 from tidemill.runtime.parted import Piece, parted
+from tidemill.runtime.shapes import answer_form
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from tidemill.catalog.catalog import Catalog
+    from tidemill.lang.statements import Name
+    from tidemill.optimizer.explain.physical import Figures
+    from tidemill.optimizer.planner import Planned
     from tidemill.runtime.runs import Runs
 
-__all__ = ["answer_in", "is_in"]
+__all__ = ["answer_in", "figures_in", "is_in", "planned_in"]
 
 
 def answer_in(
@@ -71,6 +77,64 @@ def is_in(job: Runs, catalog: Catalog, past: Mapping[str, Answer], query: str) -
     if planned is None or not isinstance(entry, QueryEntry):
         return True  # the job knows what it has; nothing else has the name now
     return planned.bound == entry.plan
+
+
+def planned_in(
+    job: Runs | None,
+    catalog: Catalog,
+    planner: Callable[[QueryEntry], Planned],
+    query: Name,
+) -> Planned:
+    """How a registered query is computed: the plan it runs with, or would run with.
+
+    Args:
+        job: What runs, or was run last.
+        catalog: What is registered now.
+        planner: How a query would be computed.
+        query: The query.
+
+    Raises:
+        BindError: There is no such query.
+    """
+    entry = catalog.get(query)
+    if not isinstance(entry, QueryEntry):
+        raise BindError(
+            f'"{query.text}" is not a query',
+            span=query.span,
+            hint="name a query, or write EXPLAIN SELECT … FROM it",
+        )
+    running, plan = None, entry.plan
+    if job is not None:
+        number = 1
+        if entry.record is not None:
+            live = [*entry.record.instances]
+            number, fresh = live[-1].number, live[-1].fresh
+            plan = begun_at(plan, fresh) if fresh else plan
+        running = job.planned(instance_name(entry.name, number))
+    # One of an earlier run may have had this name, or another sink.
+    asked = plan, answer_form(entry)
+    is_same = running is not None and (running.bound, running.target.answer) == asked
+    return running if running is not None and is_same else planner(entry)
+
+
+def figures_in(job: Runs | None, catalog: Catalog, planned: Planned) -> dict[str, Figures]:
+    """What was measured of the operators of a query that runs, or was run.
+
+    Raises:
+        RunError: It has not been run.
+    """
+    names = [
+        instance_name(entry.name, one.number)
+        for entry in catalog.entries(ObjectKind.QUERY)
+        if isinstance(entry, QueryEntry)
+        for one in record_of(entry).instances
+    ]
+    if job is None or not any(job.planned(name) is planned for name in names):
+        raise RunError(
+            "the query has not been run, so nothing was measured",
+            hint="call session.run() or session.start() first",
+        )
+    return {name: metrics.figures() for name, metrics in job.metrics().items()}
 
 
 def _no_version(query: str, version: int | None, newest: int) -> RunError:

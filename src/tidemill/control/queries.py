@@ -1,22 +1,23 @@
 """The queries of a session while they live: the catalog, the job that runs it, and its changes.
 
 A session is a catalog and at most one job. A change is decided between two batches, written down
-where there is a checkpoint, and only then taken by the job; one that the job refuses has changed
-nothing.
+where there is a checkpoint (``kept.py``), and only then taken by the job; one that the job refuses
+has changed nothing.
 """
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import replace
-from threading import Lock
+from threading import Lock as ThreadLock
 from typing import TYPE_CHECKING
 
 from tidemill.algebra.reach import begun_at
 from tidemill.catalog.catalog import Catalog
+from tidemill.catalog.durable import question
 from tidemill.catalog.entries import QueryEntry
 from tidemill.control.change import Changed
-from tidemill.control.given import answer_in, is_in
+from tidemill.control.given import answer_in, figures_in, is_in, planned_in
 from tidemill.control.instances import (
     instance_name,
     record_of,
@@ -26,6 +27,7 @@ from tidemill.control.instances import (
 from tidemill.control.living import (
     altered,
     begun_again,
+    begun_late,
     carried_out,
     ended,
     rewritten,
@@ -33,30 +35,31 @@ from tidemill.control.living import (
 )
 from tidemill.control.shown import by_query, query_listing, with_queries
 from tidemill.control.standpoint import Standpoint
-from tidemill.control.stored import records_of, with_records
+from tidemill.control.stored import with_records
 from tidemill.control.verdict import verdict_on
 from tidemill.errors import BindError, RunError
-from tidemill.lang.statements import Name, ObjectKind
+from tidemill.lang.statements import Name, ObjectKind, Select
 from tidemill.lang.unparse import unparse
 from tidemill.model.time import Time
 from tidemill.runtime.runs import Moment
-from tidemill.runtime.shapes import answer_form
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from tidemill.binder.definitions import Definition
+    from tidemill.catalog.entries import Entry
     from tidemill.catalog.listing import Listing
     from tidemill.catalog.records import Record, Version
     from tidemill.connectors.connector import Engine
+    from tidemill.control.kept import KeptCatalog
     from tidemill.control.verdict import Verdict
     from tidemill.errors import Span
-    from tidemill.lang.statements import Lifecycle
+    from tidemill.lang.statements import Drop, Lifecycle
     from tidemill.optimizer.explain.physical import Figures
     from tidemill.optimizer.planner import Planned
     from tidemill.runtime.answers import Answer
     from tidemill.runtime.metrics import OperatorMetrics
     from tidemill.runtime.progress import Progress
-    from tidemill.runtime.records_file import RecordKeeper
     from tidemill.runtime.runs import Runs
 
 __all__ = ["LivingQueries"]
@@ -68,7 +71,7 @@ class LivingQueries:
     Args:
         planner: How a query would be computed.
         engine: Where the queries run.
-        keeper: Where what has become of them is kept, if a later session is to go on.
+        kept: Where what is registered is kept, if a later session is to go on.
 
     Attributes:
         catalog: What is registered now.
@@ -80,17 +83,18 @@ class LivingQueries:
         planner: Callable[[QueryEntry], Planned],
         *,
         engine: Engine | None = None,
-        keeper: RecordKeeper | None = None,
+        kept: KeptCatalog | None = None,
     ) -> None:
-        self.catalog = Catalog()
+        self.catalog = Catalog() if kept is None else kept.load()
         self.is_running = False
         self._planner = planner
         self._engine = engine
-        self._keeper = keeper
+        self._kept = kept
+        self._owner = ExitStack()  # has the checkpoint while a job runs
         self._job: Runs | None = None
         self._active: Runs | None = None
         self._past: dict[str, Answer] = {}  # what instances gave that do not run any more
-        self._turn = Lock()
+        self._turn = ThreadLock()
 
     @contextmanager
     def changing(self) -> Iterator[None]:
@@ -107,7 +111,8 @@ class LivingQueries:
                 hint="carry out statements one after another",
             )
         try:
-            yield
+            with nullcontext() if self._kept is None else self._kept.owned():
+                yield
         finally:
             self._turn.release()
 
@@ -116,17 +121,28 @@ class LivingQueries:
     def run(self, new_job: Callable[[Catalog], Runs], *, end: bool | None) -> None:
         """Process everything the sources hold; ``Session.run`` has the details."""
         self._refuse_while_running()
-        job = new_job(self._to_run())
-        self._active = job
-        job.run(end=end)
-        self._job = job
+        with self._owning():
+            job = new_job(self._to_run())
+            self._active = job
+            job.run(end=end)
+            self._job = job
 
     def start(self, new_job: Callable[[Catalog], Runs]) -> None:
         """Process what comes, until it is stopped; ``Session.start`` has the details."""
         self._refuse_while_running()
-        self._active = self._job = new_job(self._to_run())
-        self._job.start()
-        self.is_running = True
+        with self._owning() as share:
+            self._active = self._job = new_job(self._to_run())
+            self._job.start()
+            self.is_running = True
+            self._owner = share.pop_all()
+
+    @contextmanager
+    def _owning(self) -> Iterator[ExitStack]:
+        """Have the checkpoint, if there is one, until the end or until what is given is closed."""
+        with ExitStack() as stack:
+            if self._kept is not None:
+                stack.callback(self._kept.own().release)
+            yield stack
 
     def _refuse_while_running(self) -> None:
         if self.is_running:
@@ -134,10 +150,10 @@ class LivingQueries:
 
     def _to_run(self) -> Catalog:
         """The queries that a new job is to run."""
-        if self._keeper is None:
+        if self._kept is None:
             self._past, self.catalog = {}, begun_again(self.catalog)
         else:
-            self.catalog = with_records(self.catalog, self._keeper.read(), self._engine)
+            self.catalog = with_records(self.catalog, self._kept.read_records(), self._engine)
         return running_queries(self.catalog, {})
 
     def await_idle(self) -> None:
@@ -165,8 +181,59 @@ class LivingQueries:
         if self._active is not None:
             self._active.close()
         self.is_running = False
+        self._owner.close()
 
     # Changing
+
+    def find(self, statement: Definition) -> Entry | None:
+        """What an equal statement has created in this checkpoint; ``None`` if it is a new one.
+
+        Raises:
+            BindError: The name stands for something else in this checkpoint.
+        """
+        return None if self._kept is None else self._kept.find(statement, self.catalog)
+
+    def add(self, statement: Definition, entry: Entry) -> None:
+        """Register what a statement defines.
+
+        Raises:
+            BindError: The name is taken.
+            RunError: It cannot be written down, or what is running cannot go on with it.
+        """
+        named = None if isinstance(statement, Select) else statement.name.span
+        added = self.catalog.added(entry, span=named)
+        with nullcontext() if self._kept is None else self._kept.creating(statement, entry):
+            if isinstance(entry, QueryEntry):
+                self.go_on_with(lambda moment: added.replaced(begun_late(entry, moment)))
+            else:
+                self.catalog = added
+
+    def drop(self, statement: Drop) -> None:
+        """Give something up; of a query, also its state.
+
+        Raises:
+            BindError: There is no such thing, or others depend on it.
+            RunError: It cannot be written down, or what is running cannot go on without it.
+        """
+        kind, name, kept = statement.kind, statement.name, self._kept
+        is_idle_query = kind is ObjectKind.QUERY and not self.is_running
+        if self.catalog.is_free(name.text, kind):
+            # Sessions of versions without a log have left queries that no statement tells of.
+            is_gone = is_idle_query and kept is not None and kept.forget(name.text)
+            if is_gone or statement.if_exists:
+                return
+        without = self.catalog.dropped(name, kind)
+        if kept is None:
+            self.go_on_with(lambda _moment: without)
+            return
+        is_function = kind is ObjectKind.FUNCTION
+        find = self.catalog.find_function if is_function else self.catalog.find
+        entry = find(name.text)
+        assert entry is not None, "it was dropped"
+        with kept.dropping(statement, entry):
+            if is_idle_query:
+                kept.forget(name.text)
+            self.go_on_with(lambda _moment: without)
 
     def go_on_with(self, decide: Callable[[Moment], Catalog]) -> None:
         """Take another set of queries, now if they are running.
@@ -184,8 +251,8 @@ class LivingQueries:
         def decided(moment: Moment) -> Catalog:
             chosen.append(ended(decide(moment), moment.known))
             queries = running_queries(chosen[0], moment.known)
-            if self._keeper is not None:
-                self._keeper.write(records_of(chosen[0]))  # before it takes effect
+            if self._kept is not None:
+                self._kept.write_records(chosen[0])  # before it takes effect
             for name in moment.known:
                 answer = None if queries.find(name) else job.answer(name)
                 if answer is not None and chosen[0].find(user_name(name)) is not None:
@@ -195,8 +262,8 @@ class LivingQueries:
         try:
             job.change(decided)
         except BaseException:
-            if self._keeper is not None and chosen:
-                self._keeper.write(records_of(self.catalog))
+            if self._kept is not None and chosen:
+                self._kept.write_records(self.catalog)
             raise
         self.catalog, self._past = chosen[0], {**self._past, **gone}
 
@@ -246,6 +313,17 @@ class LivingQueries:
                 hint="call session.start() first",
             )
         changed = rewritten(entry, version)
+        if self._kept is not None:
+            if question(version.text) == question(entry.text):
+                changed = entry  # a script that is run again changes nothing
+            elif self._kept.has_run(entry.name):
+                raise RunError(
+                    f'query "{entry.name}" has run in this checkpoint, and is changed while it'
+                    " runs: it says then from which instant on the answer is that of the new text",
+                    hint="call session.start() first",
+                )
+            elif is_done:
+                self._kept.write_records(self.catalog.replaced(changed))
         if is_done:
             self.catalog = self.catalog.replaced(changed)
         here = Standpoint(entry.name, Time(0))
@@ -348,42 +426,8 @@ class LivingQueries:
         Raises:
             BindError: There is no such query.
         """
-        entry = self.catalog.get(Name(query, span))
-        if not isinstance(entry, QueryEntry):
-            raise BindError(
-                f'"{query}" is not a query',
-                span=span,
-                hint="name a query, or write EXPLAIN SELECT … FROM it",
-            )
-        running, plan = None, entry.plan
-        if self._active is not None:
-            number = 1
-            if entry.record is not None:
-                live = [*entry.record.instances]
-                number, fresh = live[-1].number, live[-1].fresh
-                plan = begun_at(plan, fresh) if fresh else plan
-            running = self._active.planned(instance_name(entry.name, number))
-        # One of an earlier run may have had this name, or another sink.
-        asked = plan, answer_form(entry)
-        is_same = running is not None and (running.bound, running.target.answer) == asked
-        return running if running is not None and is_same else self._planner(entry)
+        return planned_in(self._active, self.catalog, self._planner, Name(query, span))
 
     def figures(self, planned: Planned) -> dict[str, Figures]:
-        """What was measured of the operators of a query that runs, or was run.
-
-        Raises:
-            RunError: It has not been run.
-        """
-        names = [
-            instance_name(entry.name, one.number)
-            for entry in self.catalog.entries(ObjectKind.QUERY)
-            if isinstance(entry, QueryEntry)
-            for one in record_of(entry).instances
-        ]
-        job = self._active
-        if job is None or not any(job.planned(name) is planned for name in names):
-            raise RunError(
-                "the query has not been run, so nothing was measured",
-                hint="call session.run() or session.start() first",
-            )
-        return {name: metrics.figures() for name, metrics in job.metrics().items()}
+        """What was measured of the operators of a query that runs, or was run."""
+        return figures_in(self._active, self.catalog, planned)

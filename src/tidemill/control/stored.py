@@ -65,7 +65,7 @@ def with_records(
         for number, text in enumerate(kept.texts, start=1):
             statement = parse_one(text)
             assert isinstance(statement, CreateQuery | Select), "queries are kept"
-            bound = define(statement, without, allow_unbounded=True, engine=engine)
+            bound = define(statement, without, allow_unbounded=True, engine=engine, looks_up=False)
             assert isinstance(bound, QueryEntry), "these define queries"
             versions.append(Version(number, text, bound.plan, bound.uses, bound.time))
         record = Record(tuple(versions), kept.instances, kept.parts, kept.paused, kept.ended)
