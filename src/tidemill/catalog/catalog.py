@@ -50,9 +50,10 @@ class Catalog:
 
     def entries(self, kind: ObjectKind) -> Iterator[Entry]:
         """The entries of one kind, in the order of their names."""
-        for _, entry in sorted((*self.objects.items(), *self.functions.items())):
-            if kind_of(entry) is kind:
-                yield entry
+        found = (
+            e for e in (*self.objects.values(), *self.functions.values()) if kind_of(e) is kind
+        )
+        yield from sorted(found, key=lambda entry: entry.name.lower())
 
     def find(self, name: str) -> Entry | None:
         """The stream, relation or query with this name."""
