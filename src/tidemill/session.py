@@ -341,6 +341,15 @@ class Session:
         assert isinstance(made, Query), "these statements make queries"
         return made
 
+    def find(self, name: str) -> Query:
+        """A query that is registered, by its name; a session before may have created it.
+
+        Raises:
+            BindError: There is no such query.
+        """
+        entry = self._queries.query_entry(Name(name))
+        return Query(entry.name, entry.plan, self, entry.time)
+
     def explain(self, query: str, mode: ExplainMode, *, as_json: bool = False) -> str:
         """A registered query as text, as EXPLAIN shows it.
 
@@ -448,8 +457,7 @@ class Session:
                     if entry is None:
                         entry = self._define(statement, source)
                         queries.add(statement, entry)
-                assert isinstance(entry, QueryEntry), "these define queries"
-                return Query(entry.name, entry.plan, self, entry.time)
+                return self.find(entry.name)
             case Drop():
                 with queries.changing():
                     queries.drop(statement)

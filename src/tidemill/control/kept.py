@@ -107,7 +107,7 @@ class KeptCatalog:
     def _require_unchanged(self) -> None:
         """Refuse to go on from what is not there any more."""
         with telling_where(self.directory):
-            if self._log.is_unchanged and self._records.read() == self._seen:
+            if self._log.is_unchanged() and self._records.read() == self._seen:
                 return
         raise RunError(
             f'another session has changed the checkpoint "{self.directory}" since this one was'
@@ -211,7 +211,7 @@ class KeptCatalog:
             texts += [version.text for version in entry.record.versions]
         if text not in texts:
             word, quoted = kind.value, quote_name(entry.name)
-            change = f", write ALTER QUERY {quoted} AS …" if kind is ObjectKind.QUERY else ""
+            change = f", or ALTER QUERY {quoted} AS …" if kind is ObjectKind.QUERY else ""
             raise BindError(
                 f'{word.lower()} "{entry.name}" is another one in this checkpoint: that one is'
                 f" {texts[-1]}, and this one {text}",

@@ -74,7 +74,6 @@ class StatementLog:
         self._size, self.next = len(content), max(written, default=0) + 1
         return entries
 
-    @property
     def is_unchanged(self) -> bool:
         """Whether nobody else has written since this session has read or written."""
         content = self._whole()
