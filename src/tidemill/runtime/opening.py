@@ -13,6 +13,7 @@ from tidemill.errors import RunError
 from tidemill.runtime.durable import make_directory
 from tidemill.runtime.lock import LOCK_FILE, take_lock
 from tidemill.runtime.record import RECORD, Facts, read_record, write_record
+from tidemill.runtime.records_file import RECORDS_FILE
 from tidemill.runtime.statement_log import STATEMENTS_FILE
 
 if TYPE_CHECKING:
@@ -110,9 +111,10 @@ def forget_queries(directory: Path, engine: str, is_gone: Callable[[str], bool])
 
 def _require_checkpoint_or_nothing(directory: Path) -> None:
     """Refuse a place that holds something else."""
-    if not directory.exists() or is_checkpoint(directory):
+    if not directory.exists() or (directory / RECORD).is_file():
         return
-    ours = {LOCK_FILE, f".{RECORD}.part"}  # a start that was refused or killed leaves these
+    # Statements come before the first start, and one that was refused or killed leaves a lock.
+    ours = {LOCK_FILE, STATEMENTS_FILE, RECORDS_FILE, f".{RECORD}.part", f".{RECORDS_FILE}.part"}
     if not directory.is_dir() or {path.name for path in directory.iterdir()} - ours:
         raise RunError(
             f'"{directory}" is not a checkpoint, and not empty', hint="choose a new directory"
