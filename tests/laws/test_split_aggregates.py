@@ -49,7 +49,7 @@ from tidemill.physical.interval import Combine
 from tidemill.physical.plan import Apply, walk_physical
 from tidemill.runtime.answers import Answer
 from tidemill.runtime.spark.driver.delivery import refused_counts, watermarks
-from tidemill.runtime.spark.state.batch_log import BatchLog
+from tidemill.runtime.spark.state.batch_log import BatchLog, Ending
 from tidemill.runtime.spark.worker.deployment import Deployment
 from tidemill.runtime.spark.worker.intake import Origin, take_in
 from tidemill.runtime.spark.worker.stage import CONTROL
@@ -171,7 +171,7 @@ def test_late_rows_are_left_out_before_anything_is_combined(
     graph = build_graph({"q": physical if stages is None else folded(physical, stages)[0]})
     pids = PIDS[:partitions]
     deployed = Deployment(
-        graph, {STREAM.name: STREAM}, {}, pids, stages or len(graph.fragments) - 1, "v"
+        graph, {STREAM.name: STREAM}, {}, pids, stages or len(graph.fragments) - 1
     )
     answer, refused = Answer(plan.schema), 0
     end = [
@@ -187,7 +187,7 @@ def test_late_rows_are_left_out_before_anything_is_combined(
             reached = batch_log.begin(number).watermarks.get(STREAM.name, 0)
             messages = end if batch is None else arrived(deployed, number, batch, reached)
             out = pipeline.step(number, messages, reopen=reopen)
-            batch_log.end(number, watermarks(out))
+            batch_log.end(number, Ending(watermarks(out)))
             for message in out:
                 if message.kind is Kind.ANSWER:
                     answer.add([message.rows()])

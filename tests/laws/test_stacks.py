@@ -263,11 +263,10 @@ def come_and_go_in_a_pipeline(
             graph = build_graph({name: folded(plan, 2)[0] for name, plan in plans.items()})
             entry = StreamEntry(S.name, S.schema, ConnectorCall(Name("memory")))
             streams = {input_.name: entry for input_ in graph.inputs}
-            version = " ".join(plans)
-            deployed = Deployment(graph, streams, {}, PIDS[:partitions], 2, version)
+            deployed = Deployment(graph, streams, {}, PIDS[:partitions], 2)
             if pipeline is None:
                 pipeline = Pipeline(deployed, Path(folder) / "cache")
-            is_changed = pipeline.deployed.version != version
+            is_changed = pipeline.deployed.version != deployed.version
             pipeline.deployed = deployed
             messages = ended(deployed) if time is None else arrived(deployed, content, number, time)
             out = pipeline.step(number, messages, reopen=reopen or is_changed)

@@ -59,7 +59,6 @@ def deployment(plan: Plan, content: Inputs, partitions: int, stages: int | None)
         {name: found for name, found in relations.items() if name in wanted},
         PIDS[:partitions],
         stages or max(1, len(graph.fragments) - 1),
-        "v",
     )
 
 

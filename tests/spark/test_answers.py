@@ -24,7 +24,7 @@ from tidemill.lang.statements import ExplainMode
 from tidemill.optimizer.explain.physical import explain_physical
 from tidemill.optimizer.explain.planned import explain_planned
 from tidemill.physical.codec.plans import plan_version
-from tidemill.runtime.spark.worker.deployment import PackedDeployment
+from tidemill.runtime.spark.state.deployments import Deployments
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -51,23 +51,25 @@ CASES = [
 
 
 @contextmanager
-def deployed() -> Iterator[list[PackedDeployment]]:
-    """What is sent to the workers meanwhile."""
-    sent: list[PackedDeployment] = []
-    pack = PackedDeployment.__init__
+def deployed() -> Iterator[list[tuple[Deployments, str]]]:
+    """What is written for the workers meanwhile."""
+    kept: list[tuple[Deployments, str]] = []
+    keep = Deployments.keep
 
-    def noting(packed: PackedDeployment, deployment: Deployment) -> None:
-        pack(packed, deployment)
-        sent.append(packed)
+    def noting(deployments: Deployments, deployment: Deployment) -> None:
+        keep(deployments, deployment)
+        deployments.open(deployment.version)  # as a worker does
+        kept.append((deployments, deployment.version))
 
-    with patch.object(PackedDeployment, "__init__", noting):
-        yield sent
+    with patch.object(Deployments, "keep", noting):
+        yield kept
 
 
-def assert_explained(job: SparkJob, queries: set[str], sent: list[PackedDeployment]) -> None:
+def assert_explained(job: SparkJob, queries: set[str], kept: list[tuple[Deployments, str]]) -> None:
     """What EXPLAIN shows of the queries is what the workers have read and run."""
-    for packed in sent:
-        read = packed.open().graph.plans
+    assert kept
+    for deployments, version in kept:
+        read = deployments.open(version).graph.plans
         assert read.keys() == queries
         for name, plan in read.items():
             planned = job.planned(name)

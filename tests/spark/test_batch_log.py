@@ -8,7 +8,7 @@ import pytest
 
 from tidemill.errors import RunError
 from tidemill.runtime.spark.state import batch_log as module
-from tidemill.runtime.spark.state.batch_log import BatchLog
+from tidemill.runtime.spark.state.batch_log import BatchLog, Ending
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,9 +22,9 @@ def path(tmp_path: Path) -> Path:
 def test_a_batch_that_is_replayed_finds_what_it_found(path: Path) -> None:
     batch_log = BatchLog(path)
     first = batch_log.begin(0)
-    batch_log.end(0, {"s": 5})
+    batch_log.end(0, Ending({"s": 5}))
     second = batch_log.begin(1)
-    batch_log.end(1, {"s": 7, "t": 1})
+    batch_log.end(1, Ending({"s": 7, "t": 1}))
     assert (first.watermarks, second.watermarks) == ({}, {"s": 5})
     assert second.now >= first.now
     for again in (batch_log, BatchLog(path), BatchLog(path)):
@@ -34,19 +34,19 @@ def test_a_batch_that_is_replayed_finds_what_it_found(path: Path) -> None:
 
 def test_a_batch_that_failed_after_its_end_was_noted_ends_again(path: Path) -> None:
     batch_log = BatchLog(path)
-    batch_log.end(0, {"s": 5})
-    batch_log.end(1, {"s": 9})
+    batch_log.end(0, Ending({"s": 5}))
+    batch_log.end(1, Ending({"s": 9}))
     replayed = BatchLog(path)
     assert replayed.begin(1).watermarks == {"s": 5}
-    replayed.end(1, {"s": 9})
+    replayed.end(1, Ending({"s": 9}))
     assert replayed.begin(2).watermarks == {"s": 9}
 
 
 def test_a_stream_of_which_nothing_came_is_where_it_was(path: Path) -> None:
     batch_log = BatchLog(path)
-    batch_log.end(0, {"s": 5, "t": 3})
-    batch_log.end(1, {"t": 4})
-    batch_log.end(2, {})
+    batch_log.end(0, Ending({"s": 5, "t": 3}))
+    batch_log.end(1, Ending({"t": 4}))
+    batch_log.end(2, Ending({}))
     assert batch_log.begin(3).watermarks == {"s": 5, "t": 4}
 
 
@@ -61,11 +61,11 @@ def test_files_are_read_for_good_when_the_next_batch_begins(path: Path) -> None:
     batch_log = BatchLog(path)
     assert (batch_log.committed, batch_log.delivered, batch_log.latest) == ({}, {}, (-1, 0))
     batch_log.begin(0)
-    batch_log.end(0, {}, {"s": 3})
+    batch_log.end(0, Ending({}, {"s": 3}))
     for again in (batch_log, BatchLog(path)):
         assert (again.committed, again.delivered) == ({}, {"s": 3})
     assert batch_log.begin(1).files == {"s": 3}
-    batch_log.end(1, {}, {"t": 1})
+    batch_log.end(1, Ending({}, {"t": 1}))
     for again in (batch_log, BatchLog(path)):
         assert (again.committed, again.delivered) == ({"s": 3}, {"s": 3, "t": 1})
 
@@ -73,14 +73,14 @@ def test_files_are_read_for_good_when_the_next_batch_begins(path: Path) -> None:
 def test_a_batch_knows_which_queries_have_run_when_it_begins(path: Path) -> None:
     batch_log = BatchLog(path)
     assert batch_log.begin(0).ran == -1
-    batch_log.end(0, {})
+    batch_log.end(0, Ending({}))
     assert batch_log.begin(1).ran == -1, "a batch that has brought nothing has stepped nobody"
-    batch_log.end(1, {}, ran=2)
-    batch_log.end(2, {}, ran=0)
+    batch_log.end(1, Ending({}, ran=2))
+    batch_log.end(2, Ending({}, ran=0))
     for again in (batch_log, BatchLog(path)):
         assert [again.begin(batch).ran for batch in range(4)] == [-1, -1, 2, 2]
     # A batch that is replayed after queries have come expects what it expected.
-    batch_log.end(1, {}, ran=3)
+    batch_log.end(1, Ending({}, ran=3))
     assert (batch_log.begin(1).ran, batch_log.begin(9).ran) == (-1, 3)
 
 
@@ -118,7 +118,7 @@ def test_a_line_that_is_no_line_is_damage(path: Path, line: bytes, after: bytes)
 def test_only_the_latest_batches_are_remembered(path: Path) -> None:
     batch_log = BatchLog(path)
     for batch in range(1500):
-        batch_log.end(batch, {"s": batch})
+        batch_log.end(batch, Ending({"s": batch}))
     assert BatchLog(path).begin(1499).watermarks == {"s": 1498}
     assert len(path.read_text(encoding="utf-8").splitlines()) == 1001
 
@@ -127,7 +127,7 @@ def test_the_file_does_not_grow_for_ever(path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(module, "_KEPT", 10)
     batch_log = BatchLog(path)
     for batch in range(100):
-        batch_log.end(batch, {"s": batch})
+        batch_log.end(batch, Ending({"s": batch}))
         assert len(path.read_text(encoding="utf-8").splitlines()) <= 41
         assert batch_log.begin(batch).watermarks == ({"s": batch - 1} if batch else {})
     assert BatchLog(path).begin(100).watermarks == {"s": 99}

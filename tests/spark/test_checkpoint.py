@@ -30,7 +30,7 @@ from tidemill.runtime.opening import forget_queries
 from tidemill.runtime.paths import word_of
 from tidemill.runtime.record import FORMAT, Asked, Facts, KnownQuery, asked_of
 from tidemill.runtime.sinks import Destination, FormatSink, destination_of, sinks_of
-from tidemill.runtime.spark.driver.checks import check_start
+from tidemill.runtime.spark.driver.checks import check_queries
 from tidemill.runtime.spark.driver.settings import SparkSettings
 from tidemill.runtime.spark.io.places import check_sources
 from tidemill.runtime.spark.state.opening import open_checkpoint
@@ -465,7 +465,7 @@ def test_a_sink_inside_the_checkpoint_is_refused(tmp_path: Path, place: str) -> 
     with opened(state) as checkpoint:
         before = tree(tmp_path)
         with pytest.raises(RunError, match='the sink of "q", is inside the checkpoint'):
-            check_start(
+            check_queries(
                 checkpoint,
                 session.catalog,
                 queries,

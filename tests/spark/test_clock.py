@@ -5,7 +5,7 @@ Laws of the same are in ``test_stage``, ``test_ticker``, ``test_feed`` and ``law
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from time import monotonic, sleep
 from typing import TYPE_CHECKING
 
@@ -93,6 +93,24 @@ def test_windows_empty_and_silent_streams_are_idle_while_nothing_comes(tmp_path:
         # Something is still remembered, so time goes on passing, but slowly.
         assert session.progress().batches <= before + 2
         assert len(list((tmp_path / "state" / "control").iterdir())) <= 2
+
+
+def test_a_window_of_two_seconds_is_empty_when_two_seconds_have_passed(tmp_path: Path) -> None:
+    """By the clock of the host: nothing comes, and nobody asks."""
+    give(tmp_path / "u", 0, {"k": [1, 2]})
+    with tidemill.connect(engine="spark", master=MASTER, partitions=2) as session:
+        session.sql(f"CREATE STREAM u (k BIGINT) SOURCE parquet('{tmp_path / 'u'}', settle => 0)")
+        count = query(session, "SELECT COUNT(*) AS n FROM u [RANGE 2 SECONDS]")
+        session.start()
+        session.await_idle()  # the first batch takes longer than others
+        give(tmp_path / "u", 1, {"k": [3]})
+        session.await_idle()
+        came = count.changes()["time"].max()
+        assert isinstance(came, datetime)
+        gone = came + timedelta(seconds=2)
+        soon(lambda: count.changes()["time"].max() == gone)
+        late = datetime.now(UTC).replace(tzinfo=None) - gone
+        assert late < timedelta(seconds=1), "a tick, and a batch"
 
 
 def test_a_file_is_read_when_it_is_complete_and_a_change_is_told(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 import tidemill
+from spark.deployments import deployed_with
 from tidemill.catalog.entries import RelationEntry
 from tidemill.lang.statements import ConnectorCall, Name
 from tidemill.model.batch import END, START
@@ -26,7 +27,8 @@ from tidemill.runtime.spark.driver.delivery import Delivery
 from tidemill.runtime.spark.driver.run_report import RunReport
 from tidemill.runtime.spark.driver.settings import SparkSettings
 from tidemill.runtime.spark.io.file_log import FileLog
-from tidemill.runtime.spark.state.batch_log import BatchLog
+from tidemill.runtime.spark.state.batch_log import BatchLog, Ending
+from tidemill.runtime.spark.state.deployments import Deployments
 from tidemill.runtime.spark.state.flush import SparkFiles
 from tidemill.runtime.spark.state.opening import open_checkpoint
 from tidemill.runtime.spark.worker.sink_writer import SinkWriter
@@ -173,16 +175,14 @@ def test_all_that_a_batch_has_written_is_kept_before_spark_takes_it_for_done(
     files = SparkFiles(tmp_path / "spark")
     batch_log = BatchLog(tmp_path / "batches.jsonl")
     delivery = Delivery(
-        {},
-        {},
+        deployed_with({}, {}, SinkWriter({"answer": (sink,)}, (), ())),
+        Deployments(str(tmp_path / "deployments"), str(tmp_path)),
         RunReport(),
         batch_log,
         spark_files=files,
         quarantine=Quarantine(tmp_path / "q"),
         forget=lambda _: None,
-        epoch=0,
     )
-    delivery.sink_writer = SinkWriter({"answer": (sink,)}, (), ())
     delivery(cast("DataFrame", Results(sink, tmp_path / "spark")), 0)
     assert list(disk.lost()) == []
     last = [call for call in disk.calls if call != "flush batches.jsonl"][-1]
@@ -205,7 +205,7 @@ def test_the_files_of_a_checkpoint_are_kept_at_once(tmp_path: Path, disk: Disk) 
     assert lost(disk) == []
     batch_log.begin(0)
     assert lost(disk) == []
-    batch_log.end(0, {"s": 1})
+    batch_log.end(0, Ending({"s": 1}))
     assert lost(disk) == []
     checkpoint.begin()
     assert lost(disk) == []

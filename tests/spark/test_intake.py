@@ -52,7 +52,7 @@ def in_a_task(
     stream = session.catalog.find("s")
     assert isinstance(stream, StreamEntry)
     graph = build_graph({"q": implement(query.plan)})
-    deployment = Deployment(graph, {"s": stream}, {}, (0, 1), max(1, len(graph.fragments) - 1), "v")
+    deployment = Deployment(graph, {"s": stream}, {}, (0, 1), max(1, len(graph.fragments) - 1))
     entries = pa.record_batch(
         {"number": [3], "path": [str(path)], "size": [-1], "changed": [0]}  # it may change
     )

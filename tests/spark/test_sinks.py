@@ -12,6 +12,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import tidemill
+from spark.deployments import deployed_with
 from spark.on_spark import MASTER, write_files
 from tidemill.catalog.entries import QueryEntry
 from tidemill.lang.statements import ObjectKind
@@ -28,6 +29,7 @@ from tidemill.runtime.spark.driver.delivery import Delivery
 from tidemill.runtime.spark.driver.run_report import RunReport
 from tidemill.runtime.spark.io.formats import append_to_format
 from tidemill.runtime.spark.state.batch_log import BatchLog
+from tidemill.runtime.spark.state.deployments import Deployments
 from tidemill.runtime.spark.state.flush import SparkFiles
 from tidemill.runtime.spark.worker.wire import COLUMNS, Kind, Message, to_arrow
 
@@ -300,14 +302,13 @@ def test_results_are_computed_once_and_persisted_only_for_formats(
     batch_log = BatchLog(tmp_path / "batches.jsonl")
     spark_files = SparkFiles(tmp_path / "spark")
     deliver = Delivery(
-        dict.fromkeys(sinks, "answer"),
-        sinks,
+        deployed_with(dict.fromkeys(sinks, "answer"), sinks),
+        Deployments(str(tmp_path / "deployments"), str(tmp_path)),
         report,
         batch_log,
         spark_files=spark_files,
         quarantine=Quarantine(tmp_path / "quarantine"),
         forget=lambda _: None,
-        epoch=0,
     )
     deliver(results, 0)
     assert Path(path).read_text(encoding="utf-8") == "computed\n"

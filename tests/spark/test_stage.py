@@ -66,7 +66,7 @@ def deployed(clauses: str, *texts: str, epochs: tuple[int, ...] = ()) -> Deploym
         else:
             assert isinstance(entry, StreamEntry)
             streams[entry.name] = entry
-    return Deployment(graph, streams, relations, (2,), max(1, len(graph.fragments) - 1), "v")
+    return Deployment(graph, streams, relations, (2,), max(1, len(graph.fragments) - 1))
 
 
 def schema_of(deployment: Deployment) -> Schema:

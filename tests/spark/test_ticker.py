@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+import tidemill
 from tidemill.catalog.entries import StreamEntry
 from tidemill.errors import RunError
 from tidemill.lang.statements import ConnectorCall, Name
@@ -15,7 +16,7 @@ from tidemill.model.schema import Field, Schema
 from tidemill.model.types import BIGINT
 from tidemill.runtime.spark.driver.control import Control, Word, said
 from tidemill.runtime.spark.driver.ticker import Moment, Ticker, time_matters
-from tidemill.runtime.spark.state.batch_log import BatchLog
+from tidemill.runtime.spark.state.batch_log import BatchLog, Ending
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -58,6 +59,52 @@ def test_where_time_does_not_matter_it_does_not_pass() -> None:
 def test_a_stream_that_falls_silent_is_worth_one_tick() -> None:
     assert ticks([QUIET, ORDERED], 100) == [5]
     assert ticks([QUIET, ORDERED], 100, remembers=False) == [5]
+
+
+def test_the_end_of_a_window_is_worth_a_tick_at_once() -> None:
+    streams, together = {"u": TIMELESS}, frozenset({frozenset({"u"})})
+    half = SECOND // 2
+    for batch, now, end, is_time in [
+        (1, 2, 2, True),
+        (0, 1, 2, False),
+        (2, 3, 2, False),
+        (3, 4, 4, True),
+    ]:
+        moment = Moment(now * half, batch * half, {"u": 0}, remembers=True, ends={end * half})
+        assert time_matters(streams, together, moment) is is_time
+    nothing = Moment(SECOND // 2, 0, {"u": 0}, remembers=False, ends={SECOND // 4})
+    assert not time_matters(streams, together, nothing)
+
+
+def test_the_last_row_of_a_stream_leaves_each_window_of_a_plan(
+    tmp_path: Path, control: Path
+) -> None:
+    now = [10 * SECOND]
+    batch_log = BatchLog(tmp_path / "batches.jsonl", lambda: now[0])
+    with tidemill.connect() as session:
+        session.sql("CREATE STREAM u (t BIGINT) SOURCE memory('u')")
+        queries = [
+            session.query(f"SELECT COUNT(*) AS n FROM u [RANGE {size} SECONDS]") for size in (2, 5)
+        ]
+    ticker = Ticker(
+        {"u": TIMELESS},
+        frozenset({frozenset({"u"})}),
+        Control(control),
+        batch_log,
+        clock=lambda: now[0],
+        seen=lambda: ({"u": 10 * SECOND}, 1),
+        plans=[query.plan for query in queries],
+    )
+    batch_log.begin(0)
+    batch_log.end(0, Ending({}, latest={"u": 10 * SECOND}))
+    ticks: list[float] = []
+    while now[0] < 16 * SECOND:
+        now[0] += SECOND // 10
+        ticker.look()
+        if len(words(control)) > len(ticks):
+            ticks.append(now[0] / SECOND)
+            batch_log.begin(len(ticks))
+    assert {12.0, 15.0} <= set(ticks)
 
 
 @pytest.fixture

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from tidemill.catalog.codec import write_stream_entry
 from tidemill.catalog.entries import RelationEntry, StreamEntry
-from tidemill.physical.codec.plans import write_plans
 from tidemill.runtime.spark.worker.deployment import Deployment
 
 if TYPE_CHECKING:
@@ -17,7 +12,8 @@ if TYPE_CHECKING:
 
     from tidemill.catalog.catalog import Catalog
     from tidemill.physical.fragments import Graph
-    from tidemill.runtime.record import Facts
+    from tidemill.runtime.spark.state.checkpoint import Checkpoint
+    from tidemill.runtime.spark.worker.sink_writer import SinkWriter
 
 __all__ = ["deployment_of", "inputs_of"]
 
@@ -42,26 +38,22 @@ def deployment_of(
     graph: Graph,
     streams: Mapping[str, StreamEntry],
     relations: Mapping[str, tuple[RelationEntry, bytes]],
-    facts: Facts,
+    checkpoint: Checkpoint,
+    sink_writer: SinkWriter,
 ) -> Deployment:
-    """What runs where, and what it reads.
+    """What runs where, what it reads, and where its answers go.
 
     Args:
         graph: The operators of all queries.
         streams: The streams they read.
         relations: The relations they read, with their rows in Arrow's IPC format.
-        facts: What the checkpoint is made for.
+        checkpoint: Where the rows of relations are kept.
+        sink_writer: Where answers are let out.
     """
     # A relation comes in once for the queries of each epoch.
     read = {i.rows: relations[i.name] for i in graph.inputs if i.name in relations}
-    read = dict(sorted(read.items()))
-    contents = {name: hashlib.sha256(rows).hexdigest() for name, (_, rows) in read.items()}
-    everything = [
-        write_plans(graph.plans),
-        {name: write_stream_entry(stream) for name, stream in streams.items()},
-        contents,
-        asdict(facts),
-    ]
-    text = json.dumps(everything, sort_keys=True)
-    version = hashlib.sha256(text.encode()).hexdigest()[:16]
-    return Deployment(graph, streams, read, facts.pids, facts.stages, version)
+    files = {
+        relation.name: checkpoint.relation_file(relation.name, r) for relation, r in read.values()
+    }
+    facts, read = checkpoint.facts, dict(sorted(read.items()))
+    return Deployment(graph, streams, read, facts.pids, facts.stages, sink_writer, files)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from tidemill.errors import RunError
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from tidemill.runtime.spark.driver.settings import SparkSettings
     from tidemill.runtime.spark.state.checkpoint import Checkpoint
 
-__all__ = ["Checked", "check_start", "has_ended_error"]
+__all__ = ["Checked", "check_place", "check_queries", "has_ended_error"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,31 +92,11 @@ class Checked:
         return {name: (declared[name], rows) for name, rows in {**self.known, **kept}.items()}
 
 
-def check_start(  # noqa: PLR0913 — all that is checked
-    checkpoint: Checkpoint,
-    catalog: Catalog,
-    queries: list[QueryEntry],
-    sinks: Mapping[str, Sink],
-    settings: SparkSettings,
-    *,
-    memory: Mapping[str, pl.DataFrame],
-    dropped: Collection[str],
-    compared: Container[str],
-    ends: bool = False,
-) -> Checked:
-    """Find out whether a pipeline can be started; nothing is written.
-
-    A checkpoint whose streams have ended is read only, so nothing is looked at that would be read.
+def check_place(checkpoint: Checkpoint, *, ends: bool = False) -> None:
+    """Find out whether a pipeline can be started on a checkpoint, whatever its queries are.
 
     Args:
-        checkpoint: Where its state is.
-        catalog: What is registered.
-        queries: The queries that are to run.
-        sinks: Where their answers go.
-        settings: How to run.
-        memory: The frames that ``memory`` sources name.
-        dropped: The names of queries that the session has given up.
-        compared: The relations that were compared with what is kept since the job began.
+        checkpoint: Where its state is; nothing runs there.
         ends: Whether the streams are to end when all is read.
 
     Raises:
@@ -131,11 +112,46 @@ def check_start(  # noqa: PLR0913 — all that is checked
     set_aside_torn(checkpoint.directory)  # a loss of power leaves these, and Spark stumbles
     require_agreement(checkpoint.directory, has_begun=facts.begun)
     require_words(checkpoint.control, list(Word))
+
+
+def check_queries(  # noqa: PLR0913 — all that is checked
+    checkpoint: Checkpoint,
+    catalog: Catalog,
+    queries: list[QueryEntry],
+    sinks: Mapping[str, Sink],
+    settings: SparkSettings,
+    *,
+    memory: Mapping[str, pl.DataFrame],
+    dropped: Collection[str],
+    compared: Container[str],
+    running: Mapping[str, Planned] = MappingProxyType({}),
+) -> Checked:
+    """Find out whether queries can run; nothing is written.
+
+    A checkpoint whose streams have ended is read only, so nothing is looked at that would be read.
+
+    Args:
+        checkpoint: Where their state is.
+        catalog: What is registered.
+        queries: The queries that are to run.
+        sinks: Where their answers go.
+        settings: How to run.
+        memory: The frames that ``memory`` sources name.
+        dropped: The names of queries that the session has given up.
+        compared: The relations that were compared with what is kept since the job began.
+        running: The plans of queries that run now.
+
+    Raises:
+        RunError: Something is refused.
+    """
+    facts = checkpoint.facts
     asked = {q.name: asked_of(q, sinks.get(q.name)) for q in queries}
     epochs = checkpoint.check_queries(asked, dropped)
     new = frozenset(name for name in asked if name.lower() not in facts.queries)
     planned = {
-        q.name: plan_entry(
+        q.name: running[q.name]
+        if q.name not in new and q.name in running and running[q.name].bound == q.plan
+        else plan_entry(
             q,
             settings.planning,
             partitions=len(facts.pids),

@@ -14,92 +14,90 @@ batch by its number, and a format takes it twice.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from threading import Lock, get_ident
 from types import MappingProxyType
-from typing import TYPE_CHECKING, assert_never
+from typing import TYPE_CHECKING
 
 from pyspark.sql import functions
 
 from tidemill.errors import RunError
-from tidemill.runtime.callback import CallbackSink
-from tidemill.runtime.console import ConsoleSink
 from tidemill.runtime.damage import telling_where
-from tidemill.runtime.file_sink import FileSink
 from tidemill.runtime.shapes import new_rows
-from tidemill.runtime.sinks import FormatSink
+from tidemill.runtime.spark.driver.routes import routes_of
 from tidemill.runtime.spark.driver.run_report import known_channels
 from tidemill.runtime.spark.io.formats import append_to_format
 from tidemill.runtime.spark.io.places import source_name
+from tidemill.runtime.spark.state.batch_log import Ending
 from tidemill.runtime.spark.state.damage import require_notes_read
-from tidemill.runtime.spark.worker.sink_writer import SinkWriter
 from tidemill.runtime.spark.worker.stage import CONTROL, METRICS, WATERMARKS
 from tidemill.runtime.spark.worker.wire import Kind, from_arrow
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     import polars as pl
     from pyspark.sql import DataFrame
 
     from tidemill.runtime.quarantine import Quarantine
     from tidemill.runtime.sinks import Sink
+    from tidemill.runtime.spark.driver.routes import Routes
     from tidemill.runtime.spark.driver.run_report import RunReport
     from tidemill.runtime.spark.io.file_log import FileLog
     from tidemill.runtime.spark.state.batch_log import BatchLog
+    from tidemill.runtime.spark.state.deployments import Deployments
     from tidemill.runtime.spark.state.flush import SparkFiles
+    from tidemill.runtime.spark.worker.deployment import Deployment
     from tidemill.runtime.spark.worker.wire import Message
 
-__all__ = ["Delivery", "files_read", "has_stepped", "refused_counts", "watermarks"]
+__all__ = ["Delivery", "Deployed", "files_read", "has_stepped", "refused_counts", "watermarks"]
 
 
 @dataclass(frozen=True, slots=True)
-class _Routes:
-    """Which channel of answers goes where."""
+class Deployed:
+    """What batches are computed with, and where their answers go.
 
-    files: dict[str, tuple[FileSink, ...]] = field(default_factory=dict)
-    callbacks: list[tuple[str, CallbackSink]] = field(default_factory=list)
-    consoles: list[tuple[str, ConsoleSink]] = field(default_factory=list)
-    formats: list[tuple[str, FormatSink]] = field(default_factory=list)
-    memory: list[str] = field(default_factory=list)
+    Attributes:
+        deployment: What the workers run.
+        sinks: Where the answers of queries go that are not for memory.
+        routes: The same by channel.
+    """
 
-    def kept(self) -> frozenset[str]:
-        """The channels that the driver needs."""
-        return frozenset([*(channel for channel, _ in self.called()), *self.memory])
+    deployment: Deployment
+    sinks: Mapping[str, Sink]
+    routes: Routes
 
-    def called(self) -> list[tuple[str, CallbackSink | ConsoleSink]]:
-        """What is called here in the driver, in order."""
-        return [*self.callbacks, *self.consoles]
-
-    def sink_writer(self) -> SinkWriter:
-        """Where the last stage lets the answers out."""
-        return SinkWriter(self.files, self.kept(), (channel for channel, _ in self.formats))
+    @property
+    def channels(self) -> Mapping[str, str]:
+        """The channel of each query's answer."""
+        return self.deployment.graph.answers
 
 
 class Delivery:
     """What is done with the results of each batch, as long as the pipeline runs.
 
     Args:
-        channels: The channel of each query's answer.
-        sinks: Where the answers go that are not for memory.
+        deployed: What batches are computed with, until it is changed.
+        deployments: What other batches were computed with.
         report: Is told what has come of it.
         batch_log: What is known when a batch begins.
         spark_files: What Spark writes meanwhile.
         quarantine: Where rows are kept that were refused.
         file_logs: The files of the streams that are read from files here.
         forget: Is told, in every batch, how many files of each stream Spark never reads again.
-        epoch: That of the queries that began last.
 
     Attributes:
-        sink_writer: Where the last stage lets answers out.
+        deployed: What the next batch is computed with.
+        batch_log: What is known when a batch begins.
         came: When something last came on each stream, in the time of batches.
         error: What stopped the last batch, if something did.
     """
 
     def __init__(  # noqa: PLR0913 — what a batch goes to
         self,
-        channels: Mapping[str, str],
-        sinks: Mapping[str, Sink],
+        deployed: Deployed,
+        deployments: Deployments,
         report: RunReport,
         batch_log: BatchLog,
         *,
@@ -107,19 +105,16 @@ class Delivery:
         quarantine: Quarantine,
         file_logs: Mapping[str, FileLog] = MappingProxyType({}),
         forget: Callable[[Mapping[str, int]], None],
-        epoch: int,
     ) -> None:
         self.error: Exception | None = None
         self.came: dict[str, int] = {}
+        self.deployed = deployed
+        self._deployments = deployments
         self._forget = forget
-        self._epoch = epoch
         self._quarantine = quarantine
         self._file_logs = file_logs
-        self._channels = channels
-        self._routes = _routes(channels, sinks)
-        self.sink_writer = self._routes.sink_writer()
         self._report = report
-        self._batch_log = batch_log
+        self.batch_log = batch_log
         self._spark_files = spark_files
         self._turn = Lock()
         self._thread: int | None = None
@@ -161,22 +156,53 @@ class Delivery:
         with self._turn:
             self._is_closed = True
 
+    @contextmanager
+    def between_batches(self) -> Iterator[None]:
+        """Keep the next batch from beginning meanwhile.
+
+        Raises:
+            RunError: The pipeline is being stopped.
+        """
+        with self._turn:
+            if self._is_closed:
+                raise RunError("the pipeline is being stopped", hint="start it again")
+            yield
+
+    def end_here(self) -> None:
+        """Deliver nothing more; who calls this is between two batches."""
+        self._is_closed = True
+
+    def _deployed_for(self, batch: int) -> Deployed:
+        """What a batch is computed with: one that was delivered before, what it was then.
+
+        Of queries that are gone since then, files are as they were delivered.
+        """
+        version, now = self.batch_log.version_of(batch), self.deployed
+        if version is None or version == now.deployment.version:
+            return now
+        before = self._deployments.open(version)
+        there = {q: c for q, c in before.graph.answers.items() if q in now.channels}
+        routes = routes_of(there, now.sinks)
+        deployment = replace(before, sink_writer=routes.sink_writer())
+        self._deployments.keep(deployment)
+        return Deployed(deployment, now.sinks, routes)
+
     def _deliver(self, results: DataFrame, batch: int) -> None:
-        routes = self._routes
-        self._batch_log.tell(results.sparkSession.sparkContext, batch)
+        deployed = self._deployed_for(batch)
+        deployment, routes = deployed.deployment, deployed.routes
+        self.batch_log.tell(results.sparkSession.sparkContext, batch, deployment.version)
         if routes.formats:
             results = results.persist()  # another pass would compute them again
         try:
-            self.sink_writer.clear(batch)
-            messages = list(from_arrow(self._for_the_driver(results).toArrow()))
+            deployment.sink_writer.clear(batch)
+            messages = list(from_arrow(_for_the_driver(results, routes).toArrow()))
             self._require_all_read(messages, batch)
-            self._flush(batch)
+            # What was promised is not lost with the power.
+            deployment.sink_writer.settle(batch)
+            self._spark_files.flush()
             self._keep_refused(messages, batch)
             answers = _answers(messages)
-            for channel, sink in routes.called():
-                rows = new_rows(sink.schema, answers.get(channel, ()), sink.shape)
-                if rows.height:  # changes of one instant may come to nothing
-                    sink.take(rows, batch)
+            _call(routes, answers, batch)
             written = {m.channel for m in messages if m.kind is Kind.REPORT}
             for channel, target in routes.formats:
                 if channel in answers or f"written {channel}" in written:
@@ -184,27 +210,34 @@ class Delivery:
         finally:
             if routes.formats:
                 results.unpersist()
-        self._report.take(batch, messages, answers, self._channels)
-        begun, files = self._batch_log.begin(batch), files_read(messages)
-        ran = self._epoch if has_stepped(messages) else None
-        self._batch_log.end(batch, watermarks(messages), files, known_channels(messages), ran=ran)
+        known = self.deployed.channels
+        channels = {query: c for query, c in deployed.channels.items() if query in known}
+        self._report.take(batch, messages, answers, channels)
+        begun, files = self.batch_log.begin(batch), files_read(messages)
+        self.batch_log.end(batch, self._ending(messages, deployed))
         self.came |= dict.fromkeys(files, begun.now)
         # Spark begins a batch when it has noted that the one before is done.
         self._forget(begun.files)
 
+    def _ending(self, messages: Sequence[Message], deployed: Deployed) -> Ending:
+        """How far a batch has come."""
+        return Ending(
+            watermarks(messages),
+            files_read(messages),
+            known_channels(messages),
+            deployed.deployment.graph.epoch if has_stepped(messages) else None,
+            latest_times(messages),
+            deployed.deployment.version,
+        )
+
     def _require_all_read(self, messages: Sequence[Message], batch: int) -> None:
         """Refuse a batch in which a file was not read that was to be read."""
-        before, read = self._batch_log.begin(batch).files, notes_read(messages)
+        before, read = self.batch_log.begin(batch).files, notes_read(messages)
         spark = self._spark_files.directory
         for name, file_log in self._file_logs.items():
             first = max(before.get(name, 0), file_log.skipped)
             source = source_name(name)
             require_notes_read(name, spark, source, batch, first, read.get(name, 0))
-
-    def _flush(self, batch: int) -> None:
-        """Keep what the batch has written; nothing that was promised is lost with the power."""
-        self.sink_writer.settle(batch)
-        self._spark_files.flush()
 
     def _keep_refused(self, messages: Sequence[Message], batch: int) -> None:
         """Keep the rows that were refused, and count them."""
@@ -214,33 +247,24 @@ class Delivery:
             removed = self._quarantine.removed(stream)
             self._report.refuse(stream, self._quarantine.counts(stream), removed)
 
-    def _for_the_driver(self, results: DataFrame) -> DataFrame:
-        """The results, without answers that only formats are to have."""
-        others = {channel for channel, _ in self._routes.formats} - self._routes.kept()
-        if not others:
-            return results
-        is_other = functions.col("channel").isin(*others) & (functions.col("kind") == Kind.ANSWER)
-        return results.where(~is_other)
+
+def _for_the_driver(results: DataFrame, routes: Routes) -> DataFrame:
+    """The results, without answers that only formats are to have."""
+    others = routes.only_formats()
+    if not others:
+        return results
+    is_other = functions.col("channel").isin(*others) & (functions.col("kind") == Kind.ANSWER)
+    return results.where(~is_other)
 
 
-def _routes(channels: Mapping[str, str], sinks: Mapping[str, Sink]) -> _Routes:
-    routes = _Routes()
-    for query, channel in channels.items():
-        sink = sinks.get(query)
-        match sink:
-            case None:
-                routes.memory.append(channel)
-            case FileSink():
-                routes.files[channel] = (*routes.files.get(channel, ()), sink)
-            case CallbackSink():
-                routes.callbacks.append((channel, sink))
-            case ConsoleSink():
-                routes.consoles.append((channel, sink))
-            case FormatSink():
-                routes.formats.append((channel, sink))
-            case _:
-                assert_never(sink)
-    return routes
+def _call(routes: Routes, answers: Mapping[str, list[pl.DataFrame]], batch: int) -> None:
+    """Call the functions and consoles that get rows in this batch."""
+    for called in routes.called():
+        sink = called.sink
+        frames = [frame for channel in called.channels for frame in answers.get(channel, ())]
+        rows = new_rows(sink.schema, frames, sink.shape)
+        if rows.height:  # changes of one instant may come to nothing
+            sink.take(rows, batch)
 
 
 def watermarks(messages: Iterable[Message]) -> dict[str, int]:
@@ -248,6 +272,17 @@ def watermarks(messages: Iterable[Message]) -> dict[str, int]:
     reports = (m for m in messages if m.kind is Kind.REPORT and m.channel == WATERMARKS)
     facts = (fact for report in reports for fact in report.facts().items())
     return {stream: mark for stream, mark in facts if isinstance(mark, int)}
+
+
+def latest_times(messages: Iterable[Message]) -> dict[str, int]:
+    """The latest time of the rows of each stream of which some came."""
+    found: dict[str, int] = {}
+    for report in (m for m in messages if m.kind is Kind.REPORT):
+        kind, _, name = report.channel.partition(" ")
+        latest = report.facts()["latest"] if kind == "stream" else None
+        if isinstance(latest, int):
+            found[name] = max(latest, found.get(name, latest))
+    return found
 
 
 def has_stepped(messages: Iterable[Message]) -> bool:

@@ -2,8 +2,9 @@
 
 A bounded run processes what is there; if the streams are to end, there is one more batch, in which
 the control stream says so. A continuous run goes on until it is stopped, at the end of a batch.
-When the catalog changes meanwhile, the pipeline is stopped and started again on the same
-checkpoint: whatever is the same in the new plan finds its state.
+When the catalog changes meanwhile, the next batch is computed with another version of what runs:
+whatever is the same in it finds its state. Only where a stream is new, or is read no more, Spark's
+query is stopped and started again on the same checkpoint.
 """
 
 from __future__ import annotations
@@ -25,14 +26,14 @@ from tidemill.runtime.planning import plan_entry
 from tidemill.runtime.record import Facts
 from tidemill.runtime.settling import still_written
 from tidemill.runtime.sinks import FormatSink, sinks_of
-from tidemill.runtime.spark.driver.checks import check_start, has_ended_error
+from tidemill.runtime.spark.driver.checks import check_place, check_queries, has_ended_error
 from tidemill.runtime.spark.driver.cluster import Cluster, open_cluster
 from tidemill.runtime.spark.driver.control import Word
 from tidemill.runtime.spark.driver.failures import failure_of, telling_failures
 from tidemill.runtime.spark.driver.java import has_ended
 from tidemill.runtime.spark.driver.partitions import partition_ids
 from tidemill.runtime.spark.driver.run_report import RunReport
-from tidemill.runtime.spark.driver.steps import Start, know, take_steps
+from tidemill.runtime.spark.driver.steps import Start, change_steps, know, take_steps
 from tidemill.runtime.spark.io.formats import require_formats
 from tidemill.runtime.spark.io.places import read_only_files
 from tidemill.runtime.spark.state.batch_log import BatchLog
@@ -210,15 +211,64 @@ class SparkJob:
         """Go on with another catalog; what is the same in it keeps its state and its answer.
 
         Raises:
-            RunError: The new pipeline cannot be started; the old one goes on.
+            RunError: It is refused, or cannot be written, and the old one goes on; or what runs has
+                failed.
         """
+        running = self._running
+        assert running is not None, "it runs"
+        running.delivery.refuse_callbacks("change")
+        self._require_sound(running)
+        with running.delivery.between_batches():
+            catalog = decide(self.moment())
+            with telling_where(self._settings.checkpoint):
+                start = self._checked_change(catalog)
+                if start.checked.streams == running.delivery.deployed.deployment.streams:
+                    start.batch_log = running.delivery.batch_log
+                    change_steps(start, running)
+                    self._catalog = catalog
+                    self._sinks, self._planned = start.checked.sinks, start.checked.planned
+                    return catalog
+            running.delivery.end_here()  # what has been decided holds for what comes next
+        return self._changed_by_restart(lambda _moment: catalog)
+
+    def _require_sound(self, running: Running) -> None:
+        """Raise what was wrong, if something was."""
+        with telling_failures(running.delivery, self._cluster, self._secrets()):
+            error = None if running.query is None else running.query.exception()
+            if error is not None:
+                raise error
+        if running.error is not None:
+            raise running.error
+
+    def _checked_change(self, catalog: Catalog) -> Start:
+        """A change of what runs, since nothing of it is refused."""
+        cluster, checkpoint = self._cluster, self._checkpoint
+        assert cluster is not None, "it runs"
+        assert checkpoint is not None, "it runs"
+        queries = _queries(catalog)
+        sinks = sinks_of(queries, self._callbacks)
+        require_formats(cluster.spark, (s for s in sinks.values() if isinstance(s, FormatSink)))
+        checked = check_queries(
+            checkpoint,
+            catalog,
+            queries,
+            sinks,
+            self._settings,
+            memory=self._memory,
+            dropped=_gone(self._catalog, catalog),
+            compared=self._compared,
+            running=self._planned,
+        )
+        self._compared |= set(checked.declared)
+        return self._new_start(cluster, checkpoint, checked, None, is_change=True)
+
+    def _changed_by_restart(self, decide: Callable[[Moment], Catalog]) -> Catalog:
+        """Stop the pipeline, and start it with another catalog on the same checkpoint."""
         self.stop()
         before = self._catalog
         try:
             catalog = self._catalog = decide(self.moment())
-            names = {entry.name for entry in catalog.entries(ObjectKind.QUERY)}
-            gone = {entry.name for entry in before.entries(ObjectKind.QUERY)} - names
-            self._go_on(gone, is_change=True)
+            self._go_on(_gone(before, catalog), is_change=True)
         except Exception:
             self._catalog = before
             self.start()
@@ -333,7 +383,7 @@ class SparkJob:
             RunError: Something is refused, and everything is as it was; or Spark cannot start.
         """
         # Checks: they write nothing, neither to the checkpoint nor to a sink.
-        queries = [e for e in self._catalog.entries(ObjectKind.QUERY) if isinstance(e, QueryEntry)]
+        queries = _queries(self._catalog)
         sinks = sinks_of(queries, self._callbacks)
         cluster = self._connected()
         with (
@@ -361,7 +411,8 @@ class SparkJob:
     ) -> None:
         require_formats(cluster.spark, (s for s in sinks.values() if isinstance(s, FormatSink)))
         checkpoint = self._opened(cluster, queries)
-        checked = check_start(
+        check_place(checkpoint, ends=self._ends)
+        checked = check_queries(
             checkpoint,
             self._catalog,
             queries,
@@ -370,24 +421,26 @@ class SparkJob:
             memory=self._memory,
             dropped=dropped,
             compared=self._compared,
-            ends=self._ends,
         )
         self._compared = set(checked.declared)
         if checkpoint.facts.ended:  # what there is to read is in files, and nothing runs any more
             know(self._report, checked, BatchLog(checkpoint.batch_log, self._settings.clock))
             self._sinks, self._planned = checked.sinks, checked.planned
         else:
-            start = Start(
-                cluster,
-                checkpoint,
-                checked,
-                self._settings,
-                self._memory,
-                self._report,
-                every,
-                is_change,
-            )
+            start = self._new_start(cluster, checkpoint, checked, every, is_change=is_change)
             take_steps(start, partial(self._follow, checked))
+
+    def _new_start(
+        self,
+        cluster: Cluster,
+        checkpoint: Checkpoint,
+        checked: Checked,
+        every: float | None,
+        *,
+        is_change: bool,
+    ) -> Start:
+        settings, memory, report = self._settings, self._memory, self._report
+        return Start(cluster, checkpoint, checked, settings, memory, report, every, is_change)
 
     def _follow(self, checked: Checked, running: Running) -> None:
         """Follow a pipeline that is about to start."""
@@ -405,3 +458,13 @@ class SparkJob:
             facts = Facts(partition_ids(count, cluster.tasks), stages, settings.planning.facts())
             self._checkpoint = open_checkpoint(settings, facts)
         return self._checkpoint
+
+
+def _queries(catalog: Catalog) -> list[QueryEntry]:
+    """The queries of a catalog."""
+    return [e for e in catalog.entries(ObjectKind.QUERY) if isinstance(e, QueryEntry)]
+
+
+def _gone(before: Catalog, after: Catalog) -> set[str]:
+    """The names of queries that one catalog has and another one has not."""
+    return {q.name for q in _queries(before)} - {q.name for q in _queries(after)}

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from tidemill.runtime.spark.driver.control import control_messages
 from tidemill.runtime.spark.io.sources import stream_messages
-from tidemill.runtime.spark.worker.deployment import PackedDeployment
 from tidemill.runtime.spark.worker.processor import StageProcessor
 from tidemill.runtime.spark.worker.stepping import Task
 from tidemill.runtime.spark.worker.wire import COLUMNS
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
     from tidemill.runtime.spark.io.file_log import FileLog
     from tidemill.runtime.spark.state.checkpoint import Checkpoint
     from tidemill.runtime.spark.worker.deployment import Deployment
-    from tidemill.runtime.spark.worker.sink_writer import SinkWriter
 
 __all__ = ["start_pipeline"]
 
@@ -39,7 +37,6 @@ def start_pipeline(  # noqa: PLR0913 — the parts of the pipeline
     file_logs: Mapping[str, FileLog],
     *,
     deliver: Callable[[DataFrame, int], None],
-    sink_writer: SinkWriter,
     every: float | None,
     cache_bytes: int,
 ) -> StreamingQuery:
@@ -47,27 +44,22 @@ def start_pipeline(  # noqa: PLR0913 — the parts of the pipeline
 
     Args:
         cluster: Where to run.
-        deployment: What runs where.
+        deployment: What runs where at first; each batch is told the version that it runs.
         checkpoint: Where to take up, and to leave, the state.
         places: Where the rows of each stream come from.
         file_logs: The files of the streams that are read from files here.
         deliver: What is done with the results of a batch.
-        sink_writer: Where answers are let out.
         every: How often a batch begins, in seconds; ``None`` to stop when all is read.
         cache_bytes: How many bytes the copies of state on each host may take.
     """
-    spark, packed = cluster.spark, PackedDeployment(deployment)
+    spark, deployments = cluster.spark, checkpoint.deployments
     parts = [control_messages(spark, deployment, checkpoint.control)]
     for name, place in places.items():
-        parts.append(
-            stream_messages(
-                spark, packed, name, place, file_logs.get(name), sink_writer=sink_writer
-            )
-        )
+        stream = deployment.streams[name]
+        parts.append(stream_messages(spark, deployments, stream, place, file_logs.get(name)))
     flow = reduce(lambda above, below: above.unionAll(below), parts)
     for number in range(1, deployment.stages + 1):
-        last = sink_writer.after(deployment.early) if number == deployment.stages else None
-        task = Task(packed, number, str(checkpoint.cache), cache_bytes, last)
+        task = Task(deployments, number, str(checkpoint.cache), cache_bytes)
         processor = StageProcessor(task)
         flow = flow.groupBy("pid").transformWithStateInPandas(processor, COLUMNS, "Append", "None")
     writer = flow.writeStream.foreachBatch(deliver).outputMode("append")

@@ -54,6 +54,17 @@ class RunReport:
         self._inputs: dict[str, str] = {}
         self._files: dict[str, int] = {}
         self._known: dict[str, int] = {}
+        self._newest: dict[str, int] = {}
+
+    def go_on_from(self, newest: Mapping[str, int], watermarks: Mapping[str, int]) -> None:
+        """Know where a pipeline was that goes on.
+
+        Args:
+            newest: The latest time that rows of each stream have had.
+            watermarks: How far each stream has come.
+        """
+        self._newest = dict(newest)
+        self._watermarks = {**watermarks, **self._watermarks}
 
     def begin(
         self,
@@ -121,9 +132,12 @@ class RunReport:
 
     def moment(self) -> Moment:
         """Where the pipeline stands after the last batch."""
-        latest = {name: gate.latest for name, gate in self.gates.items()}
+        latest = {name: Time(time) for name, time in self._newest.items()}
+        for name, gate in self.gates.items():
+            if gate.latest is not None:
+                latest[name] = max(gate.latest, latest.get(name, gate.latest))
         return Moment(
-            {name: time for name, time in latest.items() if time is not None},
+            latest,
             {name: Time(mark) for name, mark in self._watermarks.items()},
             known={name: Time(mark) for name, mark in self._known.items()},
         )

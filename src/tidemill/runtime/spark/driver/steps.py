@@ -1,11 +1,15 @@
-"""The steps of a start: what is written, and in which order, once nothing is refused.
+"""The steps of a start, and of a change: what is written, and in which order, once it is checked.
 
 Law: a process that is killed after any step leaves what the next start goes on from. Until the
 record knows a query, nothing that is written for it is ever looked at.
+
+A change of what runs is a start without those steps that begin a pipeline: it writes the deployment
+of its version, and the next batch is computed with that.
 """
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -13,9 +17,10 @@ from tidemill.physical.plan import Input, walk_physical
 from tidemill.runtime.quarantine import Quarantine
 from tidemill.runtime.spark.driver.assembly import deployment_of
 from tidemill.runtime.spark.driver.control import Control, Word
-from tidemill.runtime.spark.driver.delivery import Delivery
+from tidemill.runtime.spark.driver.delivery import Delivery, Deployed
 from tidemill.runtime.spark.driver.pipeline import start_pipeline
 from tidemill.runtime.spark.driver.polling import SourcePoller
+from tidemill.runtime.spark.driver.routes import routes_of
 from tidemill.runtime.spark.driver.running import Running, Tidying
 from tidemill.runtime.spark.driver.ticker import Ticker
 from tidemill.runtime.spark.io.places import file_logs_of, places_of
@@ -24,7 +29,7 @@ from tidemill.runtime.spark.state.flush import SparkFiles
 from tidemill.runtime.spark.worker.stage import CONTROL
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     import polars as pl
 
@@ -37,7 +42,7 @@ if TYPE_CHECKING:
     from tidemill.runtime.spark.io.file_log import FileLog
     from tidemill.runtime.spark.state.checkpoint import Checkpoint
 
-__all__ = ["STEPS", "Start", "know", "launch", "take_steps"]
+__all__ = ["CHANGE_STEPS", "STEPS", "Start", "change_steps", "know", "launch", "take_steps"]
 
 
 @dataclass(slots=True)
@@ -57,6 +62,7 @@ class Start:
         relations: The relations with their rows.
         places: Where the streams are read from.
         file_logs: The files of the streams that are read from files here.
+        deployed: What the workers run, and where its answers go.
     """
 
     cluster: Cluster
@@ -71,6 +77,7 @@ class Start:
     relations: dict[str, tuple[RelationEntry, bytes]] = field(init=False)
     places: dict[str, Place] = field(init=False)
     file_logs: dict[str, FileLog] = field(init=False)
+    deployed: Deployed = field(init=False)
 
 
 def create(start: Start) -> None:
@@ -122,6 +129,17 @@ def record(start: Start) -> None:
     start.checkpoint.record(start.checked.known_as, start.checked.streams, start.relations)
 
 
+def deploy(start: Start) -> None:
+    """Write what the workers are to run."""
+    checked, checkpoint = start.checked, start.checkpoint
+    routes = routes_of(checked.graph.answers, checked.sinks)
+    deployment = deployment_of(
+        checked.graph, checked.streams, start.relations, checkpoint, routes.sink_writer()
+    )
+    checkpoint.deployments.keep(deployment)
+    start.deployed = Deployed(deployment, checked.sinks, routes)
+
+
 STEPS: tuple[Callable[[Start], None], ...] = (
     create,
     claim_sinks,
@@ -129,9 +147,19 @@ STEPS: tuple[Callable[[Start], None], ...] = (
     keep_plans,
     open_sources,
     skip_old_files,
+    deploy,
     record,
 )
 """Each can be the last one before a kill."""
+
+CHANGE_STEPS: tuple[Callable[[Start], None], ...] = (
+    claim_sinks,
+    keep_relations,
+    keep_plans,
+    deploy,
+    record,
+)
+"""Those of a change: the pipeline runs, and its sources are open."""
 
 
 def take_steps(start: Start, ready: Callable[[Running], None]) -> None:
@@ -144,14 +172,42 @@ def take_steps(start: Start, ready: Callable[[Running], None]) -> None:
     Raises:
         RunError: Spark cannot start it; the checkpoint knows what it knew.
     """
-    before = start.checkpoint.facts
-    try:
+    with _known_again(start.checkpoint):
         for step in STEPS:
             step(start)
         launch(start, ready)
+
+
+def change_steps(start: Start, running: Running) -> None:
+    """Write what a change writes; the next batch is computed with it.
+
+    Args:
+        start: What runs from then on.
+        running: What works beside the pipeline, which is between two batches.
+
+    Raises:
+        OSError: Something cannot be written; the checkpoint knows what it knew.
+    """
+    with _known_again(start.checkpoint):
+        for step in CHANGE_STEPS:
+            step(start)
+        plans = (query.plan for query in start.checked.queries)
+        running.ticker.follow(start.deployed.deployment.groups, plans)
+        know(start.report, start.checked, start.batch_log)
+        running.delivery.deployed = start.deployed
+        _tick_for_relations(start, running.control)
+        _forget_deployments(start)
+
+
+@contextmanager
+def _known_again(checkpoint: Checkpoint) -> Iterator[None]:
+    """Let a checkpoint know what it knew if something fails."""
+    before = checkpoint.facts
+    try:
+        yield
     except Exception:
-        if start.checkpoint.facts is not before:
-            start.checkpoint.know(before)
+        if checkpoint.facts is not before:
+            checkpoint.know(before)
         raise
 
 
@@ -167,27 +223,27 @@ def know(report: RunReport, checked: Checked, batch_log: BatchLog) -> None:
 def launch(start: Start, ready: Callable[[Running], None]) -> None:
     """Start the pipeline, with all that works beside it in the driver."""
     checked, checkpoint, batch_log = start.checked, start.checkpoint, start.batch_log
-    deployment = deployment_of(checked.graph, checked.streams, start.relations, checkpoint.facts)
+    deployment = start.deployed.deployment
     poller = SourcePoller(start.file_logs)
     control = Control(checkpoint.control, committed=batch_log.committed.get(CONTROL, 0))
     if start.every is None:
         poller.await_settled()  # what is not there at the start is not read
     else:
         poller.look()
+    start.report.go_on_from(batch_log.newest, batch_log.watermarks)
     know(start.report, checked, batch_log)
     quarantine = Quarantine(checkpoint.quarantine)
     for name in checked.streams:
         start.report.refuse(name, quarantine.counts(name), quarantine.removed(name))
     delivery = Delivery(
-        checked.graph.answers,
-        checked.sinks,
+        start.deployed,
+        checkpoint.deployments,
         start.report,
         batch_log,
         spark_files=SparkFiles(checkpoint.spark),
         quarantine=quarantine,
         file_logs=start.file_logs,
         forget=Tidying(checkpoint.spark, poller, control),
-        epoch=checked.graph.epoch,
     )
     ticker = Ticker(
         deployment.streams,
@@ -196,9 +252,10 @@ def launch(start: Start, ready: Callable[[Running], None]) -> None:
         batch_log,
         clock=start.settings.clock,
         seen=lambda: (dict(delivery.came), start.report.remembered),
+        plans=[query.plan for query in checked.queries],
     )
-    if any(_reads_no_stream(checked, name) for name in checked.new):
-        control.say(Word.TICK)  # no row will come that would make a batch
+    _tick_for_relations(start, control)
+    _forget_deployments(start)
     running = Running(delivery, poller, control, ticker, quarantine)
     ready(running)
     checkpoint.begin()
@@ -209,10 +266,21 @@ def launch(start: Start, ready: Callable[[Running], None]) -> None:
         start.places,
         start.file_logs,
         deliver=delivery,
-        sink_writer=delivery.sink_writer,
         every=start.every,
         cache_bytes=start.settings.cache_bytes,
     )
+
+
+def _forget_deployments(start: Start) -> None:
+    """Keep what runs now, and what the last batch ran with, which Spark may compute again."""
+    needed = {start.deployed.deployment.version, start.batch_log.last_version}
+    start.checkpoint.deployments.forget(needed)
+
+
+def _tick_for_relations(start: Start, control: Control) -> None:
+    """Make a batch for new queries over relations: no row will come that would make one."""
+    if any(_reads_no_stream(start.checked, name) for name in start.checked.new):
+        control.say(Word.TICK)
 
 
 def _reads_no_stream(checked: Checked, query: str) -> bool:

@@ -7,8 +7,10 @@ the pipeline runs, a word is put into the control stream when time could change 
 - there is a stream without a time of its own, and something is remembered;
 - a stream that may be idle has been silent for as long as it takes, and is read with others.
 
-The longer nothing has come, the fewer ticks there are: one each quarter of the silence, at least
-each ten seconds, and never more than one a second.
+In the first case there is a tick when the last row leaves a window (``clear``), so that an answer
+empties when it is due. For rows that leave before it, the longer nothing has come, the fewer ticks
+there are: one each quarter of the silence, at least each ten seconds, and not more than one a
+second.
 """
 
 from __future__ import annotations
@@ -17,12 +19,16 @@ from dataclasses import dataclass
 from threading import Event, Thread
 from typing import TYPE_CHECKING
 
+from tidemill.algebra.reach import clear
+from tidemill.algebra.tree import streams_of, walk
 from tidemill.errors import RunError
+from tidemill.model.time import Time
 from tidemill.runtime.spark.driver.control import Control, Word
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping
 
+    from tidemill.algebra.plan import Plan
     from tidemill.catalog.entries import StreamEntry
     from tidemill.runtime.spark.state.batch_log import BatchLog
 
@@ -30,7 +36,7 @@ __all__ = ["Moment", "Ticker", "time_matters"]
 
 _SECOND = 1_000_000
 _LEAST_PAUSE, _MOST_PAUSE = _SECOND, 10 * _SECOND
-_LOOK = 0.25
+_LOOK = 0.1
 """How often it is found out whether time matters, in seconds."""
 
 
@@ -43,12 +49,14 @@ class Moment:
         batch: When the last batch began.
         came: When something last came on each stream, or the first batch began.
         remembers: Whether something is remembered.
+        ends: When the last rows of streams without a time of their own leave windows.
     """
 
     now: int
     batch: int
     came: Mapping[str, int]
     remembers: bool
+    ends: Collection[int] = ()
 
 
 def time_matters(
@@ -62,6 +70,8 @@ def time_matters(
         moment: What is known.
     """
     since = moment.now - moment.batch
+    if moment.remembers and any(moment.batch < end <= moment.now for end in moment.ends):
+        return True
     if since < _LEAST_PAUSE:
         return False
     if moment.remembers and any(stream.time_column is None for stream in streams.values()):
@@ -88,6 +98,7 @@ class Ticker:
         clock: What time it is, in microseconds since 1970.
         seen: When something came on streams since the start, in the time of batches, and how many
             rows are remembered, if there was a batch.
+        plans: What the queries mean.
     """
 
     def __init__(  # noqa: PLR0913 — all that tells whether time matters
@@ -99,11 +110,12 @@ class Ticker:
         *,
         clock: Callable[[], int],
         seen: Callable[[], tuple[Mapping[str, int], int | None]],
+        plans: Iterable[Plan] = (),
     ) -> None:
         self.error: RunError | None = None
         self._streams = streams
-        self._groups = groups
         self._control = control
+        self.follow(groups, plans)
         self._batch_log = batch_log
         self._clock = clock
         self._seen = seen
@@ -111,6 +123,19 @@ class Ticker:
         self._silent_from = clock()
         self._ticked: int | None = None
         self._ended = Event()
+
+    def follow(self, groups: frozenset[frozenset[str]], plans: Iterable[Plan]) -> None:
+        """Let time pass for other queries from now on, which read the same streams.
+
+        Args:
+            groups: The streams that are read together.
+            plans: What the queries mean.
+        """
+        self._groups = groups
+        timeless = {name for name, stream in self._streams.items() if stream.time_column is None}
+        read = {part: streams_of(part) & timeless for plan in plans for part in walk(plan)}
+        self._parts = [(part, streams) for part, streams in read.items() if streams]
+        self._ends: tuple[dict[str, int], set[int]] = {}, set()
 
     def start(self, failed: Callable[[], None]) -> None:
         """Tick when time matters, until it is closed.
@@ -146,10 +171,23 @@ class Ticker:
         came = {name: seen.get(name, self._silent_from) for name in self._streams}
         # Of what was left when the pipeline was stopped nothing is known yet.
         remembers = number >= 0 if remembered is None else remembered > 0
-        moment = Moment(self._clock(), max(began, min(came.values())), came, remembers)
+        last = max(began, min(came.values()))
+        moment = Moment(self._clock(), last, came, remembers, self._window_ends())
         if time_matters(self._streams, self._groups, moment):
             self._control.say(Word.TICK)
             self._ticked = number
+
+    def _window_ends(self) -> set[int]:
+        """When the last rows of streams without a time of their own leave windows."""
+        newest, (known_for, ends) = self._batch_log.newest, self._ends
+        if newest != known_for:
+            ends = set[int]()
+            for part, streams in self._parts:
+                came = [newest[name] for name in streams if name in newest]
+                end = clear(part, Time(max(came) + 1)) if came else None
+                ends |= set() if end is None else {end}
+            self._ends = dict(newest), ends
+        return ends
 
     def close(self) -> None:
         """Tick no more."""

@@ -24,7 +24,7 @@ from tidemill.runtime.settling import Mark, require_unchanged
 from tidemill.runtime.spark.io.file_log import ENTRY_COLUMNS, NUMBERED
 from tidemill.runtime.spark.io.formats import read_format
 from tidemill.runtime.spark.io.places import source_name
-from tidemill.runtime.spark.state.batch_log import batch_beginning, batch_number
+from tidemill.runtime.spark.state.batch_log import batch_beginning, batch_number, batch_version
 from tidemill.runtime.spark.worker.intake import Origin, first_id, take_in
 from tidemill.runtime.spark.worker.wire import COLUMNS, to_arrow
 
@@ -38,9 +38,8 @@ if TYPE_CHECKING:
     from tidemill.runtime.connectors import Place
     from tidemill.runtime.reading.shaping import Refuse
     from tidemill.runtime.spark.io.file_log import FileLog
-    from tidemill.runtime.spark.worker.deployment import PackedDeployment
+    from tidemill.runtime.spark.state.deployments import Deployments
     from tidemill.runtime.spark.worker.intake import Piece
-    from tidemill.runtime.spark.worker.sink_writer import SinkWriter
 
 __all__ = ["stream_messages"]
 
@@ -50,26 +49,23 @@ _Reading: TypeAlias = "Callable[[Iterable[pa.RecordBatch], Origin, Refuse], Iter
 """Makes rows of the stream of what Spark delivers; malformed ones are told."""
 
 
-def stream_messages(  # noqa: PLR0913 — what a stream needs
+def stream_messages(
     spark: SparkSession,
-    packed: PackedDeployment,
-    name: str,
+    deployments: Deployments,
+    stream: StreamEntry,
     place: Place,
     file_log: FileLog | None,
-    *,
-    sink_writer: SinkWriter,
 ) -> DataFrame:
     """The messages of a stream, from a source of Spark's.
 
     Args:
         spark: The session.
-        packed: What runs where.
-        name: The stream.
+        deployments: What runs where.
+        stream: The stream.
         place: Where its rows come from.
         file_log: Its files in order, if they are here.
-        sink_writer: Where answers go that need nothing but this stream's rows, one by one.
     """
-    stream = packed.open().streams[name]
+    name = stream.name
     reader = spark.readStream.name(source_name(name))
     if file_log is not None:
         entries = reader.schema(ENTRY_COLUMNS).format("json")
@@ -84,11 +80,11 @@ def stream_messages(  # noqa: PLR0913 — what a stream needs
     else:
         rows = read_format(spark, reader, stream, place)
         pieces = _row_pieces(stream)
-    return rows.mapInArrow(_taking_in(packed, name, pieces, sink_writer), COLUMNS)
+    return rows.mapInArrow(_taking_in(deployments, name, pieces), COLUMNS)
 
 
 def _taking_in(
-    packed: PackedDeployment, name: str, pieces: _Reading, sink_writer: SinkWriter
+    deployments: Deployments, name: str, pieces: _Reading
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         filled = (batch for batch in batches if batch.num_rows)
@@ -100,11 +96,12 @@ def _taking_in(
         begun, batch = batch_beginning(), batch_number()
         watermark = Time(begun.watermarks.get(name, 0))
         origin = Origin(batch, context.partitionId(), Time(begun.now), watermark)
-        deployment = packed.open()
+        deployment = deployments.open(batch_version())
         refused = Refused(deployment.streams[name])
         delivered = pieces(chain([first], filled), origin, refused.add_malformed)
         messages = take_in(deployment, name, delivered, origin, refused=refused)
-        for message in sink_writer.let_out(messages, batch, origin.task):
+        # Answers that need nothing but this stream's rows, one by one, are let out here.
+        for message in deployment.sink_writer.let_out(messages, batch, origin.task):
             yield to_arrow([message])
 
     return run

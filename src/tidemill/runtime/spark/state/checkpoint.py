@@ -6,6 +6,7 @@ spark/          Spark's own: offsets, commits, the state store
 control/        the control stream
 batches.jsonl   what time it was, and how far streams had come, when batches began
 files/          in which order the files of each stream are read
+deployments/    what all queries together run with, and what the last batch ran with
 
 Nothing is written before nothing is refused any more (``job.py`` has the order).
 """
@@ -19,12 +20,16 @@ from typing import TYPE_CHECKING
 
 from tidemill.runtime.checkpoint import CheckpointDirectory
 from tidemill.runtime.durable import make_directory
+from tidemill.runtime.record import content_digest
 from tidemill.runtime.spark.state.cache import cache_directory, forget_cache
+from tidemill.runtime.spark.state.deployments import Deployments
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 __all__ = ["Checkpoint"]
+
+_RELATIONS = "relations"
 
 
 class Checkpoint(CheckpointDirectory):
@@ -53,6 +58,15 @@ class Checkpoint(CheckpointDirectory):
     def file_log(self, word: str) -> Path:
         """Where the order of the files of a stream is kept."""
         return self.directory / "files" / word
+
+    @property
+    def deployments(self) -> Deployments:
+        """Where it is kept what runs."""
+        return Deployments(str(self.directory / "deployments"), str(self.directory / _RELATIONS))
+
+    def relation_file(self, name: str, rows: bytes) -> str:
+        """The name of the file that the rows of a relation are in."""
+        return self._relation_file(name, content_digest(rows)).name
 
     @cached_property
     def cache(self) -> Path:

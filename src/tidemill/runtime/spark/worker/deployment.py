@@ -3,13 +3,19 @@
 Stage 0 of the graph runs where rows come in; each later fragment in a stage of its own. The number
 of stages is fixed for the life of a checkpoint, so there may be more than the graph needs, which
 hand everything on; queries that would need more are folded (``optimizer/physical/fold.py``).
+
+A deployment is a text: plans, streams and sinks are written as JSON, and no code is sent. What a
+plan is made into is made by each worker. Of connectors it has the names only, so that no secret is
+in it. Its version is the digest of that text.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, TypeVar
 
 from tidemill.catalog.codec import (
     read_relation_entry,
@@ -17,20 +23,24 @@ from tidemill.catalog.codec import (
     write_relation_entry,
     write_stream_entry,
 )
+from tidemill.lang.statements import ConnectorCall
 from tidemill.physical.codec.plans import read_plans, write_plans
 from tidemill.physical.fragments import Fragment, Graph, Route, build_graph
+from tidemill.runtime.spark.worker.sink_writer import SinkWriter
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from tidemill.catalog.entries import RelationEntry, StreamEntry
 
-__all__ = ["Deployment", "PackedDeployment"]
+__all__ = ["Deployment", "digest", "read_deployment"]
+
+_Entry = TypeVar("_Entry", "StreamEntry", "RelationEntry")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Deployment:
-    """What is sent to everyone who takes part.
+    """What every worker is told.
 
     Attributes:
         graph: The operators of all queries.
@@ -38,7 +48,8 @@ class Deployment:
         relations: The relations they read, with their rows in Arrow's IPC format.
         pids: The partitions, by the numbers Spark knows them by.
         stages: How many stateful stages there are.
-        version: A name for this plan; a changed plan has another.
+        sink_writer: Where answers are let out.
+        files: The files that the rows of the relations are in, by the names of the relations.
     """
 
     graph: Graph
@@ -46,7 +57,34 @@ class Deployment:
     relations: Mapping[str, tuple[RelationEntry, bytes]]
     pids: tuple[int, ...]
     stages: int
-    version: str
+    sink_writer: SinkWriter = field(default_factory=lambda: SinkWriter({}, (), ()))
+    files: Mapping[str, str] = field(default_factory=dict)
+
+    @cached_property
+    def text(self) -> str:
+        """All of it but the rows of relations, as JSON."""
+        written = {
+            "plans": write_plans(self.graph.plans),
+            "streams": {name: write_stream_entry(_bare(s)) for name, s in self.streams.items()},
+            "relations": {
+                rows: [write_relation_entry(_bare(relation)), self.files.get(relation.name, "")]
+                for rows, (relation, _) in self.relations.items()
+            },
+            "pids": self.pids,
+            "stages": self.stages,
+            "sinks": self.sink_writer.write(),
+        }
+        return json.dumps(written, separators=(",", ":"), sort_keys=True)
+
+    @cached_property
+    def version(self) -> str:
+        """A name for it; one that differs in anything has another."""
+        return digest(self.text.encode())
+
+    @cached_property
+    def last_writer(self) -> SinkWriter:
+        """Where the last stage lets answers out; some have been let out before."""
+        return self.sink_writer.after(self.early)
 
     def intake(self, name: str) -> Fragment:
         """What is done with the rows of one input where they come in."""
@@ -85,60 +123,34 @@ class Deployment:
         return frozenset(name for fragment in after for name in fragment.reads)
 
 
-class PackedDeployment:
-    """A deployment on its way to the workers, each of which unpacks it once.
+def digest(content: bytes) -> str:
+    """The version of a deployment, given its text."""
+    return hashlib.sha256(content).hexdigest()[:16]
 
-    It is a text, and the rows of relations: plans and streams are written as JSON, and no code is
-    sent. What a plan is made into is made by each worker.
 
-    Spark gives a worker its function anew with every task, and to read a plan takes longer than to
-    run an almost empty batch of it.
+def read_deployment(text: str, rows_of: Callable[[str], bytes]) -> Deployment:
+    """The deployment that was written.
 
     Args:
-        deployment: What is sent.
+        text: What was written.
+        rows_of: The rows of a relation, by the file that they are in.
     """
-
-    def __init__(self, deployment: Deployment) -> None:
-        self.version = deployment.version
-        self._text = json.dumps(
-            {
-                "plans": write_plans(deployment.graph.plans),
-                "streams": {
-                    name: write_stream_entry(stream) for name, stream in deployment.streams.items()
-                },
-                "relations": {
-                    name: write_relation_entry(relation)
-                    for name, (relation, _) in deployment.relations.items()
-                },
-                "pids": deployment.pids,
-                "stages": deployment.stages,
-            },
-            separators=(",", ":"),
-        )
-        self._rows = {name: rows for name, (_, rows) in deployment.relations.items()}
-
-    def open(self) -> Deployment:
-        """The deployment."""
-        if self.version not in _UNPACKED:
-            _UNPACKED.clear()  # a worker may live longer than many plans
-            _UNPACKED[self.version] = self._unpacked()
-        return _UNPACKED[self.version]
-
-    def _unpacked(self) -> Deployment:
-        written = json.loads(self._text)
-        relations = {
-            name: (read_relation_entry(relation), self._rows[name])
-            for name, relation in written["relations"].items()
-        }
-        return Deployment(
-            build_graph(read_plans(written["plans"])),
-            {name: read_stream_entry(stream) for name, stream in written["streams"].items()},
-            relations,
-            tuple(written["pids"]),
-            written["stages"],
-            self.version,
-        )
+    written = json.loads(text)
+    read = {
+        rows: (read_relation_entry(entry), file)
+        for rows, (entry, file) in written["relations"].items()
+    }
+    return Deployment(
+        build_graph(read_plans(written["plans"])),
+        {name: read_stream_entry(stream) for name, stream in written["streams"].items()},
+        {rows: (entry, rows_of(file)) for rows, (entry, file) in read.items()},
+        tuple(written["pids"]),
+        written["stages"],
+        SinkWriter.read(written["sinks"]),
+        {entry.name: file for entry, file in read.values()},
+    )
 
 
-_UNPACKED: dict[str, Deployment] = {}
-"""The deployment of this process that was unpacked last, by its version."""
+def _bare(entry: _Entry) -> _Entry:
+    """A stream or relation without what its connector is told: workers do not ask for it."""
+    return replace(entry, source=ConnectorCall(entry.source.name))

@@ -10,6 +10,7 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
+from tidemill.runtime.spark.worker.sink_codec import read_sink, write_sink
 from tidemill.runtime.spark.worker.wire import Kind, Message
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
     import polars as pl
 
+    from tidemill.algebra.codec.values import Json
     from tidemill.runtime.file_sink import FileSink
 
 __all__ = ["SinkWriter"]
@@ -43,6 +45,21 @@ class SinkWriter:
         self._passing = frozenset(passing)
         self._driver = frozenset(driver)
         self._leaving = self._driver | frozenset(leaving)
+
+    def write(self) -> Json:
+        """It as JSON, but for the channels that are handed on."""
+        files = {name: [write_sink(sink) for sink in sinks] for name, sinks in self._files.items()}
+        return {"files": files, "driver": sorted(self._driver), "leaving": sorted(self._leaving)}
+
+    @classmethod
+    def read(cls, written: Json) -> SinkWriter:
+        """The one that was written."""
+        files = written["files"].items()
+        return cls(
+            {name: tuple(map(read_sink, sinks)) for name, sinks in files},
+            written["driver"],
+            written["leaving"],
+        )
 
     def clear(self, batch: int) -> None:
         """Remove what an unfinished attempt wrote for a batch, which is computed again.

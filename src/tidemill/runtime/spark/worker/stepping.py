@@ -15,7 +15,7 @@ from uuid import uuid4
 import pandas as pd
 
 from tidemill.engine.pool import in_pool
-from tidemill.runtime.spark.state.batch_log import batch_beginning, batch_number
+from tidemill.runtime.spark.state.batch_log import batch_beginning, batch_number, batch_version
 from tidemill.runtime.spark.state.cache import Cache
 from tidemill.runtime.spark.state.keeper import Kept, open_stage
 from tidemill.runtime.spark.worker.wire import Kind, Message
@@ -25,8 +25,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql.streaming.stateful_processor import MapState
 
-    from tidemill.runtime.spark.worker.deployment import PackedDeployment
-    from tidemill.runtime.spark.worker.sink_writer import SinkWriter
+    from tidemill.runtime.spark.state.deployments import Deployments
     from tidemill.runtime.spark.worker.stage import Stage
 
 __all__ = ["Task", "step"]
@@ -45,18 +44,16 @@ class Task:
     """What the tasks of a stage do.
 
     Attributes:
-        packed: What runs where.
+        deployments: What runs where, by the version that the batch has.
         number: The stage, from 1.
         cache: The directory of the cache.
         cache_bytes: How many bytes it may take.
-        sink_writer: Where answers go, if this is the last stage.
     """
 
-    packed: PackedDeployment
+    deployments: Deployments
     number: int
     cache: str
     cache_bytes: int
-    sink_writer: SinkWriter | None
 
 
 def step(
@@ -78,10 +75,10 @@ def step(
     store, cache = _SparkStore(blobs), Cache(Path(task.cache), limit=task.cache_bytes)
     kept = _opened(task, pid, store, cache)
     messages = [message for frame in rows for message in _messages(frame)]
-    batch = batch_number()
+    batch, deployment = batch_number(), kept.stage.deployment
     given: Iterable[Message] = _stepped(kept.stage, messages)
-    if task.sink_writer is not None:
-        given = task.sink_writer.let_out(given, batch, pid)
+    if task.number == deployment.stages:
+        given = deployment.last_writer.let_out(given, batch, pid)
     yield _frame(given)
     kept.save(store, cache, f"{batch}-{uuid4().hex[:12]}")
     _OPEN[task.number, pid] = kept
@@ -97,14 +94,15 @@ def _opened(task: Task, pid: int, store: _SparkStore, cache: Cache) -> Kept:
     if task.cache not in _WHERE:
         _OPEN.clear()  # a worker may live longer than many sessions
         _WHERE[:] = [task.cache]
-    kept = _OPEN.pop((task.number, pid), None)
+    kept, version = _OPEN.pop((task.number, pid), None), batch_version()
     if kept is not None and kept.token and store.has(kept.token):
-        is_same_plan = kept.stage.deployment.version == task.packed.version
+        is_same_plan = kept.stage.deployment.version == version
         if is_same_plan:
             return kept
     at_hand = {} if kept is None else kept.frames()
     ran = batch_beginning().ran
-    return open_stage(task.packed.open(), task.number, pid, store, cache, at_hand=at_hand, ran=ran)
+    deployment = task.deployments.open(version)
+    return open_stage(deployment, task.number, pid, store, cache, at_hand=at_hand, ran=ran)
 
 
 class _SparkStore:

@@ -1,0 +1,89 @@
+"""Routes: which channels of answers go where.
+
+Several channels may go to one sink, if several instances of a query are at work.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, assert_never
+
+from tidemill.runtime.callback import CallbackSink
+from tidemill.runtime.console import ConsoleSink
+from tidemill.runtime.file_sink import FileSink
+from tidemill.runtime.sinks import FormatSink
+from tidemill.runtime.spark.worker.sink_writer import SinkWriter
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tidemill.runtime.sinks import Sink
+
+__all__ = ["Called", "Routes", "routes_of"]
+
+
+@dataclass(slots=True)
+class Called:
+    """A sink that is called in the driver, and the channels whose rows it gets.
+
+    Attributes:
+        sink: The sink.
+        channels: The channels.
+    """
+
+    sink: CallbackSink | ConsoleSink
+    channels: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Routes:
+    """Where answers go, by their channels."""
+
+    files: dict[str, tuple[FileSink, ...]] = field(default_factory=dict)
+    callbacks: dict[str, Called] = field(default_factory=dict)
+    consoles: dict[str, Called] = field(default_factory=dict)
+    formats: list[tuple[str, FormatSink]] = field(default_factory=list)
+    memory: list[str] = field(default_factory=list)
+
+    def kept(self) -> frozenset[str]:
+        """The channels that the driver needs."""
+        named = (channel for called in self.called() for channel in called.channels)
+        return frozenset([*named, *self.memory])
+
+    def called(self) -> list[Called]:
+        """What is called here in the driver, in order."""
+        return [*self.callbacks.values(), *self.consoles.values()]
+
+    def only_formats(self) -> frozenset[str]:
+        """The channels that nobody but formats of Spark's is to have."""
+        return frozenset(channel for channel, _ in self.formats) - self.kept()
+
+    def sink_writer(self) -> SinkWriter:
+        """Where workers let the answers out."""
+        return SinkWriter(self.files, self.kept(), (channel for channel, _ in self.formats))
+
+
+def routes_of(channels: Mapping[str, str], sinks: Mapping[str, Sink]) -> Routes:
+    """Where the answers of queries go.
+
+    Args:
+        channels: The channel of each query's answer.
+        sinks: Where the answers go that are not for memory.
+    """
+    routes = Routes()
+    for query, channel in channels.items():
+        sink = sinks.get(query)
+        match sink:
+            case None:
+                routes.memory.append(channel)
+            case FileSink():
+                routes.files[channel] = (*routes.files.get(channel, ()), sink)
+            case CallbackSink():
+                routes.callbacks.setdefault(sink.query, Called(sink)).channels.append(channel)
+            case ConsoleSink():
+                routes.consoles.setdefault(sink.query, Called(sink)).channels.append(channel)
+            case FormatSink():
+                routes.formats.append((channel, sink))
+            case _:
+                assert_never(sink)
+    return routes
