@@ -119,6 +119,31 @@ def test_equal_statements_may_be_written_in_another_way(tmp_path: Path) -> None:
     assert said(tmp_path) == ["create bid", "create q"]
 
 
+def test_what_may_change_from_session_to_session_is_changed(tmp_path: Path) -> None:
+    into = "CREATE QUERY q INTO parquet('out') AS SELECT item FROM bid [RANGE 5]"
+    kept_session(tmp_path).sql(f"{BID}; {into}")
+    late = f"{BID} WITHIN 2 SECONDS LATE QUARANTINE"
+    replaces = into.replace("'out'", "'out', replace => true")
+    session = kept_session(tmp_path)
+    session.sql(f"{late}; {replaces}")
+    plain = tidemill.connect()
+    plain.sql(f"{late}; {replaces}")
+    assert content(session.catalog) == content(plain.catalog)
+    assert content(kept_session(tmp_path).catalog) == content(plain.catalog)
+    for other in (
+        BID.replace("'bids'", "'others'"),
+        BID.replace("item BIGINT", "item INTEGER"),
+        BID.replace("ORDERED BY at", "ORDERED BY item"),
+        BID.replace("bid", "Bid", 1),
+        into.replace("'out'", "'other'"),
+        into.replace("'out'", "'out', form => 'changes'"),
+        into.replace("[RANGE 5]", "[RANGE 6]"),
+        into.replace(" INTO parquet('out')", ""),
+    ):
+        with pytest.raises(BindError, match="is another one in this checkpoint"):
+            session.sql(other)
+
+
 def test_unnamed_queries_are_taken_one_by_one(tmp_path: Path) -> None:
     one, other = "SELECT item FROM bid [NOW]", "SELECT item FROM bid [RANGE 9]"
     first = kept_session(tmp_path)
@@ -177,7 +202,8 @@ def test_a_session_that_runs_has_the_checkpoint_until_it_stops(tmp_path: Path) -
     (tmp_path / "in").mkdir()
     BIDS.write_parquet(tmp_path / "in" / "0.parquet")
     session = kept_session(tmp_path / "state")
-    session.sql(BID.replace("memory('bids')", f"parquet('{tmp_path / 'in'}')"))
+    source = BID.replace("memory('bids')", f"parquet('{tmp_path / 'in'}')")
+    session.sql(source)
     query = session.query(Q)
     session.start()
     with pytest.raises(RunError, match="is in use"):
@@ -186,6 +212,8 @@ def test_a_session_that_runs_has_the_checkpoint_until_it_stops(tmp_path: Path) -
     session.sql("CREATE QUERY late AS SELECT item FROM bid [RANGE 7]")  # its own lock is no matter
     session.sql("ALTER QUERY q AS SELECT item FROM bid [RANGE 6]")
     session.sql("DROP QUERY late")
+    with pytest.raises(RunError, match="the session is running"):
+        session.sql(source.replace("ORDERED BY at", "ORDERED BY at WITHIN 2 SECONDS"))
     session.stop()
     assert query.results().height
     again = kept_session(tmp_path / "state")

@@ -37,6 +37,11 @@ def test_what_was_created_and_not_dropped_holds_in_its_order() -> None:
     assert [one.number for one in standing(entries)] == [2, 4, 5]
 
 
+def test_what_was_created_once_more_keeps_its_place() -> None:
+    entries = [create(1, "a"), create(2, "b"), create(3, "a")]
+    assert standing(entries) == [entries[2], entries[1]]
+
+
 def test_names_are_the_same_in_any_case_and_functions_have_their_own() -> None:
     function = ObjectKind.FUNCTION
     entries = [create(1, "a"), create(2, "A", function), drop(3, "A")]

@@ -15,6 +15,7 @@ from tidemill.catalog.entries import (
     Entry,
     FunctionEntry,
     QueryEntry,
+    StreamEntry,
     connector_of,
     function_use,
     kind_of,
@@ -104,9 +105,9 @@ class Catalog:
             )
         return self._changed(entry.name, entry, is_function=isinstance(entry, FunctionEntry))
 
-    def replaced(self, entry: QueryEntry) -> Catalog:
-        """The catalog with another entry for a query that is there."""
-        assert isinstance(self.find(entry.name), QueryEntry), "it is there"
+    def replaced(self, entry: QueryEntry | StreamEntry) -> Catalog:
+        """The catalog with another entry for a query or stream that is there."""
+        assert type(self.find(entry.name)) is type(entry), "it is there"
         return self._changed(entry.name, entry, is_function=False)
 
     def replaced_by(self, query: QueryEntry, others: Iterable[QueryEntry]) -> Catalog:

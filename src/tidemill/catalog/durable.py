@@ -90,11 +90,16 @@ def key_of(kind: ObjectKind, name: str) -> Key:
 
 
 def standing(entries: Iterable[LogEntry]) -> list[Written]:
-    """The statements that hold: what was created and not dropped, in the order of creation."""
+    """The statements that hold: what was created and not dropped, in the order of creation.
+
+    What was created once more is as the last statement says, in the place of the first: others were
+    created after it that need it.
+    """
     held: dict[Key, Written] = {}
     for written in _carried_out(entries):
-        held.pop(written.key, None)
-        if not written.is_drop:
+        if written.is_drop:
+            held.pop(written.key, None)
+        else:
             held[written.key] = written
     return list(held.values())
 

@@ -22,12 +22,14 @@ from tidemill.catalog.catalog import Catalog
 from tidemill.catalog.durable import Done, Undone, Written, key_of, standing, unfinished_drops
 from tidemill.catalog.entries import QueryEntry, kind_of
 from tidemill.connectors.check import refuse_literal_secrets
+from tidemill.control.amended import amends
 from tidemill.control.instances import user_name
 from tidemill.control.missing import refuse_missing
 from tidemill.control.stored import records_of, with_records
 from tidemill.errors import BindError, RunError, TidemillError
 from tidemill.lang.parse import parse_one
 from tidemill.lang.statements import (
+    ConnectorCall,
     CreateDerivedStream,
     CreateFunction,
     CreateQuery,
@@ -55,6 +57,7 @@ if TYPE_CHECKING:
     from tidemill.catalog.durable import Key, LogEntry
     from tidemill.catalog.entries import Entry
     from tidemill.connectors.connector import Engine
+    from tidemill.errors import Span
     from tidemill.runtime.callback import Callback
     from tidemill.runtime.lock import Lock
     from tidemill.runtime.records_file import StoredRecord
@@ -187,16 +190,15 @@ class KeptCatalog:
         return self._seen
 
     def find(self, statement: Definition, catalog: Catalog) -> Entry | None:
-        """What an equal statement has created; ``None`` if the statement is a new one.
+        """What a statement is to have created already; ``None`` if it is a new one.
+
+        It is what an equal statement has created, or the same with a few things that may change.
 
         Raises:
             BindError: The name stands for something else in this checkpoint, or a secret would be
                 written down.
         """
-        if isinstance(statement, CreateStream | CreateRelation):
-            refuse_literal_secrets(statement.source)
-        elif isinstance(statement, CreateQuery) and statement.sink is not None:
-            refuse_literal_secrets(statement.sink)
+        _refuse_secrets(statement)
         text = unparse(statement)
         if isinstance(statement, Select):
             return self._take_select(text, catalog)
@@ -209,16 +211,12 @@ class KeptCatalog:
         texts = [stored]
         if isinstance(entry, QueryEntry) and entry.record is not None:
             texts += [version.text for version in entry.record.versions]
-        if text not in texts:
-            word, quoted = kind.value, quote_name(entry.name)
-            change = f", or ALTER QUERY {quoted} AS …" if kind is ObjectKind.QUERY else ""
-            raise BindError(
-                f'{word.lower()} "{entry.name}" is another one in this checkpoint: that one is'
-                f" {texts[-1]}, and this one {text}",
-                span=name.span,
-                hint=f"write DROP {word} {quoted} first{change}, or choose another name",
-            )
-        return entry
+        if text in texts:
+            return entry
+        new = define(statement, catalog, allow_unbounded=True, engine=self._engine)
+        if not amends(entry, new):
+            raise _another(entry, texts[-1], text, name.span)
+        return new
 
     def _take_select(self, text: str, catalog: Catalog) -> Entry | None:
         """The first SELECT of an earlier session with this text that was not asked for again."""
@@ -328,6 +326,29 @@ class KeptCatalog:
             RunError: A callback, or a frame that is not kept, is missing.
         """
         refuse_missing(catalog, frames, callbacks, self.directory)
+
+
+def _another(entry: Entry, stored: str, text: str, span: Span | None) -> BindError:
+    """The error that says that a name stands for something else."""
+    kind, name = kind_of(entry), quote_name(entry.name)
+    change = f", or ALTER QUERY {name} AS …" if kind is ObjectKind.QUERY else ""
+    return BindError(
+        f'{kind.value.lower()} "{entry.name}" is another one in this checkpoint: that one is'
+        f" {stored}, and this one {text}",
+        span=span,
+        hint=f"write DROP {kind.value} {name} first{change}, or choose another name",
+    )
+
+
+def _refuse_secrets(statement: Definition) -> None:
+    """Refuse a secret that would be written down."""
+    match statement:
+        case CreateStream(source=call) | CreateRelation(source=call):
+            refuse_literal_secrets(call)
+        case CreateQuery(sink=ConnectorCall() as call):
+            refuse_literal_secrets(call)
+        case _:
+            pass
 
 
 def _kind(statement: Definition) -> ObjectKind:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from tidemill.algebra.reach import begun_at
 from tidemill.catalog.catalog import Catalog
 from tidemill.catalog.durable import question
-from tidemill.catalog.entries import QueryEntry
+from tidemill.catalog.entries import QueryEntry, StreamEntry
 from tidemill.control.change import Changed
 from tidemill.control.given import answer_in, figures_in, is_in, planned_in
 from tidemill.control.instances import (
@@ -190,8 +190,16 @@ class LivingQueries:
 
         Raises:
             BindError: The name stands for something else in this checkpoint.
+            RunError: It is to be changed a little while it runs.
         """
-        return None if self._kept is None else self._kept.find(statement, self.catalog)
+        if self._kept is None:
+            return None
+        found = self._kept.find(statement, self.catalog)
+        if isinstance(found, StreamEntry | QueryEntry) and self.catalog.find(found.name) != found:
+            self._refuse_while_running()
+            with self._kept.creating(statement, found):
+                self.catalog = self.catalog.replaced(found)
+        return found
 
     def add(self, statement: Definition, entry: Entry) -> None:
         """Register what a statement defines.
