@@ -157,6 +157,9 @@ def test_unnamed_queries_are_taken_one_by_one(tmp_path: Path) -> None:
     dropping = kept_session(tmp_path)
     dropping.sql("DROP QUERY query_1")
     assert dropping.query(one).name == "query_3"
+    assert sorted(kept_session(tmp_path).catalog.objects) == [
+        *("bid", "query_2", "query_3", "query_4")
+    ]
 
 
 def test_a_drop_lasts(tmp_path: Path) -> None:

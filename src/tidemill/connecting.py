@@ -69,7 +69,7 @@ def connect(  # noqa: PLR0913 — every setting has a name and a default
     unbounded_state: bool = False,
     clock: Callable[[], int] = now,
 ) -> Session:
-    """A new session with an empty catalog.
+    """A new session; its catalog is empty, or that of the checkpoint.
 
     Args:
         engine: Where queries run: ``"local"`` is this process, ``"spark"`` is Spark. The answers
@@ -78,8 +78,8 @@ def connect(  # noqa: PLR0913 — every setting has a name and a default
             also be given one by one: ``connect(technique="direct")`` is short for
             ``connect(planning=Planning(technique="direct"))``.
         master: Which Spark, as Spark writes it; ``None`` takes what ``spark-submit`` says.
-        checkpoint: On Spark, the directory that state is kept in, so that a later session can
-            take it up; ``None`` forgets it after the run.
+        checkpoint: On Spark, the directory that statements and state are kept in, so that a later
+            session can take them up; ``None`` forgets them after the session.
         partitions: How many partitions state is kept in; the answers are the same.
         stages: On Spark, how many stateful stages there are, which is fixed for the life of a
             checkpoint; ``None`` for as many as the first queries need, one with one partition.
@@ -101,6 +101,7 @@ def connect(  # noqa: PLR0913 — every setting has a name and a default
         PlanError: There is no such engine, not at least one partition or stage, a time is negative,
             settings of planning do not fit or are given twice, or a setting of Spark's is given to
             the local engine.
+        RunError: Another session runs on the checkpoint, or what is there cannot be taken up.
     """
     if engine not in ENGINES:
         raise PlanError(
