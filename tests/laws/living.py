@@ -19,6 +19,7 @@ from tidemill.catalog.records import Record, Version
 from tidemill.control.standpoint import Standpoint, live_parts, next_instant
 from tidemill.engine.engine import Flow
 from tidemill.model.time import END_OF_TIME, Time
+from tidemill.physical.codec.plans import plan_version
 from tidemill.physical.fragments import build_graph
 from tidemill.physical.plan import begun_in
 from tidemill.runtime.answers import Answer
@@ -32,7 +33,8 @@ if TYPE_CHECKING:
     from laws.arrivals import Step
     from tidemill.algebra.plan import Plan
     from tidemill.algebra.snapshot import Row
-    from tidemill.catalog.records import Part
+    from tidemill.catalog.records import Instance, Part
+    from tidemill.model.batch import Batch, Form
     from tidemill.optimizer.planning import Planning
     from tidemill.physical.plan import PhysicalPlan
 
@@ -62,6 +64,7 @@ class LivingQuery:
         hurry: By how much a mutant lets new instances answer too early.
         epochs: Whether instances keep their state apart; mutants do not.
         clips: Whether parts have bounds; mutants have none.
+        form: The form that answers must have; ``None`` for either.
     """
 
     record: Record
@@ -74,6 +77,7 @@ class LivingQuery:
     hurry: int = 0
     epochs: bool = True
     clips: bool = True
+    form: Form | None = None
     answers: dict[int, Answer] = field(default_factory=dict)
     latest: dict[str, Time] = field(default_factory=dict)
     watermarks: dict[str, Time] = field(default_factory=dict)
@@ -116,6 +120,10 @@ class LivingQuery:
                 self.answers[one.number].add(given[f"q {one.number}"])
                 self.answers[one.number].known = runner.known[f"q {one.number}"]
         self.steps += 1
+        self.take(given)
+
+    def take(self, given: Mapping[str, list[Batch]]) -> None:
+        """Take what a step has given; answers in memory have it already."""
 
     def answer(self, only: int | None = None) -> Answer:
         """What the query has given, or one version of it."""
@@ -147,6 +155,13 @@ class LivingQuery:
         schema = self.record.version(self.record.instance(instance).version).plan.schema
         return self.answers.setdefault(instance, Answer(schema))
 
+    def plan_of(self, one: Instance) -> PhysicalPlan:
+        """What an instance runs with now."""
+        plan = self.record.version(one.version).plan
+        begun = self.begins(plan, one.fresh) if one.fresh else plan
+        made = physical(begun, self.plannings.get(one.number, self.planning), answer=self.form)
+        return begun_in(made, one.epoch if self.epochs else 0, RELATIONS)[0]
+
     def _current(self) -> LocalRunner:
         """The runner with the plans of the instances that are needed now."""
         record = self.record
@@ -157,16 +172,17 @@ class LivingQuery:
         for one in record.instances:
             if one.number in needed:
                 self._answer_of(one.number)
-                plan = record.version(one.version).plan
-                begun = self.begins(plan, one.fresh) if one.fresh else plan
-                made = physical(begun, self.plannings.get(one.number, self.planning))
-                epoch = one.epoch if self.epochs else 0
-                plans[f"q {one.number}"] = begun_in(made, epoch, RELATIONS)[0]
+                plans[f"q {one.number}"] = self.plan_of(one)
         graph = build_graph(plans)
         old = self._runner
         if old is None:
             self._runner = LocalRunner(graph, partitions=self.partitions)
-        elif old.graph.plans != graph.plans:
+        elif _versions(old.graph.plans) != _versions(plans):
             self._runner = taken_over(old, graph)
         assert self._runner is not None, "it was made"
         return self._runner
+
+
+def _versions(plans: Mapping[str, PhysicalPlan]) -> dict[str, str]:
+    """The plans with everything that is in them, also what is no part of their identity."""
+    return {name: plan_version(plan) for name, plan in plans.items()}

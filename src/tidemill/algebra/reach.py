@@ -43,7 +43,7 @@ from tidemill.algebra.plan import (
 from tidemill.algebra.tree import children, transform_up, walk
 from tidemill.model.time import END_OF_TIME, Time
 
-__all__ = ["begun_at", "clear", "forgets", "newest", "reach", "unbegun"]
+__all__ = ["begun_at", "clear", "forgets", "is_silent", "newest", "reach", "unbegun"]
 
 
 def clear(plan: Plan, time: Time) -> Time | None:
@@ -139,6 +139,26 @@ def newest(plan: Plan, time: Time) -> Time:
 def forgets(plan: Plan) -> bool:
     """Whether the plan forgets by time: there is an instant from which the past does not matter."""
     return reach(plan) is not None
+
+
+def is_silent(plan: Plan) -> bool:
+    """Whether the plan gives nothing, at any instant, if nothing comes on its streams.
+
+    A row that is known to be there at an instant is there whatever comes. From ``clear(plan, t)``
+    on, nothing is there of what came before ``t``: so if the plan is silent, no row that is known
+    before anything from ``t`` on has come goes on beyond ``clear(plan, t)``.
+    """
+    match plan:
+        case Source():
+            return True
+        case Relation():
+            return False
+        case Join() | SemiJoin() | Intersect():
+            return any(is_silent(child) for child in children(plan))
+        case AntiJoin() | Difference() | StrictDifference():
+            return is_silent(children(plan)[0])
+        case _:
+            return all(is_silent(child) for child in children(plan))
 
 
 def begun_at(plan: Plan, time: Time) -> Plan:

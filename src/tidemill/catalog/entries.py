@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from tidemill.catalog.records import Record
     from tidemill.lang.statements import ConnectorCall
     from tidemill.model.schema import Field
+    from tidemill.model.spans import Cut
     from tidemill.model.types import DataType
 
 __all__ = [
@@ -91,6 +92,8 @@ class QueryEntry:
         sink: Where; ``None`` for memory.
         time: The type that the times of the answer have for its readers, TIMESTAMP or BIGINT.
         record: What has become of it; ``None`` if it has run from the beginning on, if at all.
+        cut: Of an instance that does not answer everything, which instants its sink gets. It does
+            not tell it from others, since it changes while the instance runs.
     """
 
     name: str
@@ -100,6 +103,7 @@ class QueryEntry:
     sink: ConnectorCall | None = None
     time: DataType = BIGINT
     record: Record | None = field(default=None, repr=False)
+    cut: Cut | None = field(default=None, repr=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

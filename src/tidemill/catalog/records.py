@@ -23,7 +23,17 @@ if TYPE_CHECKING:
     from tidemill.algebra.plan import Plan
     from tidemill.model.types import DataType
 
-__all__ = ["BEGINNING", "Instance", "Part", "Paused", "Record", "Status", "Version"]
+__all__ = [
+    "BEGINNING",
+    "Instance",
+    "Part",
+    "Paused",
+    "Record",
+    "Status",
+    "Version",
+    "instance_name",
+    "user_name",
+]
 
 BEGINNING = Time(0)
 
@@ -67,12 +77,17 @@ class Instance:
         version: What it computes.
         fresh: Rows of streams from before are not for it; ``BEGINNING`` if all are.
         epoch: When it began to run; it shares no state with those of other epochs.
+        counts: Whether it remembers what stands, from its beginning on, so that a sink can be told
+            what is withdrawn. An answer in memory, or of rows with ends, does not need it.
+        is_cut: Whether a sink gets some instants of its answer only, or once did.
     """
 
     number: int
     version: int
     fresh: Time = BEGINNING
     epoch: int = 0
+    counts: bool = False
+    is_cut: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,12 +99,18 @@ class Part:
         since: The first of them.
         until: The first after them.
         held: Its rows are given when the answer is known up to here, not before.
+        joins: What is there at ``since`` was given by the part before, which means the same.
+        hands_on: What is there at ``until`` stays, since the part after it goes on with it.
+        released: Its rows do not wait for those of parts before it, or do not any more.
     """
 
     instance: int
     since: Time = BEGINNING
     until: Time = END_OF_TIME
     held: Time = BEGINNING
+    joins: bool = False
+    hands_on: bool = False
+    released: bool = False
 
     @property
     def is_empty(self) -> bool:
@@ -98,7 +119,13 @@ class Part:
 
     def cut(self, until: Time) -> Part:
         """The same, but nothing from an instant on."""
-        return replace(self, until=min(self.until, until))
+        if until >= self.until:
+            return self
+        return replace(self, until=until, hands_on=False)
+
+    def begun(self, since: Time) -> Part:
+        """The same, but nothing before an instant."""
+        return self if since <= self.since else replace(self, since=since, joins=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +184,7 @@ class Record:
             if part.is_empty:
                 continue
             if last is not None and _goes_on(last, part):
-                kept[-1] = replace(last, until=part.until)
+                kept[-1] = replace(last, until=part.until, hands_on=part.hands_on)
             else:
                 kept.append(part)
         return replace(self, parts=tuple(kept))
@@ -168,6 +195,26 @@ class Record:
         return 1 + max((one.number for one in self.instances), default=0)
 
 
+def instance_name(query: str, number: int) -> str:
+    """What a runtime calls an instance; no query that people create has such a name.
+
+    >>> instance_name("q", 1), instance_name("q", 2)
+    ('q', '@q:2')
+    """
+    return query if number == 1 else f"@{query}:{number}"
+
+
+def user_name(name: str) -> str:
+    """What people call the query of an instance.
+
+    >>> user_name("@q:2"), user_name("q")
+    ('q', 'q')
+    """
+    return name[1:].rpartition(":")[0] if name.startswith("@") else name
+
+
 def _goes_on(one: Part, other: Part) -> bool:
     """Whether a part begins where another one of the same instance ends."""
+    if one.hands_on or other.joins:
+        return False
     return (one.instance, one.until, one.held) == (other.instance, other.since, other.held)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tidemill.catalog.records import Instance, Part, Status
+from tidemill.control.counting import counting
 from tidemill.control.standpoint import live_parts, status
 from tidemill.control.variants import Switch, switch
 from tidemill.errors import RunError
@@ -62,13 +63,15 @@ def alter(
             f'query "{here.query}" is paused, and cannot be changed',
             hint=f"write RESUME QUERY {here.query} first",
         )
-    asked = replace(record, versions=(*record.versions, version))
     if status(record, here.known) is Status.STOPPED:
-        return Changed(asked)
+        return Changed(replace(record, versions=(*record.versions, version)))
+    record = counting(record, here)
+    asked = replace(record, versions=(*record.versions, version))
     live = live_parts(record, here.known)
-    old = [record.version_of(part).plan for part in live]
-    numbers = _numbers(using, old, version.plan, at, here)
-    instance = Instance(record.next_instance, version.number, numbers.fresh, here.epoch)
+    numbers = _numbers(using, record, version.plan, at, here)
+    instance = Instance(
+        record.next_instance, version.number, numbers.fresh, here.epoch, here.withdraws
+    )
     part = Part(instance.number, numbers.since, END_OF_TIME, numbers.held)
     ends = dict(zip(live, numbers.until, strict=True))
     cut = [one.cut(ends[one]) if one in ends else one for one in record.parts]
@@ -93,21 +96,29 @@ def replan(record: Record, here: Standpoint) -> Changed:
         )
     plans = [record.version_of(part).plan for part in live]
     numbers = switch(Change.GRACEFUL, plans, record.current.plan, here.next)
+    open_ = [part for part in live if part.until == END_OF_TIME]
+    ends = [part.since + 1 if here.withdraws else here.must_end(record, part) for part in open_]
     if numbers is None:
         raise _forgets_nothing(here.query, "REPLAN needs windows that forget by time")
-    after = Time(numbers.since + 1)
-    instance = Instance(record.next_instance, record.current.number, numbers.fresh, here.epoch)
-    cut = [part.cut(after) if part.until == END_OF_TIME else part for part in record.parts]
+    after = Time(max([numbers.since + 1, *ends]))
+    instance = Instance(
+        record.next_instance, record.current.number, numbers.fresh, here.epoch, here.withdraws
+    )
+    seam = here.withdraws
+    cut = [
+        replace(part.cut(after), hands_on=seam) if part in open_ else part for part in record.parts
+    ]
     begun = replace(record, instances=(*record.instances, instance))
-    changed = begun.with_parts(*cut, Part(instance.number, after))
+    changed = begun.with_parts(*cut, Part(instance.number, after, joins=seam))
     numbers = replace(numbers, until=tuple(after for _ in live), since=after)
     return Changed(changed, numbers, at=numbers.at)
 
 
-def _numbers(
-    using: Change, old: list[Plan], new: Plan, at: Time | None, here: Standpoint
-) -> Switch:
-    first = earliest(using, old, new, here)
+def _numbers(using: Change, record: Record, new: Plan, at: Time | None, here: Standpoint) -> Switch:
+    live = live_parts(record, here.known)
+    for part in live:
+        here.must_end(record, part)
+    first = earliest(using, record, new, here)
     if first is None:
         raise _forgets_nothing(here.query, f"{using.value} is not possible")
     if at is not None and at < first:
@@ -116,18 +127,21 @@ def _numbers(
             f" which {using.value} is exact is {time_text(first)}",
             hint=f"write AT {first} or later, or leave AT out",
         )
+    old = [record.version_of(part).plan for part in live]
     numbers = switch(using, old, new, first if at is None else at)
     if numbers is None:  # before the first row there is no past that could be missing
         raise _forgets_nothing(here.query, f"{using.value} is not possible")
     return numbers
 
 
-def earliest(using: Change, old: list[Plan], new: Plan, here: Standpoint) -> Time | None:
+def earliest(using: Change, record: Record, new: Plan, here: Standpoint) -> Time | None:
     """The first instant at which a change is exact; ``None`` if there is none.
 
     No row from that instant on has come, and nothing was given that goes on after its end.
     """
-    ends = [here.least_end(plan) for plan in old]
+    live = live_parts(record, here.known)
+    old = [record.version_of(part).plan for part in live]
+    ends = [here.least_end(record, part) for part in live]
     if None in ends:
         return None
 

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from tidemill.algebra.reach import begun_at
 from tidemill.catalog.entries import QueryEntry
-from tidemill.control.instances import instance_name, record_of
+from tidemill.control.delivered import delivered_to
+from tidemill.control.instances import instance_name, record_of, user_name
 from tidemill.errors import BindError, RunError
 from tidemill.lang.statements import ObjectKind
 from tidemill.model.time import END_OF_TIME, Time
@@ -21,9 +22,9 @@ if TYPE_CHECKING:
     from tidemill.lang.statements import Name
     from tidemill.optimizer.explain.physical import Figures
     from tidemill.optimizer.planner import Planned
-    from tidemill.runtime.runs import Runs
+    from tidemill.runtime.runs import Moment, Runs
 
-__all__ = ["answer_in", "figures_in", "is_in", "planned_in"]
+__all__ = ["answer_in", "figures_in", "gone_from", "is_in", "planned_in"]
 
 
 def answer_in(
@@ -51,6 +52,13 @@ def answer_in(
             raise _no_version(query, version, 1)
         return job.answer(query) if is_in(job, catalog, past, query) else None
     record = entry.record
+    if delivered_to(entry) is not None:
+        if version is not None and len(record.versions) > 1:
+            raise RunError(
+                f'the versions of query "{query}" have gone to one sink',
+                hint="leave version out, and look at the times of the rows",
+            )
+        return job.answer(entry.name)
     if version is not None and not 0 < version <= len(record.versions):
         raise _no_version(query, version, len(record.versions))
     schema = record.version(version or record.current.number).plan.schema
@@ -77,6 +85,24 @@ def is_in(job: Runs, catalog: Catalog, past: Mapping[str, Answer], query: str) -
     if planned is None or not isinstance(entry, QueryEntry):
         return True  # the job knows what it has; nothing else has the name now
     return planned.bound == entry.plan
+
+
+def gone_from(job: Runs, moment: Moment, catalog: Catalog, queries: Catalog) -> dict[str, Answer]:
+    """What instances have given in memory that do not run any more.
+
+    Args:
+        job: What runs.
+        moment: Where it stands.
+        catalog: What people have registered.
+        queries: What runs from the next batch on.
+    """
+    gone: dict[str, Answer] = {}
+    for name in moment.known:
+        entry = catalog.find(user_name(name))
+        if isinstance(entry, QueryEntry) and not queries.find(name) and not delivered_to(entry):
+            answer = job.answer(name)
+            gone |= {} if answer is None else {name: answer}
+    return gone
 
 
 def planned_in(

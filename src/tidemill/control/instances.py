@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 from tidemill.algebra.reach import begun_at
 from tidemill.catalog.entries import QueryEntry
-from tidemill.catalog.records import Record, Version
+from tidemill.catalog.records import Record, Version, instance_name, user_name
+from tidemill.control.delivered import cut_of, delivered_to, got
 from tidemill.control.standpoint import live_parts
 from tidemill.lang.statements import ObjectKind
 from tidemill.model.time import Time
@@ -31,28 +32,10 @@ def record_of(query: QueryEntry) -> Record:
     return Record((Version(1, query.text, query.plan, query.uses, query.time),))
 
 
-def instance_name(query: str, number: int) -> str:
-    """What a runtime calls an instance; no query that people create has such a name.
-
-    >>> instance_name("q", 1), instance_name("q", 2)
-    ('q', '@q:2')
-    """
-    return query if number == 1 else f"@{query}:{number}"
-
-
-def user_name(name: str) -> str:
-    """What people call the query of an instance.
-
-    >>> user_name("@q:2"), user_name("q")
-    ('q', 'q')
-    """
-    return name[1:].rpartition(":")[0] if name.startswith("@") else name
-
-
 def known_instances(query: QueryEntry, known: Callable[[str], Time]) -> dict[int, Time]:
-    """Up to when the answer of each instance of a query is known."""
-    record = record_of(query)
-    return {one.number: known(instance_name(query.name, one.number)) for one in record.instances}
+    """Up to when the answer of each instance of a query is known, and its sink has got it."""
+    numbers, delivered = (one.number for one in record_of(query).instances), delivered_to(query)
+    return {n: got(delivered, known(instance_name(query.name, n))) for n in numbers}
 
 
 def running_queries(catalog: Catalog, known: Mapping[str, Time]) -> Catalog:
@@ -86,4 +69,5 @@ def _instances(query: QueryEntry, known: Mapping[str, Time]) -> Iterator[QueryEn
                 uses=version.uses,
                 time=version.time,
                 record=None,
+                cut=cut_of(query.name, delivered_to(query), record, one, reached),
             )

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 from tidemill.algebra.reach import clear
 from tidemill.catalog.records import Instance, Part, Paused, Status
 from tidemill.control.change import Changed
+from tidemill.control.counting import counting
 from tidemill.control.standpoint import live_parts, status
 from tidemill.errors import RunError
 from tidemill.lang.statements import StartMode, StopMode
@@ -75,7 +76,9 @@ def start(record: Record, mode: StartMode, at: Time | None, here: Standpoint) ->
     plan = record.current.plan
     running = _drains(record, here)
     if mode is StartMode.WARM and running is not None:
-        first = _at(at, here.next, here, "START WARM is exact")
+        ends = [p for p in live_parts(record, here.known) if p.instance == running]
+        least = max(here.next, *(here.must_end(record, part) for part in ends))
+        first = _at(at, least, here, "START WARM is exact")
         return Changed(record.with_parts(*record.parts, Part(running, first)), at=first)
     full = clear(plan, here.next)
     if mode is not StartMode.FRESH and full is None:
@@ -84,10 +87,15 @@ def start(record: Record, mode: StartMode, at: Time | None, here: Standpoint) ->
             " everything, so it is not known from when its windows are full",
             hint=f"write START QUERY {here.query} FRESH, which begins with empty windows",
         )
+    least = here.next
+    if mode is StartMode.FRESH:
+        record = counting(record, here)
+        live = live_parts(record, here.known)
+        least = max([least, *(here.must_end(record, part) for part in live)])
     number = record.next_instance
     match mode:
         case StartMode.FRESH:
-            fresh = _at(at, here.next, here, "START FRESH is exact")
+            fresh = _at(at, least, here, "START FRESH is exact")
             part = Part(number, fresh)
             parts = [one.cut(fresh) for one in record.parts]
         case StartMode.COLD:
@@ -98,7 +106,7 @@ def start(record: Record, mode: StartMode, at: Time | None, here: Standpoint) ->
             fresh = here.next
             part = Part(number, _at(at, full or fresh, here, "START WARM is exact"))
             parts = list(record.parts)
-    instance = Instance(number, record.current.number, fresh, here.epoch)
+    instance = Instance(number, record.current.number, fresh, here.epoch, here.withdraws)
     begun = replace(record, instances=(*record.instances, instance))
     at = part.since if mode is StartMode.WARM else fresh
     return Changed(begun.with_parts(*parts, part), at=at)
@@ -114,6 +122,7 @@ def stop(record: Record, mode: StopMode, at: Time | None, here: Standpoint) -> C
     if record.paused is not None:
         # What was kept back is given up.
         return Changed(replace(record, paused=None), at=record.paused.at)
+    record = counting(record, here)
     time, parts = _stopped(record, mode, at, here, "STOP")
     return Changed(record.with_parts(*parts), at=time)
 
@@ -125,8 +134,10 @@ def pause(record: Record, mode: StopMode, here: Standpoint) -> Changed:
         RunError: It does not answer.
     """
     _require(record, Move[f"PAUSE_{mode.name}"], here)
+    record = counting(record, here)
     time, parts = _stopped(record, mode, None, here, "PAUSE")
-    paused = Paused(time, tuple(live_parts(record, here.known)))
+    later = (part for part in live_parts(record, here.known) if part.until > time)
+    paused = Paused(time, tuple(later))
     return Changed(replace(record.with_parts(*parts), paused=paused), at=time)
 
 
@@ -152,7 +163,7 @@ def resume(record: Record, mode: StartMode, here: Standpoint) -> Changed:
             since = clear(record.version_of(part).plan, paused.at)
         if since is None:
             raise _not_by_time(here.query, "RESUME COLD")
-        more.append(replace(part, since=max(part.since, since)))
+        more.append(part.begun(since))
     return Changed(awake.with_parts(*awake.parts, *more), at=paused.at)
 
 
@@ -161,7 +172,7 @@ def _stopped(
 ) -> tuple[Time, list[Part]]:
     """When it stops, and the parts that are left."""
     live = live_parts(record, here.known)
-    first = max((_least_end(record, part, here) for part in live), default=here.next)
+    first = max((here.must_end(record, part) for part in live), default=here.next)
     time = _at(at, first, here, f"{what} {mode.value} is exact")
     parts: list[Part] = []
     for part in record.parts:
@@ -174,14 +185,6 @@ def _stopped(
             raise _not_by_time(here.query, f"{what} DRAIN")
         parts.append(part.cut(until) if part in live else part)
     return time, parts
-
-
-def _least_end(record: Record, part: Part, here: Standpoint) -> Time:
-    """Where a part can end at the earliest."""
-    found = here.least_end(record.version_of(part).plan)
-    if found is None:
-        raise _not_by_time(here.query, "ending an answer that goes to a sink with its ends")
-    return found
 
 
 def _not_by_time(query: str, what: str) -> RunError:

@@ -9,9 +9,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, assert_never
 
+from tidemill.algebra.keys import least_key
 from tidemill.catalog.entries import QueryEntry
 from tidemill.catalog.records import Instance, Part, Record, Version
+from tidemill.connectors.forms import Delivered
 from tidemill.control.change import Changed, alter, replan
+from tidemill.control.delivered import delivered_to, marked, refuse_overlaps, released
 from tidemill.control.instances import known_instances, record_of
 from tidemill.control.lifecycle import pause, resume, start, stop
 from tidemill.control.standpoint import Standpoint, live_parts, next_instant, status
@@ -60,7 +63,8 @@ def standpoint(query: QueryEntry, version: Version | None, moment: Moment) -> St
     record = record_of(query)
     known = known_instances(query, lambda name: moment.known.get(name, Time(0)))
     plans = [one.plan for one in (*record.versions, *([version] if version else []))]
-    return Standpoint(query.name, next_instant(query.name, plans, moment), known=known)
+    first = next_instant(query.name, plans, moment)
+    return Standpoint(query.name, first, known=known, sink=delivered_to(query))
 
 
 def carried_out(
@@ -77,11 +81,23 @@ def carried_out(
     Raises:
         RunError: It cannot be done now, or not at that instant.
     """
+    changed = _carried_out(statement, query, version, here)
+    if here.sink is None:
+        return changed
+    record = marked(changed.record)
+    refuse_overlaps(query, record)
+    return replace(changed, record=record)
+
+
+def _carried_out(
+    statement: Lifecycle, query: QueryEntry, version: Version | None, here: Standpoint
+) -> Changed:
     record = record_of(query)
     match statement:
         case AlterQuery(_, _, using, at):
             assert version is not None, "a changed query has a new version"
             _require_columns(query, record, version)
+            _require_key(query, record, version)
             return alter(record, version, using or Change.GRACEFUL, _time(at), here)
         case ReplanQuery():
             return replan(record, here)
@@ -135,7 +151,10 @@ def begun_late(query: QueryEntry, moment: Moment) -> QueryEntry:
 
 
 def ended(catalog: Catalog, known: Mapping[str, Time]) -> Catalog:
-    """The catalog with those instances marked that have answered all they had to."""
+    """The catalog with those instances marked that have answered all they had to.
+
+    Parts are marked that waited for them.
+    """
     for query in list(catalog.entries(ObjectKind.QUERY)):
         assert isinstance(query, QueryEntry), "asked for queries"
         record = query.record
@@ -145,10 +164,11 @@ def ended(catalog: Catalog, known: Mapping[str, Time]) -> Catalog:
         parts = (*live_parts(record, reached), *(record.paused.parts if record.paused else ()))
         needed = {part.instance for part in parts}
         over = {one.number for one in record.instances} - needed
-        if over != record.ended:
-            catalog = catalog.replaced(
-                replace(query, record=replace(record, ended=frozenset(over)))
-            )
+        marked_ = replace(record, ended=frozenset(over))
+        if (delivered := delivered_to(query)) is not None:
+            marked_ = released(delivered, marked_, reached)
+        if marked_ != record:
+            catalog = catalog.replaced(replace(query, record=marked_))
     return catalog
 
 
@@ -171,10 +191,25 @@ def lives_of(query: QueryEntry, known: Mapping[int, Time]) -> tuple[str, str, st
 
 def _require_columns(query: QueryEntry, record: Record, version: Version) -> None:
     """Refuse other columns where rows of both versions go to one place."""
-    if query.sink is not None and version.plan.schema != record.current.plan.schema:
+    old, new = ((one.plan.schema, one.time) for one in (record.current, version))
+    if query.sink is not None and old != new:
         raise RunError(
             f'the sink of query "{query.name}" gets the columns of its first version, and the new'
             " one has others",
+            hint="create another query with a sink of its own",
+        )
+
+
+def _require_key(query: QueryEntry, record: Record, version: Version) -> None:
+    """Refuse another key where rows replace each other by it."""
+    if delivered_to(query) is not Delivered.UPSERTS:
+        return
+    old, new = (least_key(one.plan) for one in (record.current, version))
+    if old != new:
+        was, now = (", ".join(sorted(key or ())) for key in (old, new))
+        raise RunError(
+            f'the sink of query "{query.name}" gets upserts by {was}, and the rows of the new'
+            f" version would be replaced by {now}",
             hint="create another query with a sink of its own",
         )
 

@@ -17,12 +17,12 @@ from tidemill.catalog.catalog import Catalog
 from tidemill.catalog.durable import question
 from tidemill.catalog.entries import QueryEntry, StreamEntry
 from tidemill.control.change import Changed
-from tidemill.control.given import answer_in, figures_in, is_in, planned_in
+from tidemill.control.delivered import delivered_to
+from tidemill.control.given import answer_in, figures_in, gone_from, is_in, planned_in
 from tidemill.control.instances import (
     instance_name,
     record_of,
     running_queries,
-    user_name,
 )
 from tidemill.control.living import (
     altered,
@@ -41,10 +41,10 @@ from tidemill.errors import BindError, RunError
 from tidemill.lang.statements import Name, ObjectKind, Select
 from tidemill.lang.unparse import unparse
 from tidemill.model.time import Time
-from tidemill.runtime.runs import Moment
+from tidemill.runtime.runs import Follows, Moment
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from tidemill.binder.definitions import Definition
     from tidemill.catalog.entries import Entry
@@ -95,6 +95,8 @@ class LivingQueries:
         self._active: Runs | None = None
         self._past: dict[str, Answer] = {}  # what instances gave that do not run any more
         self._turn = ThreadLock()
+        self._between = ThreadLock()  # held by a statement, or while it is seen what has ended
+        self._runs: Mapping[str, QueryEntry] = {}  # what the runtime was given last
 
     @contextmanager
     def changing(self) -> Iterator[None]:
@@ -111,7 +113,8 @@ class LivingQueries:
                 hint="carry out statements one after another",
             )
         try:
-            with nullcontext() if self._kept is None else self._kept.owned():
+            owning = nullcontext() if self._kept is None else self._kept.owned()
+            with self._between, owning:  # it is free in a moment, if a batch has just ended
                 yield
         finally:
             self._turn.release()
@@ -131,8 +134,10 @@ class LivingQueries:
         """Process what comes, until it is stopped; ``Session.start`` has the details."""
         self._refuse_while_running()
         with self._owning() as share:
-            self._active = self._job = new_job(self._to_run())
-            self._job.start()
+            self._active = self._job = job = new_job(self._to_run())
+            if isinstance(job, Follows):
+                job.follow(lambda moment: self._followed(job, moment))
+            job.start()
             self.is_running = True
             self._owner = share.pop_all()
 
@@ -154,7 +159,9 @@ class LivingQueries:
             self._past, self.catalog = {}, begun_again(self.catalog)
         else:
             self.catalog = with_records(self.catalog, self._kept.read_records(), self._engine)
-        return running_queries(self.catalog, {})
+        queries = running_queries(self.catalog, {})
+        self._runs = _queries(queries)
+        return queries
 
     def await_idle(self) -> None:
         """Wait until everything the sources hold now has been processed.
@@ -165,7 +172,8 @@ class LivingQueries:
         if self._job is None or not self.is_running:
             raise RunError("the session is not running", hint="call session.start()")
         self._job.await_idle()
-        self._let_go()
+        if not isinstance(self._job, Follows):
+            self._let_go()
 
     def _let_go(self) -> None:
         """Let instances go that have nothing more to answer."""
@@ -261,19 +269,40 @@ class LivingQueries:
             queries = running_queries(chosen[0], moment.known)
             if self._kept is not None:
                 self._kept.write_records(chosen[0])  # before it takes effect
-            for name in moment.known:
-                answer = None if queries.find(name) else job.answer(name)
-                if answer is not None and chosen[0].find(user_name(name)) is not None:
-                    gone[name] = answer
+            gone.update(gone_from(job, moment, chosen[0], queries))
             return queries
 
         try:
-            job.change(decided)
+            given = job.change(decided)
         except BaseException:
             if self._kept is not None and chosen:
                 self._kept.write_records(self.catalog)
             raise
         self.catalog, self._past = chosen[0], {**self._past, **gone}
+        self._runs = _queries(given)
+
+    def _followed(self, job: Runs, moment: Moment) -> Catalog | None:
+        """What is to run from the next batch on, if it is something else: nobody waits here.
+
+        Instances that have answered all they had to are let go, and rows that have waited for them
+        leave.
+        """
+        if not self._between.acquire(blocking=False):
+            return None  # a statement is carried out, and decides on all of it
+        try:
+            entries = self.catalog.entries(ObjectKind.QUERY)
+            if all(isinstance(e, QueryEntry) and e.record is None for e in entries):
+                return None
+            chosen = ended(self.catalog, moment.known)
+            queries = running_queries(chosen, moment.known)
+            if self._kept is not None and chosen != self.catalog:
+                self._kept.write_records(chosen)
+            is_same = _same(_queries(queries), self._runs)
+            self._past |= {} if is_same else gone_from(job, moment, chosen, queries)
+            self.catalog, self._runs = chosen, _queries(queries)
+            return None if is_same else queries
+        finally:
+            self._between.release()
 
     def carry_out(
         self, statement: Lifecycle, entry: QueryEntry, version: Version | None, *, is_done: bool
@@ -292,7 +321,7 @@ class LivingQueries:
         job = self._job if self.is_running else None
         if job is None:
             return self._rewritten(statement, entry, version, is_done=is_done)
-        if entry.sink is not None:
+        if delivered_to(entry) is not None and not isinstance(job, Follows):
             raise RunError(
                 f'query "{entry.name}" writes to a sink, and only answers in memory can be changed'
                 " while they are given",
@@ -439,3 +468,14 @@ class LivingQueries:
     def figures(self, planned: Planned) -> dict[str, Figures]:
         """What was measured of the operators of a query that runs, or was run."""
         return figures_in(self._active, self.catalog, planned)
+
+
+def _queries(catalog: Catalog) -> dict[str, QueryEntry]:
+    """The queries of a catalog, by name."""
+    entries = catalog.entries(ObjectKind.QUERY)
+    return {entry.name: entry for entry in entries if isinstance(entry, QueryEntry)}
+
+
+def _same(one: Mapping[str, QueryEntry], other: Mapping[str, QueryEntry]) -> bool:
+    """Whether the same runs, and the same instants are wanted of it."""
+    return one == other and all(one[name].cut == other[name].cut for name in one)

@@ -10,9 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from tidemill.algebra.reach import clear
+from tidemill.algebra.reach import clear, is_silent
 from tidemill.algebra.tree import streams_of
 from tidemill.catalog.records import Status
+from tidemill.connectors.forms import Delivered
 from tidemill.errors import RunError
 from tidemill.model.time import END_OF_TIME, Time
 
@@ -35,19 +36,61 @@ class Standpoint:
         next: The first instant of which no row has come, on any stream of old and new plans.
         epoch: That of instances that begin now.
         known: Up to when the answer of each instance is known.
-        is_final: Whether rows are given with their ends, which cannot be taken back; if not, they
-            are withdrawn when it is time.
+        sink: What the sink of the query gets; ``None`` if its answer is in memory.
     """
 
     query: str
     next: Time
     epoch: int = 0
     known: Mapping[int, Time] = field(default_factory=dict)
-    is_final: bool = False
+    sink: Delivered | None = None
 
-    def least_end(self, plan: Plan) -> Time | None:
-        """The first instant at which a part of a plan can end; ``None`` if there is none."""
-        return clear(plan, self.next) if self.is_final else self.next
+    @property
+    def is_final(self) -> bool:
+        """Whether rows are given with their ends, which cannot be taken back."""
+        return self.sink is Delivered.RESULTS
+
+    @property
+    def withdraws(self) -> bool:
+        """Whether what stands is withdrawn where a part ends, by the instance that gave it."""
+        return self.sink in (Delivered.CHANGES, Delivered.UPSERTS)
+
+    def least_end(self, record: Record, part: Part) -> Time | None:
+        """The first instant at which a part can end; ``None`` if there is none."""
+        plan = record.version_of(part).plan
+        if self.is_final:
+            return clear(plan, self.next) if is_silent(plan) else None
+        if not self.withdraws:
+            return self.next
+        if part.hands_on:
+            return part.until
+        if record.instance(part.instance).counts:
+            return max(self.next, Time(part.since + 1)) if part.joins else self.next
+        takes_over = self.takes_over(plan)
+        return None if takes_over is None else Time(takes_over + 1)
+
+    def must_end(self, record: Record, part: Part) -> Time:
+        """The first instant at which a part can end.
+
+        Raises:
+            RunError: There is none.
+        """
+        found = self.least_end(record, part)
+        if found is None:
+            raise RunError(
+                f'the sink of query "{self.query}" has got rows that go on for ever, or for as long'
+                " as others come, so its answer cannot end",
+                hint="create another query with a sink of its own, and drop this one",
+            )
+        return found
+
+    def takes_over(self, plan: Plan) -> Time | None:
+        """From when on an instance that begins now can go on for another one of the same plan.
+
+        An instant before, the same rows are there in both (KB62).
+        """
+        full = clear(plan, self.next)
+        return None if full is None else Time(full + 1)
 
 
 def next_instant(query: str, plans: list[Plan], moment: Moment) -> Time:

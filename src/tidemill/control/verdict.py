@@ -195,7 +195,7 @@ def _alternatives(before: Record, changed: Changed, here: Standpoint) -> list[Al
     for using in Change:
         if using is changed.using:
             continue
-        at = earliest(using, old, new, here)
+        at = earliest(using, before, new, here)
         numbers = None if at is None else switch(using, old, new, at)
         if numbers is None:
             found.append(Alternative(using.value, None, None, "windows do not forget by time"))

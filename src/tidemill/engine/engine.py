@@ -205,7 +205,7 @@ class Engine:
         metrics.rows_in += sum(batch.height for _, batch in given)
         watermark = min((flow.watermark for flow in ports), default=END_OF_TIME)
         assert watermark >= self.watermarks[node.name], "time does not run backwards"
-        moves = watermark > self.watermarks[node.name]
+        moves = watermark > self.watermarks[node.name] or node.apply.traits.waits
 
         def made() -> Iterator[Batch]:
             for port, batch in given:

@@ -22,6 +22,7 @@ from tidemill.model.batch import Form
 from tidemill.optimizer.logical.rewrite import rewrite
 from tidemill.optimizer.logical.rules import rules_with
 from tidemill.optimizer.physical.check import check_plan
+from tidemill.optimizer.physical.cut_answer import cut_answer
 from tidemill.optimizer.physical.fold import folded, stages_needed
 from tidemill.optimizer.physical.implement import implement
 from tidemill.optimizer.physical.labels import Labels
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from tidemill.algebra.plan import Plan
+    from tidemill.model.spans import Cut
     from tidemill.optimizer.logical.rewrite import Step
     from tidemill.optimizer.physical.placement import Placed
     from tidemill.optimizer.planning import Planning
@@ -54,6 +56,7 @@ __all__ = [
     "Planned",
     "Target",
     "plan",
+    "recut",
     "resume",
 ]
 
@@ -69,6 +72,7 @@ class Target:
         whole: Whether an answer of either form has all rows of an instant or none, whenever it is
             read.
         epoch: When the query begins; it shares no state with those of other epochs.
+        cut: Which instants of the answer are wanted; ``None`` for all.
     """
 
     partitions: int | None = None
@@ -76,6 +80,7 @@ class Target:
     answer: Form | None = None
     whole: bool = True
     epoch: int = 0
+    cut: Cut | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,6 +232,11 @@ def _fold(draft: Draft) -> Draft:
     return draft.changed("fold", *folded(draft.physical, draft.target.stages))
 
 
+def _cut_answer(draft: Draft) -> Draft:
+    cut, same = draft.target.cut, {name: name for name in draft.labels.patterns}
+    return draft.changed("cut_answer", cut_answer(draft.physical, cut), same)
+
+
 def _begin(draft: Draft) -> Draft:
     if not draft.target.epoch:
         return draft
@@ -253,6 +263,8 @@ PHASES: tuple[Callable[[Draft], Draft], ...] = (
     _limit_delay,
     # Last the shape of the pipeline: how many stages, and since when.
     _fold,
+    # Above everything: an instance that runs keeps its plan, whatever its sink is to get.
+    _cut_answer,
     _begin,
     _check,
 )
@@ -291,6 +303,7 @@ def resume(
         target: What that was made for.
         context: What is known besides.
     """
+    physical = cut_answer(physical, target.cut, target.epoch)
     try:
         made = plan(query, target, context)
     except PlanError:
@@ -308,6 +321,17 @@ def resume(
         return Planned(query, query, physical, labels, (), target)
     step = PhysicalStep("resume", made.physical, physical)
     return Planned(query, made.logical, physical, labels, (*made.steps, step), target)
+
+
+def recut(planned: Planned, cut: Cut | None) -> Planned:
+    """A query that runs on with the plan it has, of which other instants are wanted."""
+    if planned.target.cut == cut:
+        return planned
+    physical = cut_answer(planned.physical, cut, planned.target.epoch)
+    labels = planned.labels.completed(physical)
+    return replace(
+        planned, physical=physical, labels=labels, target=replace(planned.target, cut=cut)
+    )
 
 
 def _run(query: Plan, target: Target, context: Context, partitions: int | None = None) -> Planned:

@@ -12,6 +12,7 @@ from tidemill.physical.operators.rows.number import NUMBER, Number
 from tidemill.physical.operators.rows.project import Project
 from tidemill.physical.operators.rows.since import Since
 from tidemill.physical.operators.rows.split import Split
+from tidemill.physical.operators.rows.stretch import Stretch
 from tidemill.physical.operators.rows.union import Union
 from tidemill.physical.operators.sets.counting import Counting, Multiplicity
 from tidemill.physical.operators.sets.distinct import Distinct
@@ -41,6 +42,7 @@ __all__ = [
     "ShortLived",
     "Since",
     "Split",
+    "Stretch",
     "TimeWindow",
     "Union",
     "can_combine",

@@ -16,6 +16,7 @@ from tidemill.physical.operators.join.signed_join import Join
 from tidemill.physical.operators.join.signed_multi_join import MultiJoin
 from tidemill.physical.operators.rows.converters import ToIntervals, ToSigned
 from tidemill.physical.operators.rows.hold import Hold
+from tidemill.physical.operators.rows.signed_stretch import Stretch
 from tidemill.physical.operators.sets.signed_counting import Counting
 from tidemill.physical.operators.windows.signed_row_window import RowWindow
 from tidemill.physical.operators.windows.signed_session_window import SessionWindow
@@ -28,6 +29,7 @@ __all__ = [
     "MultiJoin",
     "RowWindow",
     "SessionWindow",
+    "Stretch",
     "ToIntervals",
     "ToSigned",
 ]

@@ -15,6 +15,8 @@ here. Each trait is a law about the operator's behaviour (``tests/laws/test_trai
     keeps_time   rows keep the time they came with
     keeps_rows   for each row that comes one leaves
     needs_ids    rows of one instant are ordered by their ids
+    waits        what is remembered may leave although no time has passed, because the operator has
+                 become another one of its identity: it is told the watermark in every step
     delays       ``max_delay`` limits for how long what does not change is held back
     passes       on each port, the columns of the output that hold the value of an expression
     expiry       how the rows that leave expire, given how those that come do (G-21)
@@ -137,6 +139,7 @@ class Traits:
     keeps_time: bool = False
     keeps_rows: bool = False
     needs_ids: bool = False
+    waits: bool = False
     delays: bool = False
     expiry: Expiry = Expiry.SAME
     instants: Instants = Instants.LOST

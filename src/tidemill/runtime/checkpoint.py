@@ -73,6 +73,15 @@ class CheckpointDirectory:
         """Where rows are kept that were refused."""
         return self.directory / "quarantine"
 
+    @property
+    def relations(self) -> Path:
+        """Where the rows of relations are kept."""
+        return self.directory / "relations"
+
+    def relation_file(self, name: str, rows: bytes) -> str:
+        """The name of the file that the rows of a relation are in."""
+        return self._relation_file(name, content_digest(rows)).name
+
     def frame(self, key: str, make: Callable[[], pl.DataFrame]) -> Path:
         """The directory of a frame in memory, written as a file when first asked for."""
         path = self._frame_file(key)
@@ -269,7 +278,7 @@ class CheckpointDirectory:
         return _frame_file(self.directory, key)
 
     def _relation_file(self, name: str, digest: str) -> Path:
-        return self.directory / "relations" / f"{word_of(name)}-{digest}.arrow"
+        return self.relations / f"{word_of(name)}-{digest}.arrow"
 
     def _plan_file(self, version: str) -> Path:
         return self.directory / "plans" / f"{version}.json"

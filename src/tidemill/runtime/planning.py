@@ -39,7 +39,7 @@ def plan_entry(  # noqa: PLR0913 — what a plan is made for
     Raises:
         RunError: Its sink says a form that it cannot have.
     """
-    target = Target(partitions, stages, answer_form(query), epoch=epoch)
+    target = Target(partitions, stages, answer_form(query), epoch=epoch, cut=query.cut)
     context = Context(planning)
     if kept is not None:
         return resume(query.plan, kept, target, context)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, assert_never
 
+from tidemill.catalog.records import user_name
 from tidemill.connectors.check import arguments_of, guarantee
 from tidemill.connectors.connector import Guarantee, Use
 from tidemill.connectors.spark_format import SPARK_FORMAT
@@ -123,8 +124,10 @@ def _digest(path: str, options: Mapping[str, str]) -> str:
 def sinks_of(queries: Iterable[QueryEntry], callbacks: Mapping[str, Callback]) -> dict[str, Sink]:
     """The sinks of the queries whose answers are not for memory, by the name of the query.
 
+    All instances of a query have one sink, which is that of the query that people know.
+
     Args:
-        queries: The queries.
+        queries: The queries, or their instances.
         callbacks: The functions of the session, by name.
 
     Raises:
@@ -148,11 +151,14 @@ def refuse_shared_places(queries: Iterable[QueryEntry]) -> None:
     """
     written: dict[Path, str] = {}
     for query in queries:
+        name = user_name(query.name)
         said = None if query.sink is None else arguments_of(query.sink, Use.SINK)
         if said is None or said.connector.name not in WRITERS:
             continue
         place = Path(said.text("path")).resolve()
         for other, whose in written.items():
+            if whose == name:
+                continue
             if place == other:
                 where = "the same place"
             elif place.is_relative_to(other) or other.is_relative_to(place):
@@ -160,10 +166,10 @@ def refuse_shared_places(queries: Iterable[QueryEntry]) -> None:
             else:
                 continue
             raise RunError(
-                f'queries "{whose}" and "{query.name}" write to {where}',
+                f'queries "{whose}" and "{name}" write to {where}',
                 hint="give each its own path",
             )
-        written[place] = query.name
+        written[place] = name
 
 
 def _sink(entry: QueryEntry, call: ConnectorCall, callbacks: Mapping[str, Callback]) -> Sink:
@@ -185,7 +191,7 @@ class _Wanted:
     @property
     def query(self) -> str:
         """The name of the query."""
-        return self.entry.name
+        return user_name(self.entry.name)
 
     @property
     def schema(self) -> Schema:

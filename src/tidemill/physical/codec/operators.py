@@ -20,16 +20,18 @@ from tidemill.algebra.codec.values import (
     NAMED,
     PLAIN,
     SCHEMA,
+    Codec,
     canonical,
     enum,
     many,
     optional,
 )
 from tidemill.model.batch import Form
+from tidemill.model.spans import Leaves, Span
 from tidemill.physical import interval, signed
 
 if TYPE_CHECKING:
-    from tidemill.algebra.codec.values import Codec, Json
+    from tidemill.algebra.codec.values import Json
     from tidemill.physical.operator import Operator
 
 __all__ = ["OPERATORS", "identity", "operator_name", "read_operator", "write_operator"]
@@ -82,6 +84,17 @@ _SESSION_WINDOW: dict[str, Codec[Any]] = {
     "max_delay": PLAIN,
 }
 
+_SPAN = Record(
+    "span",
+    Span,
+    {**dict.fromkeys(("since", "until", "joins", "hands_on"), PLAIN), "leaves": enum(Leaves)},
+)
+_STRETCH: dict[str, Codec[Any]] = {
+    "schema": SCHEMA,
+    "owner": PLAIN,
+    "spans": many(Codec(_SPAN.write, _SPAN.read)),
+}
+
 OPERATORS = (
     # one row at a time, and converters
     Record("interval.Filter", interval.Filter, {"schema": SCHEMA, "predicate": EXPR}),
@@ -102,6 +115,8 @@ OPERATORS = (
     Record("signed.ToSigned", signed.ToSigned, {"schema": SCHEMA}),
     Record("signed.ToIntervals", signed.ToIntervals, {"schema": SCHEMA, "max_delay": PLAIN}),
     Record("signed.Hold", signed.Hold, {"schema": SCHEMA}),
+    Record("interval.Stretch", interval.Stretch, _STRETCH),
+    Record("signed.Stretch", signed.Stretch, {**_STRETCH, "counts": PLAIN}),
     # windows
     Record(
         "interval.TimeWindow",

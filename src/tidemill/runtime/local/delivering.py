@@ -1,13 +1,19 @@
-"""Delivering: what becomes of the answers of each step, in memory and in sinks."""
+"""Delivering: what becomes of the answers of each step, in memory and in sinks.
+
+All instances of a query go to its sink together, so that what one withdraws and another announces
+at the same instant is seen as one.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
+from tidemill.catalog.records import user_name
 from tidemill.engine.ingest import latest_row
 from tidemill.errors import RunError
-from tidemill.model.time import Time
+from tidemill.model.batch import Form
+from tidemill.model.time import END_OF_TIME, Time
 from tidemill.runtime.answers import Answer
 from tidemill.runtime.callback import CallbackSink
 from tidemill.runtime.console import ConsoleSink
@@ -59,16 +65,31 @@ class Delivery:
     def __init__(self, *, keeps_all: bool) -> None:
         self._keeps_all = keeps_all
         self._given: dict[str, _Given] = {}
+        self._idle: Mapping[str, LocalSink] = {}
 
-    def go_on_with(self, queries: Mapping[str, QueryEntry], sinks: Mapping[str, LocalSink]) -> None:
-        """Deliver the answers of these queries from now on; those that stay keep what they have."""
+    def go_on_with(
+        self,
+        queries: Mapping[str, QueryEntry],
+        sinks: Mapping[str, LocalSink],
+        idle: Mapping[str, LocalSink],
+    ) -> None:
+        """Deliver the answers of these queries from now on; those that stay keep what they have.
+
+        Args:
+            queries: The queries, or instances of them.
+            sinks: Where answers go, by what people call the query.
+            idle: Where those of queries have gone of which nothing runs any more.
+        """
+        self._idle = dict(idle)
         self._given = {
             name: self._given[name]
             if name in self._given and self._given[name].entry == entry
             else _Given(
                 entry,
-                sinks.get(name),
-                Answer(entry.plan.schema) if self._keeps_all or name not in sinks else None,
+                sinks.get(user_name(name)),
+                Answer(entry.plan.schema)
+                if self._keeps_all or user_name(name) not in sinks
+                else None,
             )
             for name, entry in queries.items()
         }
@@ -91,6 +112,7 @@ class Delivery:
         Raises:
             RunError: A sink cannot be written, or a function has failed.
         """
+        written: dict[str, list[Batch]] = {}
         for name, batches in answers.items():
             given = self._given[name]
             if given.answer is not None:
@@ -101,7 +123,12 @@ class Delivery:
             if given.answer is not None:
                 given.answer.last_read = given.last_read
             if given.sink is not None and any(batch.height for batch in batches):
-                _write(given.sink, number, batches)
+                written.setdefault(user_name(name), []).extend(batches)
+        sinks = {user_name(name): given.sink for name, given in self._given.items()}
+        for name, batches in written.items():
+            sink = sinks[name]
+            assert sink is not None, "it was found"
+            _write(sink, number, batches)
 
     def answer(self, query: str) -> Answer | None:
         """What a query has given, if it is there: from memory, or from the files it goes to.
@@ -109,17 +136,28 @@ class Delivery:
         Raises:
             RunError: It goes to where it cannot be read back from.
         """
-        given = self._given.get(query)
-        if given is None or given.answer is not None:
-            return None if given is None else given.answer
-        if isinstance(given.sink, FileSink):
-            answer = given.sink.answer()
-            answer.known, answer.last_read = given.known, given.last_read
-            return answer
-        raise RunError(
-            f'the answer of "{query}" goes to its sink and is not kept',
-            hint="leave out INTO, or write INTO parquet(…)",
-        )
+        mine = [one for name, one in self._given.items() if user_name(name) == user_name(query)]
+        sinks = [one.sink for one in mine if one.sink is not None]
+        sink = sinks[0] if sinks else self._idle.get(user_name(query))
+        if sink is None:
+            return self._given[query].answer if query in self._given else None
+        # What instances have given was cut, so that all of it is the answer of the query.
+        known = Time(min((one.known for one in mine), default=END_OF_TIME))
+        kept = [one.answer for one in mine if one.answer is not None]
+        if len(kept) == len(mine) == 1:
+            return kept[0]
+        if self._keeps_all:
+            answer = Answer(sink.schema)
+            for one in kept:
+                answer.add(one.whole(form) for form in Form)
+        elif isinstance(sink, FileSink):
+            answer = sink.answer()
+        else:
+            raise _not_kept(query)
+        answer.known = known
+        reads = [one.last_read for one in mine if one.last_read is not None]
+        answer.last_read = max(reads, default=None)
+        return answer
 
     def progress(self) -> tuple[QueryProgress, ...]:
         """How many elements each query has given."""
@@ -140,3 +178,10 @@ def _write(sink: LocalSink, number: int, batches: list[Batch]) -> None:
     rows = new_rows(sink.schema, batches, sink.shape)
     if rows.height:  # changes of one instant may come to nothing
         sink.take(rows, number)
+
+
+def _not_kept(query: str) -> RunError:
+    return RunError(
+        f'the answer of "{query}" goes to its sink and is not kept',
+        hint="leave out INTO, or write INTO parquet(…)",
+    )

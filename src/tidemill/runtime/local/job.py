@@ -87,6 +87,7 @@ class Job:
     _batches: int = 0
     _was_stopped: bool = False
     _measured: int = 0
+    _ask: Callable[[Moment], Catalog | None] | None = None
     _collector: Collector = field(default_factory=Collector)
 
     def __post_init__(self) -> None:
@@ -118,7 +119,7 @@ class Job:
         first = next(arriving)
         for sink in file_sinks(program.sinks):
             sink.claim()
-        self._delivery.go_on_with(program.queries, program.sinks)
+        self._delivery.go_on_with(program.queries, program.sinks, program.idle)
         measured = perf_counter()
         for number, flows in enumerate(chain([first], arriving)):
             answers = runner.step(flows)
@@ -169,7 +170,7 @@ class Job:
         settings = self.settings
         pipeline = Pipeline(settings.partitions, settings.clock, self.memory, self._collector)
         pipeline.change(self._next(self.catalog))
-        self._pipeline, self._loop = pipeline, Loop(pipeline)
+        self._pipeline, self._loop = pipeline, Loop(pipeline, self._asked)
         self._program = pipeline.program
         self._loop.start()
 
@@ -213,6 +214,21 @@ class Job:
             self._pipeline.change(self._next(catalog))
             self.catalog, self._program = catalog, self._pipeline.program
         return catalog
+
+    def follow(self, ask: Callable[[Moment], Catalog | None]) -> None:
+        """Ask between any two steps, from now on, and go on with the catalog that is given."""
+        self._ask = ask
+
+    def _asked(self) -> bool:
+        """Whether there is another catalog to go on with; it is taken, in the thread of steps."""
+        pipeline = self._pipeline
+        assert pipeline is not None, "it takes steps"
+        catalog = None if self._ask is None else self._ask(pipeline.moment())
+        if catalog is None:
+            return False
+        pipeline.change(self._next(catalog))
+        self.catalog, self._program = catalog, pipeline.program
+        return True
 
     def close(self) -> None:
         """Stop at the end of a step; what was written to files is kept.

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from tidemill.errors import RunError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from tidemill.runtime.local.pipeline import Pipeline
 
@@ -32,14 +32,16 @@ class Loop:
 
     Args:
         pipeline: What runs.
+        between: Is called after each step; says whether it has changed what runs.
 
     Attributes:
         error: What has ended it, if something was wrong.
     """
 
-    def __init__(self, pipeline: Pipeline) -> None:
+    def __init__(self, pipeline: Pipeline, between: Callable[[], bool]) -> None:
         self.error: BaseException | None = None
         self._pipeline = pipeline
+        self._between = between
         self._turn = Condition()
         self._is_stepping = False
         self._asking = 0
@@ -130,6 +132,7 @@ class Loop:
             while (wanted := self._begin_step()) is not None:
                 began = monotonic()
                 has_stepped = self._pipeline.step()
+                has_stepped |= self._between()
                 self._end_step(None if has_stepped else wanted, monotonic() - began)
         except BaseException as error:  # noqa: BLE001 — those who wait for it are told
             with self._turn:

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from tidemill.catalog.entries import RelationEntry
+    from tidemill.model.time import Time
     from tidemill.runtime.local.growing import Source
     from tidemill.runtime.local.program import Program
     from tidemill.runtime.local.sources import Arrival
@@ -91,6 +92,7 @@ class Pipeline:
         self._readers: dict[str, Iterator[Arrival]] = {}
         self._relations: dict[str, pl.DataFrame] = {}
         self._fed: set[str] = set()
+        self._is_recut = False  # rows may leave that have waited, although nothing comes
         self._looked = self._measured = -_LOOK_EVERY
         self._measures = 0
 
@@ -104,7 +106,7 @@ class Pipeline:
         """
         self._look()
         unfed = {i.rows: i.name for i in self._relation_inputs() if i.rows not in self._fed}
-        if not (self._readers or unfed or self._is_time()):
+        if not (self._readers or unfed or self._is_recut or self._is_time()):
             self._measure(at_once=True)
             return False
         streams = self._intake.take(self._readers, ends=False)
@@ -114,6 +116,7 @@ class Pipeline:
         number = self.batches
         answers = self._runner.step({**streams, **self._relation_flows(unfed)})
         self._fed |= unfed.keys()
+        self._is_recut = False
         self.delivery.deliver(number, answers, self._runner.known, self._intake.gates)
         self.batches = number + 1
         self._measure()
@@ -181,7 +184,7 @@ class Pipeline:
             sink.claim()
         self._runner.change(program.graph)
         self._collector.begin(program.graph)
-        for sink in file_sinks(before.new_sinks(program)):
+        for sink in file_sinks(before.left_sinks(program)):
             sink.flush()
         for name in before.streams.keys() - program.streams.keys():
             self.closed[name] = self._intake.close(name)
@@ -194,7 +197,8 @@ class Pipeline:
             gate.has_ids = program.graph.needs_ids
         self._relations = relations
         self._fed &= {input_.rows for input_ in program.graph.inputs}
-        self.delivery.go_on_with(program.queries, program.sinks)
+        self.delivery.go_on_with(program.queries, program.sinks, program.idle)
+        self._is_recut |= program.is_recut(before)
         self.program = program
 
     def _opened(self, program: Program, name: str) -> _Opened:
@@ -229,11 +233,18 @@ class Pipeline:
 
     def moment(self) -> Moment:
         """Where it stands, between two steps."""
-        gates = self._intake.gates
-        newest = {name: gate.newest for name, gate in gates.items()}
+        latest: dict[str, Time] = {}
+        watermarks: dict[str, Time] = {}
+        # What came before nobody read a stream for a while has come all the same.
+        for name, gate in (*self.closed.items(), *self._intake.gates.items()):
+            if gate.stream != self.gates[name].stream:
+                continue
+            watermarks[name] = max(gate.watermark, watermarks.get(name, gate.watermark))
+            if gate.newest is not None:
+                latest[name] = max(gate.newest, latest.get(name, gate.newest))
         return Moment(
-            {name: time for name, time in newest.items() if time is not None},
-            {name: gate.watermark for name, gate in gates.items()},
+            latest,
+            watermarks,
             self._intake.now if self.batches else Moment().now,
             dict(self._runner.known),
         )

@@ -1,17 +1,20 @@
 """The program: which queries run, with which plans, over which inputs, into which sinks.
 
 Law: making a program changes nothing; what is refused is refused here. A query that stays has the
-plan and the sink that it had.
+plan and the sink that it had; of its plan, other instants may be wanted. Instances of a query share
+its sink, and one that begins after all others have ended finds it as they have left it.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from tidemill.catalog.entries import QueryEntry, RelationEntry, StreamEntry
+from tidemill.catalog.records import user_name
 from tidemill.lang.statements import ObjectKind
+from tidemill.optimizer.planner import recut
 from tidemill.physical.fragments import build_graph
 from tidemill.runtime.file_sink import FileSink
 from tidemill.runtime.local.delivering import file_sinks
@@ -36,9 +39,10 @@ class Program:
     """What runs.
 
     Attributes:
-        queries: The queries, by name.
+        queries: The queries, or instances of them, by name.
         planned: How each of them is computed.
-        sinks: Where their answers go that are not for memory only.
+        sinks: Where answers go that are not for memory only, by what people call the query.
+        idle: The sinks of queries of which nothing runs any more.
         streams: The streams that they read.
         relations: The relations that they read.
         epoch: That of the queries that began last.
@@ -50,6 +54,7 @@ class Program:
     streams: Mapping[str, StreamEntry]
     relations: Mapping[str, RelationEntry]
     epoch: int
+    idle: Mapping[str, LocalSink] = field(default_factory=dict)
 
     @cached_property
     def graph(self) -> Graph:
@@ -63,7 +68,17 @@ class Program:
 
     def new_sinks(self, before: Program) -> dict[str, LocalSink]:
         """The sinks that another program did not have."""
-        return {n: sink for n, sink in self.sinks.items() if before.sinks.get(n) is not sink}
+        known = {**before.idle, **before.sinks}
+        return {n: sink for n, sink in self.sinks.items() if known.get(n) is not sink}
+
+    def left_sinks(self, after: Program) -> dict[str, LocalSink]:
+        """The sinks that nothing is written to in another program."""
+        return {n: sink for n, sink in self.sinks.items() if after.sinks.get(n) is not sink}
+
+    def is_recut(self, before: Program) -> bool:
+        """Whether other instants are wanted of a query that stays."""
+        both = self.queries.keys() & before.queries.keys()
+        return any(self.queries[n].cut != before.queries[n].cut for n in both)
 
 
 NOTHING = Program({}, {}, {}, {}, {}, epoch=-1)
@@ -93,13 +108,23 @@ def next_program(
     new = {n: entry for n, entry in queries.items() if before.queries.get(n) != entry}
     refuse_shared_places(queries.values())
     epoch = before.epoch + 1 if new else before.epoch
-    sinks = dict(_local(sinks_of(new.values(), callbacks), run, epoch))
+    known = {**before.idle, **before.sinks}
+    begun = {
+        user_name(n): entry
+        for n, entry in new.items()
+        if user_name(n) == n or user_name(n) not in known  # another query, or the first instance
+    }
+    sinks = dict(_local(sinks_of(begun.values(), callbacks), run, epoch))
     planned = {
-        name: plan_entry(entry, planning, epoch=epoch) if name in new else before.planned[name]
+        name: plan_entry(entry, planning, epoch=epoch)
+        if name in new
+        else recut(before.planned[name], entry.cut)
         for name, entry in queries.items()
     }
-    stay = {n: sink for n, sink in before.sinks.items() if n in queries and n not in new}
-    made = Program(queries, planned, {**stay, **sinks}, {}, {}, epoch)
+    users = {user_name(name) for name in queries}
+    stay = {n: sink for n, sink in known.items() if n in users} | sinks
+    idle = {n: sink for n, sink in known.items() if n not in users}
+    made = Program(queries, planned, stay, {}, {}, epoch, idle)
     read = {name: catalog.find(name) for name in sorted({i.name for i in made.graph.inputs})}
     for sink in file_sinks(sinks):
         sink.check_new()
@@ -114,10 +139,10 @@ def _local(
     sinks: Mapping[str, LocalSink | FormatSink], run: str, epoch: int
 ) -> Iterator[tuple[str, LocalSink]]:
     """The sinks, none of which is a format of Spark's; files belong to this run."""
-    for query, sink in sinks.items():
+    for sink in sinks.values():
         assert not isinstance(sink, FormatSink), "they are refused when a query is created"
         if isinstance(sink, FileSink):
             # What cannot be taken up again need not be kept batch by batch.
-            yield query, replace(sink.owned_by(run, epoch), at_end=True)
+            yield sink.query, replace(sink.owned_by(run, epoch), at_end=True)
         else:
-            yield query, sink
+            yield sink.query, sink

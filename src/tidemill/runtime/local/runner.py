@@ -16,6 +16,7 @@ from tidemill.engine.engine import Engine, Flow
 from tidemill.engine.pool import in_pool
 from tidemill.engine.routing import route
 from tidemill.model.time import END_OF_TIME, Time
+from tidemill.optimizer.physical.cut_answer import cut_answer
 from tidemill.physical.fragments import Channel, Graph, Route
 from tidemill.physical.frames import pick
 
@@ -86,10 +87,12 @@ class LocalRunner:
             }
             for engines in fresh:
                 engines[partition].restore(left)
-        before, self.graph, self.engines = self.graph.answers, graph, fresh
+        before, self.graph, self.engines = self.graph.plans, graph, fresh
+        # What is the same but for the instants that are wanted is known as far as it was.
+        whole = {query: cut_answer(plan, None) for query, plan in before.items()}
         self.known = {
-            query: self.known[query] if before.get(query) == channel else Time(0)
-            for query, channel in graph.answers.items()
+            query: self.known[query] if whole.get(query) == cut_answer(plan, None) else Time(0)
+            for query, plan in graph.plans.items()
         }
 
     def drain(self) -> dict[str, dict[str, Metrics]]:

@@ -41,6 +41,9 @@ _STATE_STORE = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStore
 _SETTINGS = {
     "spark.sql.streaming.stateStore.providerClass": _STATE_STORE,
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+    # A batch is known by its attempt, too: what one that was stopped has written, perhaps later, is
+    # never mixed with what the next attempt writes. Checkpoints that began without it go on so.
+    "spark.sql.streaming.stateStore.checkpointFormatVersion": "2",
     "spark.sql.streaming.queryEvolution.enableSourceEvolution": "true",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
     "spark.sql.session.timeZone": "UTC",

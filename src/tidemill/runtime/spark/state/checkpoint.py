@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING
 
 from tidemill.runtime.checkpoint import CheckpointDirectory
 from tidemill.runtime.durable import make_directory
-from tidemill.runtime.record import content_digest
 from tidemill.runtime.spark.state.cache import cache_directory, forget_cache
 from tidemill.runtime.spark.state.deployments import Deployments
 
@@ -28,8 +27,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 __all__ = ["Checkpoint"]
-
-_RELATIONS = "relations"
 
 
 class Checkpoint(CheckpointDirectory):
@@ -62,11 +59,7 @@ class Checkpoint(CheckpointDirectory):
     @property
     def deployments(self) -> Deployments:
         """Where it is kept what runs."""
-        return Deployments(str(self.directory / "deployments"), str(self.directory / _RELATIONS))
-
-    def relation_file(self, name: str, rows: bytes) -> str:
-        """The name of the file that the rows of a relation are in."""
-        return self._relation_file(name, content_digest(rows)).name
+        return Deployments(str(self.directory / "deployments"), str(self.relations))
 
     @cached_property
     def cache(self) -> Path:
