@@ -227,7 +227,7 @@ class Session:
         Raises:
             RunError: Nothing has been run.
         """
-        return self._queries.progress()
+        return self._queries.look.progress()
 
     def metrics(self) -> pl.DataFrame:
         """What each operator of what is running, or was run last, has done and remembers.
@@ -240,7 +240,7 @@ class Session:
         Raises:
             RunError: Nothing has been run.
         """
-        return metrics_frame(self._queries.metrics())
+        return metrics_frame(self._queries.look.metrics())
 
     def stop(self) -> None:
         """Stop at the end of a batch; answers can still be read.
@@ -258,7 +258,7 @@ class Session:
         """
         rows = [
             (name, reason, count)
-            for name, gate in sorted(self._queries.finished().gates.items())
+            for name, gate in sorted(self._queries.look.finished().gates.items())
             for reason, count in sorted(gate.refused.counts.items())
         ]
         types = {"stream": pl.String, "reason": pl.String, "rows": pl.Int64}
@@ -273,7 +273,7 @@ class Session:
         Raises:
             RunError: Nothing has been run, or no query reads the stream.
         """
-        job = self._queries.finished()
+        job = self._queries.look.finished()
         gates = job.gates
         found = next((name for name in gates if name.lower() == stream.lower()), None)
         if found is None:
@@ -294,7 +294,7 @@ class Session:
         Raises:
             RunError: It has not been run, or has no such version.
         """
-        answer = self._queries.answer(query, version)
+        answer = self._queries.look.answer(query, version)
         if answer is None:
             raise RunError(
                 f'query "{query}" was not there in the last run', hint="call session.run() again"
@@ -306,11 +306,11 @@ class Session:
 
         ``None`` if it was not there, or its answer went to a sink and is not kept.
         """
-        return self._queries.current_answer(query)
+        return self._queries.look.current_answer(query)
 
     def is_active(self, query: str) -> bool:
         """Whether a query is in what is running, or was run last."""
-        return self._queries.is_active(query)
+        return self._queries.look.is_active(query)
 
     def sql(self, text: str) -> Result:
         """Carry out one or more statements; the result is that of the last one.
@@ -347,7 +347,7 @@ class Session:
         Raises:
             BindError: There is no such query.
         """
-        entry = self._queries.query_entry(Name(name))
+        entry = self._queries.look.query_entry(Name(name))
         return Query(entry.name, entry.plan, self, entry.time)
 
     def explain(self, query: str, mode: ExplainMode, *, as_json: bool = False) -> str:
@@ -361,7 +361,7 @@ class Session:
 
     def _shown(self, planned: Planned, mode: ExplainMode, *, as_json: bool) -> str:
         show = explain_json if as_json else explain_planned
-        figures = self._queries.figures(planned) if mode is ExplainMode.ANALYZE else {}
+        figures = self._queries.look.figures(planned) if mode is ExplainMode.ANALYZE else {}
         return show(mode, planned, figures)
 
     def _carry_out(self, script: Script, text: str) -> Result:
@@ -382,7 +382,7 @@ class Session:
         Raises:
             TidemillError: There is no such query, or it cannot be done.
         """
-        entry = self._queries.query_entry(statement.name)
+        entry = self._queries.look.query_entry(statement.name)
         version = None
         if isinstance(statement, AlterQuery):
             asked = CreateQuery(statement.name, statement.query, entry.sink)
@@ -397,7 +397,7 @@ class Session:
         Raises:
             BindError: There is no such query.
         """
-        record = record_of(self._queries.query_entry(Name(query)))
+        record = record_of(self._queries.look.query_entry(Name(query)))
         times = dict.fromkeys(("fresh", "since", "until"), pl.Int64)
         types = {"version": pl.Int64, "text": pl.String, **times}
         return pl.DataFrame(version_rows(record), schema=types, orient="row")
@@ -441,7 +441,7 @@ class Session:
         Raises:
             BindError: There is no such query.
         """
-        return self._queries.planned(query, span=span)
+        return self._queries.look.planned(query, span=span)
 
     def _execute(self, statement: Statement, source: str) -> Result:
         queries = self._queries
@@ -463,7 +463,7 @@ class Session:
                     queries.drop(statement)
                 return None
             case Show(ObjectKind.QUERY):
-                return _frame(queries.listing())
+                return _frame(queries.look.listing())
             case Show(kind):
                 return _frame(show(queries.catalog, kind))
             case ShowConnectors():

@@ -18,7 +18,7 @@ from tidemill.catalog.durable import question
 from tidemill.catalog.entries import QueryEntry, StreamEntry
 from tidemill.control.change import Changed
 from tidemill.control.delivered import delivered_to
-from tidemill.control.given import answer_in, figures_in, gone_from, is_in, planned_in
+from tidemill.control.given import gone_from
 from tidemill.control.instances import (
     instance_name,
     record_of,
@@ -33,12 +33,12 @@ from tidemill.control.living import (
     rewritten,
     standpoint,
 )
-from tidemill.control.shown import by_query, query_listing, with_queries
+from tidemill.control.look import Look
 from tidemill.control.standpoint import Standpoint
 from tidemill.control.stored import with_records
 from tidemill.control.verdict import verdict_on
-from tidemill.errors import BindError, RunError
-from tidemill.lang.statements import Name, ObjectKind, Select
+from tidemill.errors import RunError
+from tidemill.lang.statements import ObjectKind, Select
 from tidemill.lang.unparse import unparse
 from tidemill.model.time import Time
 from tidemill.runtime.runs import Follows, Moment
@@ -48,18 +48,13 @@ if TYPE_CHECKING:
 
     from tidemill.binder.definitions import Definition
     from tidemill.catalog.entries import Entry
-    from tidemill.catalog.listing import Listing
     from tidemill.catalog.records import Record, Version
     from tidemill.connectors.connector import Engine
     from tidemill.control.kept import KeptCatalog
     from tidemill.control.verdict import Verdict
-    from tidemill.errors import Span
     from tidemill.lang.statements import Drop, Lifecycle
-    from tidemill.optimizer.explain.physical import Figures
     from tidemill.optimizer.planner import Planned
     from tidemill.runtime.answers import Answer
-    from tidemill.runtime.metrics import OperatorMetrics
-    from tidemill.runtime.progress import Progress
     from tidemill.runtime.runs import Runs
 
 __all__ = ["LivingQueries"]
@@ -376,7 +371,7 @@ class LivingQueries:
         if changed.switch is not None:
             new = record.instances[-1]
             plan = begun_at(record.version(new.version).plan, new.fresh)
-            plans = self.planned(entry.name), self._planner(replace(entry, plan=plan))
+            plans = self.look.planned(entry.name), self._planner(replace(entry, plan=plan))
         state = self._state_text(entry)
         verdict = verdict_on(unparse(statement), before, changed, here, planned=plans, state=state)
         return record, verdict
@@ -391,83 +386,12 @@ class LivingQueries:
         size = sum(one.figures().state_bytes for one in mine)
         return f"{rows:,} rows in {size:,} bytes, dropped when the old version has ended"
 
-    # Looking
-
-    def query_entry(self, name: Name) -> QueryEntry:
-        """A query by its name.
-
-        Raises:
-            BindError: There is none.
-        """
-        entry = self.catalog.get(name)
-        if not isinstance(entry, QueryEntry):
-            raise BindError(
-                f'"{entry.name}" is not a query',
-                span=name.span,
-                hint="only queries can be changed, started and stopped",
-            )
-        return entry
-
-    def listing(self) -> Listing:
-        """The queries, with what they do and from when on their answers are complete."""
-        entries = self.catalog.entries(ObjectKind.QUERY)
-        has_lived = any(isinstance(e, QueryEntry) and e.record is not None for e in entries)
-        job = self._active if self.is_running and has_lived else None
-        known = {} if job is None else job.moment().known
-        return query_listing(self.catalog, known, is_running=self.is_running)
-
-    def finished(self) -> Runs:
-        """What runs, or has run as it should.
-
-        Raises:
-            RunError: Nothing has.
-        """
-        if self._job is None:
-            raise RunError("nothing has been run yet", hint="call session.run()")
-        return self._job
-
-    def _latest(self) -> Runs:
-        """What runs or was run last, whatever came of it."""
-        if self._active is None:
-            raise RunError("nothing has been run yet", hint="call session.run()")
-        return self._active
-
-    def progress(self) -> Progress:
-        """How far what is running, or was run last, has come."""
-        return by_query(self._latest().progress())
-
-    def metrics(self) -> Iterator[OperatorMetrics]:
-        """What each operator of what is running, or was run last, has done and remembers."""
-        return with_queries(self._latest().metrics().values())
-
-    def answer(self, query: str, version: int | None = None) -> Answer | None:
-        """What a query gave in the last run; ``None`` if it was not there."""
-        return answer_in(self.finished(), self.catalog, self._past, query, version)
-
-    def current_answer(self, query: str) -> Answer | None:
-        """What a query has given so far, if it is there and its answer is kept."""
-        if self._active is None:
-            return None
-        try:
-            return answer_in(self._active, self.catalog, self._past, query)
-        except RunError:
-            return None
-
-    def is_active(self, query: str) -> bool:
-        """Whether a query is in what is running, or was run last."""
-        return self._active is not None and is_in(self._active, self.catalog, self._past, query)
-
-    def planned(self, query: str, *, span: Span | None = None) -> Planned:
-        """How a registered query is computed: the plan it runs with, or would run with.
-
-        Raises:
-            BindError: There is no such query.
-        """
-        return planned_in(self._active, self.catalog, self._planner, Name(query, span))
-
-    def figures(self, planned: Planned) -> dict[str, Figures]:
-        """What was measured of the operators of a query that runs, or was run."""
-        return figures_in(self._active, self.catalog, planned)
+    @property
+    def look(self) -> Look:
+        """What can be seen of the queries now."""
+        return Look(
+            self.catalog, self._job, self._active, self._past, self._planner, self.is_running
+        )
 
 
 def _queries(catalog: Catalog) -> dict[str, QueryEntry]:
