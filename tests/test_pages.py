@@ -232,6 +232,6 @@ def test_commands_with_options_of_spark_say_so(page: Path) -> None:
     """The default engine is ``local``, which refuses these."""
     text = page.read_text(encoding="utf-8")
     written = re.sub(r"\n(?=--)", " ", text)
-    for command in re.findall(r"tidemill run (?!FILE)[^`\n]*", written):
+    for command in re.findall(r"tidemill run (?!\[?FILE)[^`\n]*", written):
         if any(option in command for option in OF_SPARK):
             assert "--engine spark" in command, command

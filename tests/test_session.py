@@ -219,10 +219,11 @@ def test_two_threads_do_not_undo_what_the_other_does() -> None:
         def start(self) -> None:
             pass
 
-        def change(self, decide: Callable[[Moment], Catalog]) -> None:
-            decide(Moment())
+        def change(self, decide: Callable[[Moment], Catalog]) -> Catalog:
+            chosen = decide(Moment())
             asked.set()
             assert other.wait(10)
+            return chosen
 
     session = Session(lambda *_: cast("Runs", Slow()))
     session.sql(STREAM)

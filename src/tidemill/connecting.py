@@ -8,14 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from tidemill.connectors.connector import Engine
-from tidemill.control.instances import instance_name
+from tidemill.control.kept import KeptCatalog
 from tidemill.errors import PlanError, suggestion
 from tidemill.planning import Planning, is_duration
 from tidemill.runtime.clock import now
 from tidemill.runtime.local.job import Job, Settings
-from tidemill.runtime.opening import forget_query
+from tidemill.runtime.lock import take_lock
 from tidemill.runtime.planning import plan_entry
-from tidemill.runtime.records_file import RecordKeeper
 from tidemill.session import Session
 
 if TYPE_CHECKING:
@@ -70,7 +69,7 @@ def connect(  # noqa: PLR0913 — every setting has a name and a default
     unbounded_state: bool = False,
     clock: Callable[[], int] = now,
 ) -> Session:
-    """A new session with an empty catalog.
+    """A new session; its catalog is empty, or that of the checkpoint.
 
     Args:
         engine: Where queries run: ``"local"`` is this process, ``"spark"`` is Spark. The answers
@@ -79,8 +78,8 @@ def connect(  # noqa: PLR0913 — every setting has a name and a default
             also be given one by one: ``connect(technique="direct")`` is short for
             ``connect(planning=Planning(technique="direct"))``.
         master: Which Spark, as Spark writes it; ``None`` takes what ``spark-submit`` says.
-        checkpoint: On Spark, the directory that state is kept in, so that a later session can
-            take it up; ``None`` forgets it after the run.
+        checkpoint: On Spark, the directory that statements and state are kept in, so that a later
+            session can take them up; ``None`` forgets them after the session.
         partitions: How many partitions state is kept in; the answers are the same.
         stages: On Spark, how many stateful stages there are, which is fixed for the life of a
             checkpoint; ``None`` for as many as the first queries need, one with one partition.
@@ -102,6 +101,7 @@ def connect(  # noqa: PLR0913 — every setting has a name and a default
         PlanError: There is no such engine, not at least one partition or stage, a time is negative,
             settings of planning do not fit or are given twice, or a setting of Spark's is given to
             the local engine.
+        RunError: Another session runs on the checkpoint, or what is there cannot be taken up.
     """
     if engine not in ENGINES:
         raise PlanError(
@@ -142,20 +142,18 @@ def connect(  # noqa: PLR0913 — every setting has a name and a default
     # Spark takes a second to import, so only sessions that run something wait for it.
     from tidemill.runtime.spark.driver.settings import SparkSettings  # noqa: PLC0415
 
-    # A session that changes its directory must not go on with another checkpoint.
-    state = None if checkpoint is None else str(Path(checkpoint).absolute())
+    kept = _kept(checkpoint, Engine.SPARK)
     on_spark = SparkSettings(
         master=master,
         partitions=partitions,
         planning=chosen,
-        checkpoint=state,
+        checkpoint=None if kept is None else str(kept.directory),
         stages=stages,
         trigger=trigger,
         memory=memory,
         clock=clock,
+        take_lock=take_lock if kept is None else kept.take,
     )
-
-    keeper = None if state is None else RecordKeeper(Path(state))
 
     def new_job(
         catalog: Catalog, frames: Mapping[str, pl.DataFrame], callbacks: Mapping[str, Callback]
@@ -164,26 +162,21 @@ def connect(  # noqa: PLR0913 — every setting has a name and a default
 
         return SparkJob(catalog, frames, on_spark, callbacks)
 
-    def forget(query: str) -> bool:
-        if state is None:
-            return False
-        records = keeper.read() if keeper is not None else {}
-        kept = records.pop(query.lower(), None)
-        numbers = [one.number for one in kept.instances] if kept else [1]
-        names = [instance_name(query, number) for number in numbers]
-        is_known = [forget_query(state, name, Engine.SPARK) for name in names]
-        if keeper is not None and kept is not None:
-            keeper.write(records)
-        return any(is_known)
-
     return Session(
         new_job,
         planner=on_spark.plan,
         unbounded_state=unbounded_state,
-        forget=forget,
         engine=Engine.SPARK,
-        keeper=keeper,
+        kept=kept,
     )
+
+
+def _kept(checkpoint: str | Path | None, engine: Engine) -> KeptCatalog | None:
+    """What a checkpoint keeps of the catalog; its ``take`` gives the lock to the engine's job.
+
+    A session that changes its directory must not go on with another checkpoint.
+    """
+    return None if checkpoint is None else KeptCatalog(Path(checkpoint).absolute(), engine)
 
 
 def _planning(planning: Planning | None, short: Mapping[str, object]) -> Planning:

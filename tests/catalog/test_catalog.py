@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from sqlglot import exp
 
 from tidemill.algebra.plan import Source
 from tidemill.catalog.catalog import Catalog
-from tidemill.catalog.entries import QueryEntry, StreamEntry, object_use
+from tidemill.catalog.entries import FunctionEntry, QueryEntry, StreamEntry, object_use
 from tidemill.errors import BindError
 from tidemill.lang.statements import ConnectorCall, Name, ObjectKind
 from tidemill.model.schema import Field, Schema
@@ -53,3 +54,11 @@ def test_unnamed_queries_get_names_nobody_has() -> None:
         catalog = catalog.added(query(name))
     catalog = catalog.dropped(Name("query_1"), ObjectKind.QUERY)
     assert catalog.unused_query_name() not in catalog.objects
+
+
+def test_a_function_may_have_the_name_of_a_stream() -> None:
+    body = exp.column("x")
+    function = FunctionEntry("s", SCHEMA.fields, body, SCHEMA.fields[0], "", frozenset())
+    catalog = Catalog().added(stream("s")).added(function).added(stream("a"))
+    assert [entry.name for entry in catalog.entries(ObjectKind.STREAM)] == ["a", "s"]
+    assert list(catalog.entries(ObjectKind.FUNCTION)) == [function]

@@ -86,15 +86,16 @@ def test_the_instant_that_the_verdict_names_is_the_first_exact_one(
         write(tmp_path, BEFORE, PAST + 50)
         session.await_idle()
         given = [bags(query.changes()) for query in queries]
-    old, new = (undisturbed(tmp_path, list(texts)) for texts in zip(*pairs, strict=True))
+    right = [undisturbed(tmp_path, list(texts)) for texts in zip(*pairs, strict=True)]
     differ = 0
     for n, first in enumerate(told):
         assert BEFORE <= first < PAST, pairs[n]
         for time in range(first, PAST):
-            assert given[n][time] == new[n][time], f"{pairs[n]} at {time}, exact from {first}"
+            assert given[n][time] == right[1][n][time], f"{pairs[n]} at {time}, exact from {first}"
         before = first - 1
-        if given[n][before] != new[n][before]:
+        if given[n][before] != right[1][n][before]:
             differ += 1
         else:
-            assert old[n][before] == new[n][before] or not new[n][before], f"{pairs[n]}: {first}"
+            is_same = right[0][n][before] == right[1][n][before]
+            assert is_same or not right[1][n][before], f"{pairs[n]}: {first}"
     assert differ > len(pairs) // 2, "nearly everywhere something differs"

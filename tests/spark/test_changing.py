@@ -27,7 +27,7 @@ def connected(checkpoint: Path | None = None) -> tidemill.Session:
 
 def run_id(session: tidemill.Session) -> str:
     """Which start of Spark's query is at work."""
-    job = session._job  # noqa: SLF001 — the session does not tell
+    job = session._queries.look.finished()  # noqa: SLF001 — the session does not tell
     assert isinstance(job, SparkJob)
     running = job._running  # noqa: SLF001
     assert running is not None

@@ -26,7 +26,7 @@ from tidemill.model.schema import Field, Schema
 from tidemill.model.types import BIGINT, VARCHAR
 from tidemill.optimizer.planning import PLANNING
 from tidemill.runtime.file_sink import FileSink
-from tidemill.runtime.opening import forget_query
+from tidemill.runtime.opening import forget_queries
 from tidemill.runtime.paths import word_of
 from tidemill.runtime.record import FORMAT, Asked, Facts, KnownQuery, asked_of
 from tidemill.runtime.sinks import Destination, FormatSink, destination_of, sinks_of
@@ -157,13 +157,13 @@ def test_a_query_that_is_not_created_is_refused(tmp_path: Path) -> None:
 
 def test_a_dropped_query_is_forgotten_but_not_its_epoch(tmp_path: Path) -> None:
     start(tmp_path, {"hot": HOT})
-    assert not forget_query(str(tmp_path), "cold", "spark")
-    assert forget_query(str(tmp_path), "HOT", "spark")
-    assert not forget_query(str(tmp_path), "hot", "spark")
+    assert not forget_queries(tmp_path, "spark", "cold".__eq__)
+    assert forget_queries(tmp_path, "spark", "hot".__eq__)
+    assert not forget_queries(tmp_path, "spark", "hot".__eq__)
     assert start(tmp_path, {"hot": replace(HOT, meaning="xyz")}) == {"hot": 1}
     with opened(tmp_path) as checkpoint:
         assert checkpoint.check_queries({}, dropped=["Hot"]) == {}
-    assert not forget_query(str(tmp_path / "nothing"), "hot", "spark")
+    assert not forget_queries(tmp_path / "nothing", "spark", "hot".__eq__)
     assert not (tmp_path / "nothing").exists()
 
 
@@ -255,7 +255,7 @@ def test_a_checkpoint_that_is_not_where_it_was_made_is_refused(tmp_path: Path) -
     made.rename(tmp_path / "away")
     assert "was made at" in refused(tmp_path / "away", {"hot": HOT}).message
     with pytest.raises(RunError, match="was made at"):
-        forget_query(str(tmp_path / "away"), "hot", "spark")
+        forget_queries(tmp_path / "away", "spark", "hot".__eq__)
     (tmp_path / "away").rename(made)
     assert start(made, {"hot": HOT}) == {"hot": 0}
 

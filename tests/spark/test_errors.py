@@ -255,9 +255,8 @@ def test_a_damaged_checkpoint_is_refused_and_what_power_cuts_short_is_not(
 
         patch.setattr("tidemill.runtime.spark.state.batch_log.append_durably", read_only)
         refused(r"the checkpoint .* cannot be read or written: \[Errno 30\]")
-    session, _ = session_on(source, source / "1.parquet" / "state", output)
     with pytest.raises(tidemill.RunError, match=r"Not a directory"):
-        session.run()
+        session_on(source, source / "1.parquet" / "state", output)
     session.stop()
     # Here the power was lost after the batch was delivered.
     (state / "spark" / "commits" / "0").write_bytes(b"")

@@ -17,6 +17,7 @@ from running.shop import define, expected, write
 from running.sink_body import altered, kept_through, stopped_and_started
 from spark.on_spark import MASTER
 from tidemill.lang.statements import Change
+from tidemill.runtime.statement_log import STATEMENTS_FILE
 
 pytestmark = pytest.mark.spark
 
@@ -67,6 +68,13 @@ def test_a_changed_query_goes_on_after_a_restart(tmp_path: Path) -> None:
             parts = query.versions().select("version", "fresh", "since").rows()
             assert parts == [(1, 0, 0), (2, 50, 59)]
             given.append(query.changes())
+    with tidemill.connect(engine="spark", master=MASTER, checkpoint=checkpoint) as session:
+        define(session, directory)
+        with pytest.raises(tidemill.BindError, match='query "q" is another one in this checkpoint'):
+            session.query("CREATE QUERY q AS SELECT k, v AS total FROM s")
+        with pytest.raises(tidemill.RunError, match='"q" has run in this checkpoint'):
+            session.sql("ALTER QUERY q AS SELECT k, v AS total FROM s")
+    (checkpoint / STATEMENTS_FILE).unlink()  # a version without a log has made it
     with tidemill.connect(engine="spark", master=MASTER, checkpoint=checkpoint) as session:
         define(session, directory)
         session.query("CREATE QUERY q AS SELECT k, v AS total FROM s")

@@ -15,6 +15,7 @@ from tidemill.catalog.entries import (
     Entry,
     FunctionEntry,
     QueryEntry,
+    StreamEntry,
     connector_of,
     function_use,
     kind_of,
@@ -50,9 +51,10 @@ class Catalog:
 
     def entries(self, kind: ObjectKind) -> Iterator[Entry]:
         """The entries of one kind, in the order of their names."""
-        for _, entry in sorted((*self.objects.items(), *self.functions.items())):
-            if kind_of(entry) is kind:
-                yield entry
+        found = (
+            e for e in (*self.objects.values(), *self.functions.values()) if kind_of(e) is kind
+        )
+        yield from sorted(found, key=lambda entry: entry.name.lower())
 
     def find(self, name: str) -> Entry | None:
         """The stream, relation or query with this name."""
@@ -103,9 +105,9 @@ class Catalog:
             )
         return self._changed(entry.name, entry, is_function=isinstance(entry, FunctionEntry))
 
-    def replaced(self, entry: QueryEntry) -> Catalog:
-        """The catalog with another entry for a query that is there."""
-        assert isinstance(self.find(entry.name), QueryEntry), "it is there"
+    def replaced(self, entry: QueryEntry | StreamEntry) -> Catalog:
+        """The catalog with another entry for a query or stream that is there."""
+        assert type(self.find(entry.name)) is type(entry), "it is there"
         return self._changed(entry.name, entry, is_function=False)
 
     def replaced_by(self, query: QueryEntry, others: Iterable[QueryEntry]) -> Catalog:

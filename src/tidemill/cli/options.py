@@ -19,6 +19,7 @@ __all__ = [
     "Forever",
     "Master",
     "Once",
+    "OptionalScript",
     "Partitions",
     "Rows",
     "Script",
@@ -48,6 +49,17 @@ Script = Annotated[
     ),
 ]
 
+OptionalScript = Annotated[
+    Path | None,
+    typer.Argument(
+        metavar="[FILE.sql]",
+        exists=True,
+        dir_okay=False,
+        show_default=False,
+        help="The file with the statements; a checkpoint that is there has them.",
+    ),
+]
+
 Engine = Annotated[EngineName, typer.Option(help="Where queries run; the answers are the same.")]
 
 Master = Annotated[
@@ -56,7 +68,10 @@ Master = Annotated[
 
 Checkpoint = Annotated[
     Path | None,
-    typer.Option(file_okay=False, help="On Spark, where state is kept, for a later run to go on."),
+    typer.Option(
+        file_okay=False,
+        help="On Spark, where statements and state are kept, for a later run to go on.",
+    ),
 ]
 
 Partitions = Annotated[

@@ -17,9 +17,9 @@ from tidemill.cli.options import (
     Forever,
     Master,
     Once,
+    OptionalScript,
     Partitions,
     Rows,
-    Script,
     Trigger,
     UnboundedState,
 )
@@ -54,7 +54,7 @@ _GOES_ON = "the same command goes on from there, with {}"
 
 @takes_planning
 def run(  # noqa: PLR0913 — every option of the command
-    file: Script,
+    file: OptionalScript = None,
     *,
     engine: Engine = DEFAULT,
     master: Master = _MASTER,
@@ -68,8 +68,11 @@ def run(  # noqa: PLR0913 — every option of the command
     rows: Rows = 10,
     planning: Planning,
 ) -> None:
-    """Run the queries of a file and show their progress and the latest rows of their answers."""
-    text, out = read_script(file), console()
+    """Run the queries of a file and show their progress and the latest rows of their answers.
+
+    A checkpoint knows its queries: without a file, they go on.
+    """
+    text, out = "" if file is None else read_script(file), console()
     with reporting_errors():
         if once + end + forever > 1:
             raise PlanError("a run is once, to the end or for ever", hint="choose one of them")
@@ -80,6 +83,10 @@ def run(  # noqa: PLR0913 — every option of the command
                     "--master": master != _MASTER,
                     "--forever": forever,
                 }
+            )
+        if file is None and checkpoint is None:
+            raise PlanError(
+                "there is nothing to run", hint="name a file, or write --checkpoint DIR to go on"
             )
         if once and checkpoint is None:
             raise PlanError(
@@ -127,7 +134,10 @@ def _register(session: Session, text: str, out: Console) -> None:
     if isinstance(result, str | pl.DataFrame):
         out.print(str(result), soft_wrap=True)
     if not any(True for _ in queries_of(session)):
-        raise RunError("the file has no query to run", hint="add a SELECT or a CREATE QUERY")
+        where, hint = "file", "add a SELECT or a CREATE QUERY"
+        if not text:
+            where, hint = "checkpoint", "name a file with queries"
+        raise RunError(f"the {where} has no query to run", hint=hint)
 
 
 def _print_where(out: Console, progress: Progress, checkpoint: Path | None) -> None:

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from tidemill.physical.plan import PhysicalPlan
     from tidemill.runtime.lock import Lock
 
-__all__ = ["CheckpointDirectory"]
+__all__ = ["CheckpointDirectory", "keeps_rows"]
 
 
 class CheckpointDirectory:
@@ -278,7 +278,7 @@ class CheckpointDirectory:
         self.know(replace(self.facts, ended=True))
 
     def _frame_file(self, key: str) -> Path:
-        return self.directory / "memory" / key / "frame.parquet"
+        return _frame_file(self.directory, key)
 
     def _relation_file(self, name: str, digest: str) -> Path:
         return self.relations / f"{word_of(name)}-{digest}.arrow"
@@ -301,6 +301,17 @@ class CheckpointDirectory:
                 f'the rows of relation "{name}" in the checkpoint are damaged: "{path}"', hint=hint
             )
         return content
+
+
+def keeps_rows(directory: Path, name: str) -> bool:
+    """Whether a checkpoint has the rows of a frame that a stream or relation has read."""
+    word = word_of(name)
+    relations = directory.glob(f"relations/{word}-*.arrow")
+    return _frame_file(directory, word).is_file() or any(relations)
+
+
+def _frame_file(directory: Path, key: str) -> Path:
+    return directory / "memory" / key / "frame.parquet"
 
 
 def _another(name: str, known: Asked, asked: Asked) -> RunError:

@@ -13,17 +13,24 @@ from tidemill.errors import RunError
 from tidemill.runtime.durable import make_directory
 from tidemill.runtime.lock import LOCK_FILE, take_lock
 from tidemill.runtime.record import RECORD, Facts, read_record, write_record
+from tidemill.runtime.records_file import RECORDS_FILE
+from tidemill.runtime.statement_log import STATEMENTS_FILE
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from tidemill.runtime.lock import Lock
 
-__all__ = ["forget_query", "open_directory"]
+__all__ = ["forget_queries", "is_checkpoint", "make_place", "open_directory"]
 
 
 def open_directory(
-    place: str, facts: Facts, *, partitions: int | None = None, stages: int | None = None
+    place: str,
+    facts: Facts,
+    *,
+    partitions: int | None = None,
+    stages: int | None = None,
+    take: Callable[[Path], Lock] = take_lock,
 ) -> tuple[Path, Facts, Lock]:
     """The checkpoint at a place, which no other process can open until its lock is released.
 
@@ -35,6 +42,7 @@ def open_directory(
             planning.
         partitions: How many partitions it must have; ``None`` for any number.
         stages: How many stages it must have; ``None`` for any number.
+        take: Takes its lock; a session that has it already gives a share.
 
     Returns:
         Where it is, what it knows, and its lock.
@@ -44,15 +52,8 @@ def open_directory(
             where it was made, or it is in use.
     """
     directory = Path(place).resolve()
-    _require_checkpoint_or_nothing(directory)
-    try:
-        make_directory(directory)
-    except OSError as error:
-        raise RunError(
-            f'the checkpoint "{directory}" cannot be made: {error.strerror}',
-            hint="choose a directory that can be written to",
-        ) from error
-    lock = take_lock(directory)
+    make_place(directory)
+    lock = take(directory)
     try:
         if not (directory / RECORD).is_file():
             return directory, replace(facts, place=str(directory)), lock
@@ -64,39 +65,56 @@ def open_directory(
     return directory, found, lock
 
 
-def forget_query(checkpoint: str, name: str, engine: str) -> bool:
-    """Drop a query that a checkpoint knows while nothing runs; whether it was known.
+def is_checkpoint(directory: Path) -> bool:
+    """Whether a session has written something here."""
+    return any((directory / name).is_file() for name in (RECORD, STATEMENTS_FILE))
 
-    Its state goes with the next start. The files of its sink stay.
 
-    Args:
-        checkpoint: Where the checkpoint is.
-        name: The query.
-        engine: The engine that the session has.
+def make_place(directory: Path) -> None:
+    """Make the directory of a checkpoint, unless it is there.
 
     Raises:
-        RunError: The checkpoint is in use or that of another engine, or cannot be read or written.
+        RunError: There is something else, or it cannot be made.
     """
-    directory = Path(checkpoint).resolve()
+    _require_checkpoint_or_nothing(directory)
+    try:
+        make_directory(directory)
+    except OSError as error:
+        raise RunError(
+            f'the checkpoint "{directory}" cannot be made: {error.strerror}',
+            hint="choose a directory that can be written to",
+        ) from error
+
+
+def forget_queries(directory: Path, engine: str, is_gone: Callable[[str], bool]) -> bool:
+    """Drop queries that a checkpoint knows while nothing runs; whether any was known.
+
+    Their state goes with the next start. The files of their sinks stay.
+
+    Args:
+        directory: The checkpoint, whose lock the session has.
+        engine: The engine that the session has.
+        is_gone: Whether a query, by its name in lower case, is dropped.
+
+    Raises:
+        RunError: The checkpoint is that of another engine, or cannot be read or written.
+    """
     if not (directory / RECORD).is_file():
         return False
-    lock = take_lock(directory)
-    try:
-        facts = read_record(directory, engine)
-        if name.lower() not in facts.queries:
-            return False
-        queries = {key: known for key, known in facts.queries.items() if key != name.lower()}
-        write_record(directory, replace(facts, queries=queries))
-        return True
-    finally:
-        lock.release()
+    facts = read_record(directory, engine)
+    queries = {key: known for key, known in facts.queries.items() if not is_gone(key)}
+    if len(queries) == len(facts.queries):
+        return False
+    write_record(directory, replace(facts, queries=queries))
+    return True
 
 
 def _require_checkpoint_or_nothing(directory: Path) -> None:
     """Refuse a place that holds something else."""
     if not directory.exists() or (directory / RECORD).is_file():
         return
-    ours = {LOCK_FILE, f".{RECORD}.part"}  # a start that was refused or killed leaves these
+    # Statements come before the first start, and one that was refused or killed leaves a lock.
+    ours = {LOCK_FILE, STATEMENTS_FILE, RECORDS_FILE, f".{RECORD}.part", f".{RECORDS_FILE}.part"}
     if not directory.is_dir() or {path.name for path in directory.iterdir()} - ours:
         raise RunError(
             f'"{directory}" is not a checkpoint, and not empty', hint="choose a new directory"

@@ -36,6 +36,7 @@ __all__ = [
     "FormatSink",
     "Sink",
     "destination_of",
+    "may_change",
     "refuse_shared_places",
     "sinks_of",
 ]
@@ -106,12 +107,17 @@ _SECRETS = ("password", "passphrase", "secret", "token", "credential", "jaas", "
 """What is in the names of options that may change while the sink stays the same."""
 
 
+def may_change(option: str) -> bool:
+    """Whether a sink stays the same when an option of it has another value."""
+    return option == "replace" or _logs_in(option)
+
+
+def _logs_in(option: str) -> bool:
+    return any(word in option.lower() for word in _SECRETS)
+
+
 def _digest(path: str, options: Mapping[str, str]) -> str:
-    said = {
-        name.lower(): value
-        for name, value in options.items()
-        if not any(word in name.lower() for word in _SECRETS)
-    }
+    said = {name.lower(): value for name, value in options.items() if not _logs_in(name)}
     return hashlib.sha256(repr((path, sorted(said.items()))).encode()).hexdigest()[:16]
 
 

@@ -166,7 +166,7 @@ def check_queries(  # noqa: PLR0913 — all that is checked
         for q in queries
     }
     plans = {name: made.physical for name, made in planned.items()}
-    if facts.ended and (new or not _all_in_files(queries, sinks)):
+    if facts.ended and (new or not _any_in_files(queries, sinks)):
         raise has_ended_error(str(checkpoint.directory))
     owned = _owned(sinks, checkpoint, epochs)
     _refuse_inside(owned, checkpoint.directory)
@@ -223,9 +223,9 @@ def _names_read(plans: Iterable[PhysicalPlan]) -> set[str]:
     return {part.name for part in walk_physical(plans) if isinstance(part, Input)}
 
 
-def _all_in_files(queries: Iterable[QueryEntry], sinks: Mapping[str, Sink]) -> bool:
-    """Whether all answers can be read, although nothing runs any more."""
-    return all(isinstance(sinks.get(query.name), FileSink) for query in queries)
+def _any_in_files(queries: Iterable[QueryEntry], sinks: Mapping[str, Sink]) -> bool:
+    """Whether there are answers that can be read, although nothing runs any more."""
+    return any(isinstance(sinks.get(query.name), FileSink) for query in queries)
 
 
 def _owned(

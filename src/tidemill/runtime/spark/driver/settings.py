@@ -7,13 +7,16 @@ from typing import TYPE_CHECKING
 
 from tidemill.optimizer.planning import PLANNING, Planning
 from tidemill.runtime.clock import now
+from tidemill.runtime.lock import take_lock
 from tidemill.runtime.planning import plan_entry
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from tidemill.catalog.entries import QueryEntry
     from tidemill.optimizer.planner import Planned
+    from tidemill.runtime.lock import Lock
 
 __all__ = ["SparkSettings"]
 
@@ -33,6 +36,7 @@ class SparkSettings:
         memory: How much memory Spark's driver gets.
         cache_bytes: How many bytes the copies of state on each host may take.
         clock: What time it is, in microseconds since 1970.
+        take_lock: Takes the lock of the checkpoint; a session that has it already gives a share.
     """
 
     master: str | None = "local[*]"
@@ -44,6 +48,7 @@ class SparkSettings:
     memory: str = "2g"
     cache_bytes: int = 4 << 30
     clock: Callable[[], int] = now
+    take_lock: Callable[[Path], Lock] = take_lock
 
     def stages_with(self, partitions: int | None) -> int | None:
         """How many stages a new pipeline has; ``None`` for as many as its queries need.

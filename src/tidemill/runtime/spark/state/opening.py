@@ -31,6 +31,10 @@ def open_checkpoint(settings: SparkSettings, facts: Facts) -> Checkpoint:
         return Checkpoint(directory, replace(facts, place=str(directory)))
     facts = replace(facts, planning=settings.planning.facts())
     opened = open_directory(
-        settings.checkpoint, facts, partitions=settings.partitions, stages=settings.stages
+        settings.checkpoint,
+        facts,
+        partitions=settings.partitions,
+        stages=settings.stages,
+        take=settings.take_lock,
     )
     return Checkpoint(*opened)

@@ -1,0 +1,405 @@
+"""The queries of a session while they live: the catalog, the job that runs it, and its changes.
+
+A session is a catalog and at most one job. A change is decided between two batches, written down
+where there is a checkpoint (``kept.py``), and only then taken by the job; one that the job refuses
+has changed nothing.
+"""
+
+from __future__ import annotations
+
+from contextlib import ExitStack, contextmanager, nullcontext
+from dataclasses import replace
+from threading import Lock as ThreadLock
+from typing import TYPE_CHECKING
+
+from tidemill.algebra.reach import begun_at
+from tidemill.catalog.catalog import Catalog
+from tidemill.catalog.durable import question
+from tidemill.catalog.entries import QueryEntry, StreamEntry
+from tidemill.control.change import Changed
+from tidemill.control.delivered import delivered_to
+from tidemill.control.given import gone_from
+from tidemill.control.instances import (
+    instance_name,
+    record_of,
+    running_queries,
+)
+from tidemill.control.living import (
+    altered,
+    begun_again,
+    begun_late,
+    carried_out,
+    ended,
+    rewritten,
+    standpoint,
+)
+from tidemill.control.look import Look
+from tidemill.control.standpoint import Standpoint
+from tidemill.control.stored import with_records
+from tidemill.control.verdict import verdict_on
+from tidemill.errors import RunError
+from tidemill.lang.statements import ObjectKind, Select
+from tidemill.lang.unparse import unparse
+from tidemill.model.time import Time
+from tidemill.runtime.runs import Follows, Moment
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from tidemill.binder.definitions import Definition
+    from tidemill.catalog.entries import Entry
+    from tidemill.catalog.records import Record, Version
+    from tidemill.connectors.connector import Engine
+    from tidemill.control.kept import KeptCatalog
+    from tidemill.control.verdict import Verdict
+    from tidemill.lang.statements import Drop, Lifecycle
+    from tidemill.optimizer.planner import Planned
+    from tidemill.runtime.answers import Answer
+    from tidemill.runtime.runs import Runs
+
+__all__ = ["LivingQueries"]
+
+
+class LivingQueries:
+    """The catalog of a session and the job that runs it.
+
+    Args:
+        planner: How a query would be computed.
+        engine: Where the queries run.
+        kept: Where what is registered is kept, if a later session is to go on.
+
+    Attributes:
+        catalog: What is registered now.
+        is_running: Whether the job goes on until it is stopped.
+    """
+
+    def __init__(
+        self,
+        planner: Callable[[QueryEntry], Planned],
+        *,
+        engine: Engine | None = None,
+        kept: KeptCatalog | None = None,
+    ) -> None:
+        self.catalog = Catalog() if kept is None else kept.load()
+        self.is_running = False
+        self._planner = planner
+        self._engine = engine
+        self._kept = kept
+        self._owner = ExitStack()  # has the checkpoint while a job runs
+        self._job: Runs | None = None
+        self._active: Runs | None = None
+        self._past: dict[str, Answer] = {}  # what instances gave that do not run any more
+        self._turn = ThreadLock()
+        self._between = ThreadLock()  # held by a statement, or while it is seen what has ended
+        self._runs: Mapping[str, QueryEntry] = {}  # what the runtime was given last
+
+    @contextmanager
+    def changing(self) -> Iterator[None]:
+        """Let one thread at a time change what is registered, or it would undo what others do.
+
+        Nobody waits: a callback would wait for a change that waits for the callback.
+
+        Raises:
+            RunError: Another thread is at it.
+        """
+        if not self._turn.acquire(blocking=False):
+            raise RunError(
+                "another thread is changing this session",
+                hint="carry out statements one after another",
+            )
+        try:
+            owning = nullcontext() if self._kept is None else self._kept.owned()
+            with self._between, owning:  # it is free in a moment, if a batch has just ended
+                yield
+        finally:
+            self._turn.release()
+
+    # Running
+
+    def run(self, new_job: Callable[[Catalog], Runs], *, end: bool | None) -> None:
+        """Process everything the sources hold; ``Session.run`` has the details."""
+        self._refuse_while_running()
+        with self._owning():
+            job = new_job(self._to_run())
+            self._active = job
+            job.run(end=end)
+            self._job = job
+
+    def start(self, new_job: Callable[[Catalog], Runs]) -> None:
+        """Process what comes, until it is stopped; ``Session.start`` has the details."""
+        self._refuse_while_running()
+        with self._owning() as share:
+            self._active = self._job = job = new_job(self._to_run())
+            if isinstance(job, Follows):
+                job.follow(lambda moment: self._followed(job, moment))
+            job.start()
+            self.is_running = True
+            self._owner = share.pop_all()
+
+    @contextmanager
+    def _owning(self) -> Iterator[ExitStack]:
+        """Have the checkpoint, if there is one, until the end or until what is given is closed."""
+        with ExitStack() as stack:
+            if self._kept is not None:
+                stack.callback(self._kept.own().release)
+            yield stack
+
+    def _refuse_while_running(self) -> None:
+        if self.is_running:
+            raise RunError("the session is running", hint="call session.stop() first")
+
+    def _to_run(self) -> Catalog:
+        """The queries that a new job is to run."""
+        if self._kept is None:
+            self._past, self.catalog = {}, begun_again(self.catalog)
+        else:
+            self.catalog = with_records(self.catalog, self._kept.read_records(), self._engine)
+        queries = running_queries(self.catalog, {})
+        self._runs = _queries(queries)
+        return queries
+
+    def await_idle(self) -> None:
+        """Wait until everything the sources hold now has been processed.
+
+        Raises:
+            RunError: Nothing is running, or a source or sink cannot be read or written.
+        """
+        if self._job is None or not self.is_running:
+            raise RunError("the session is not running", hint="call session.start()")
+        self._job.await_idle()
+        if not isinstance(self._job, Follows):
+            self._let_go()
+
+    def _let_go(self) -> None:
+        """Let instances go that have nothing more to answer."""
+        job, entries = self._job, self.catalog.entries(ObjectKind.QUERY)
+        if job is None or all(isinstance(e, QueryEntry) and e.record is None for e in entries):
+            return
+        if ended(self.catalog, job.moment().known) != self.catalog:
+            with self.changing():
+                self.go_on_with(lambda _moment: self.catalog)
+
+    def stop(self) -> None:
+        """Stop at the end of a batch; answers can still be read."""
+        if self._active is not None:
+            self._active.close()
+        self.is_running = False
+        self._owner.close()
+
+    # Changing
+
+    def find(self, statement: Definition) -> Entry | None:
+        """What an equal statement has created in this checkpoint; ``None`` if it is a new one.
+
+        Raises:
+            BindError: The name stands for something else in this checkpoint.
+            RunError: It is to be changed a little while it runs.
+        """
+        if self._kept is None:
+            return None
+        found = self._kept.find(statement, self.catalog)
+        if isinstance(found, StreamEntry | QueryEntry) and self.catalog.find(found.name) != found:
+            self._refuse_while_running()
+            with self._kept.creating(statement, found):
+                self.catalog = self.catalog.replaced(found)
+        return found
+
+    def add(self, statement: Definition, entry: Entry) -> None:
+        """Register what a statement defines.
+
+        Raises:
+            BindError: The name is taken.
+            RunError: It cannot be written down, or what is running cannot go on with it.
+        """
+        named = None if isinstance(statement, Select) else statement.name.span
+        added = self.catalog.added(entry, span=named)
+        with nullcontext() if self._kept is None else self._kept.creating(statement, entry):
+            if isinstance(entry, QueryEntry):
+                self.go_on_with(lambda moment: added.replaced(begun_late(entry, moment)))
+            else:
+                self.catalog = added
+
+    def drop(self, statement: Drop) -> None:
+        """Give something up; of a query, also its state.
+
+        Raises:
+            BindError: There is no such thing, or others depend on it.
+            RunError: It cannot be written down, or what is running cannot go on without it.
+        """
+        kind, name, kept = statement.kind, statement.name, self._kept
+        is_idle_query = kind is ObjectKind.QUERY and not self.is_running
+        if self.catalog.is_free(name.text, kind):
+            # Sessions of versions without a log have left queries that no statement tells of.
+            is_gone = is_idle_query and kept is not None and kept.forget(name.text)
+            if is_gone or statement.if_exists:
+                return
+        without = self.catalog.dropped(name, kind)
+        if kept is None:
+            self.go_on_with(lambda _moment: without)
+            return
+        is_function = kind is ObjectKind.FUNCTION
+        find = self.catalog.find_function if is_function else self.catalog.find
+        entry = find(name.text)
+        assert entry is not None, "it was dropped"
+        with kept.dropping(statement, entry):
+            if is_idle_query:
+                kept.forget(name.text)
+            self.go_on_with(lambda _moment: without)
+
+    def go_on_with(self, decide: Callable[[Moment], Catalog]) -> None:
+        """Take another set of queries, now if they are running.
+
+        Args:
+            decide: Gives them, knowing where the pipeline stands.
+        """
+        job = self._job
+        if job is None or not self.is_running:
+            self.catalog = decide(Moment())
+            return
+        chosen: list[Catalog] = []
+        gone: dict[str, Answer] = {}
+
+        def decided(moment: Moment) -> Catalog:
+            chosen.append(ended(decide(moment), moment.known))
+            queries = running_queries(chosen[0], moment.known)
+            if self._kept is not None:
+                self._kept.write_records(chosen[0])  # before it takes effect
+            gone.update(gone_from(job, moment, chosen[0], queries))
+            return queries
+
+        try:
+            given = job.change(decided)
+        except BaseException:
+            if self._kept is not None and chosen:
+                self._kept.write_records(self.catalog)
+            raise
+        self.catalog, self._past = chosen[0], {**self._past, **gone}
+        self._runs = _queries(given)
+
+    def _followed(self, job: Runs, moment: Moment) -> Catalog | None:
+        """What is to run from the next batch on, if it is something else: nobody waits here.
+
+        Instances that have answered all they had to are let go, and rows that have waited for them
+        leave.
+        """
+        if not self._between.acquire(blocking=False):
+            return None  # a statement is carried out, and decides on all of it
+        try:
+            entries = self.catalog.entries(ObjectKind.QUERY)
+            if all(isinstance(e, QueryEntry) and e.record is None for e in entries):
+                return None
+            chosen = ended(self.catalog, moment.known)
+            queries = running_queries(chosen, moment.known)
+            if self._kept is not None and chosen != self.catalog:
+                self._kept.write_records(chosen)
+            is_same = _same(_queries(queries), self._runs)
+            self._past |= {} if is_same else gone_from(job, moment, chosen, queries)
+            self.catalog, self._runs = chosen, _queries(queries)
+            return None if is_same else queries
+        finally:
+            self._between.release()
+
+    def carry_out(
+        self, statement: Lifecycle, entry: QueryEntry, version: Version | None, *, is_done: bool
+    ) -> Verdict:
+        """Carry out what is asked of a query that lives, or say what it would do.
+
+        Args:
+            statement: What is asked.
+            entry: The query.
+            version: For ALTER QUERY … AS, what it is asked from now on.
+            is_done: Whether it is done, and not only said.
+
+        Raises:
+            RunError: It cannot be done.
+        """
+        job = self._job if self.is_running else None
+        if job is None:
+            return self._rewritten(statement, entry, version, is_done=is_done)
+        if delivered_to(entry) is not None and not isinstance(job, Follows):
+            raise RunError(
+                f'query "{entry.name}" writes to a sink, and only answers in memory can be changed'
+                " while they are given",
+                hint="create another query with a sink of its own, and drop this one when that is"
+                " complete: SHOW QUERIES says from when on",
+            )
+        if not is_done:
+            return self._judged(statement, entry, version, job.moment())[1]
+        verdicts: list[Verdict] = []
+
+        def decide(moment: Moment) -> Catalog:
+            record, verdict = self._judged(statement, entry, version, moment)
+            verdicts.append(verdict)
+            return self.catalog.replaced(altered(entry, record))
+
+        self.go_on_with(decide)
+        return verdicts[0]
+
+    def _rewritten(
+        self, statement: Lifecycle, entry: QueryEntry, version: Version | None, *, is_done: bool
+    ) -> Verdict:
+        """Change the text of a query while nothing runs."""
+        if version is None:
+            raise RunError(
+                "the session is not running, so queries neither start nor stop",
+                hint="call session.start() first",
+            )
+        changed = rewritten(entry, version)
+        if self._kept is not None:
+            if question(version.text) == question(entry.text):
+                changed = entry  # a script that is run again changes nothing
+            elif self._kept.has_run(entry.name):
+                raise RunError(
+                    f'query "{entry.name}" has run in this checkpoint, and is changed while it'
+                    " runs: it says then from which instant on the answer is that of the new text",
+                    hint="call session.start() first",
+                )
+            elif is_done:
+                self._kept.write_records(self.catalog.replaced(changed))
+        if is_done:
+            self.catalog = self.catalog.replaced(changed)
+        here = Standpoint(entry.name, Time(0))
+        return verdict_on(unparse(statement), record_of(entry), Changed(record_of(changed)), here)
+
+    def _judged(
+        self, statement: Lifecycle, entry: QueryEntry, version: Version | None, moment: Moment
+    ) -> tuple[Record, Verdict]:
+        """What becomes of a query, and the verdict on it."""
+        before, here = record_of(entry), standpoint(entry, version, moment)
+        changed = carried_out(statement, entry, version, here)
+        record, plans = changed.record, None
+        if changed.switch is not None:
+            new = record.instances[-1]
+            plan = begun_at(record.version(new.version).plan, new.fresh)
+            plans = self.look.planned(entry.name), self._planner(replace(entry, plan=plan))
+        state = self._state_text(entry)
+        verdict = verdict_on(unparse(statement), before, changed, here, planned=plans, state=state)
+        return record, verdict
+
+    def _state_text(self, entry: QueryEntry) -> str:
+        """How much a query remembers now."""
+        if self._active is None:
+            return ""
+        names = {instance_name(entry.name, one.number) for one in record_of(entry).instances}
+        mine = [m for m in self._active.metrics().values() if names.intersection(m.queries)]
+        rows = sum(one.figures().state_rows for one in mine)
+        size = sum(one.figures().state_bytes for one in mine)
+        return f"{rows:,} rows in {size:,} bytes, dropped when the old version has ended"
+
+    @property
+    def look(self) -> Look:
+        """What can be seen of the queries now."""
+        return Look(
+            self.catalog, self._job, self._active, self._past, self._planner, self.is_running
+        )
+
+
+def _queries(catalog: Catalog) -> dict[str, QueryEntry]:
+    """The queries of a catalog, by name."""
+    entries = catalog.entries(ObjectKind.QUERY)
+    return {entry.name: entry for entry in entries if isinstance(entry, QueryEntry)}
+
+
+def _same(one: Mapping[str, QueryEntry], other: Mapping[str, QueryEntry]) -> bool:
+    """Whether the same runs, and the same instants are wanted of it."""
+    return one == other and all(one[name].cut == other[name].cut for name in one)
