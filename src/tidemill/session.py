@@ -55,6 +55,7 @@ from tidemill.control.living import (
     standpoint,
 )
 from tidemill.control.living import ended as ended_in
+from tidemill.control.sink_text import sink_text
 from tidemill.control.standpoint import Standpoint
 from tidemill.control.verdict import Verdict, verdict_on
 from tidemill.errors import (
@@ -674,7 +675,10 @@ class Session:
             plan = begun_at(record.version(new.version).plan, new.fresh)
             plans = self.planned(entry.name), self._planner(replace(entry, plan=plan))
         state = self._state_text(entry)
-        verdict = verdict_on(unparse(statement), before, changed, here, planned=plans, state=state)
+        sink = sink_text(here.sink, before, record)
+        verdict = verdict_on(
+            unparse(statement), before, changed, here, planned=plans, state=state, sink=sink
+        )
         return record, verdict
 
     def _state_text(self, entry: QueryEntry) -> str:

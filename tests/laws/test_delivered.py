@@ -19,8 +19,8 @@ from laws.catalogue import PAIR, S
 from laws.delivering import Reader, SinkQuery
 from laws.living import END, version
 from laws.strategies import conformed, time_windows
-from laws.test_changes import COUNT, COUNTS, FAR, QUERIES, Scene, formula, scenes
-from tidemill.algebra.expr import Column, Named
+from laws.test_changes import COUNTS, FAR, QUERIES, Scene, formula, scenes
+from tidemill.algebra.expr import AggregateCall, Column, Named
 from tidemill.algebra.plan import Aggregate, NamedAggregate, Window
 from tidemill.algebra.reach import begun_at, forgets, is_silent
 from tidemill.catalog.records import Record
@@ -32,7 +32,7 @@ from tidemill.errors import RunError
 from tidemill.lang.statements import Change, StartMode, StopMode
 from tidemill.model.spans import Leaves
 from tidemill.model.time import END_OF_TIME, Time
-from tidemill.model.types import BIGINT
+from tidemill.model.types import BIGINT, VARCHAR
 from tidemill.runtime.shapes import Shape
 
 if TYPE_CHECKING:
@@ -42,10 +42,11 @@ if TYPE_CHECKING:
     from tidemill.control.change import Changed
     from tidemill.model.spans import Span
 
+MOST = AggregateCall("max", Column("b", VARCHAR), VARCHAR)
 GROUPS = time_windows().map(
     lambda spec: conformed(
         Aggregate(
-            Window(S, spec), (Named("a", Column("a", BIGINT)),), (NamedAggregate("b", COUNT),)
+            Window(S, spec), (Named("a", Column("a", BIGINT)),), (NamedAggregate("b", MOST),)
         ),
         PAIR,
     )

@@ -101,8 +101,19 @@ class SinkWriter:
         return (sink for sinks in self._files.values() for sink in sinks)
 
     def _write(self, written: Mapping[str, list[pl.DataFrame]], batch: int, part: int) -> None:
-        """Write files, two at a time: one encodes while the other waits for the disk."""
-        pairs = [(sink, rows) for channel, rows in written.items() for sink in self._files[channel]]
+        """Write files, two at a time: one encodes while the other waits for the disk.
+
+        What several channels have for one directory is one file: they are instances of a query.
+        """
+        sinks: dict[str, FileSink] = {}
+        together: dict[str, list[pl.DataFrame]] = {}
+        for channel, rows in written.items():
+            for sink in self._files[channel]:
+                sinks[sink.directory] = sink
+                together.setdefault(sink.directory, []).extend(rows)
         with ThreadPoolExecutor(2) as pool:
-            for done in [pool.submit(sink.write, batch, part, rows) for sink, rows in pairs]:
+            for done in [
+                pool.submit(sinks[place].write, batch, part, rows)
+                for place, rows in together.items()
+            ]:
                 done.result()
