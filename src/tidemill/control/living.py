@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, assert_never
 
 from tidemill.algebra.keys import least_key
+from tidemill.algebra.reach import is_silent
 from tidemill.catalog.entries import QueryEntry
 from tidemill.catalog.records import Instance, Part, Record, Version
 from tidemill.connectors.forms import Delivered
@@ -146,8 +147,11 @@ def begun_late(query: QueryEntry, moment: Moment) -> QueryEntry:
         return query  # it reads relations only, or nothing will come any more
     if not first:
         return query
-    begun = replace(record, instances=(Instance(1, 1, first),), parts=(Part(1, first),))
-    return replace(query, record=begun)
+    delivered = delivered_to(query)
+    is_signed = delivered in (Delivered.CHANGES, Delivered.UPSERTS)
+    instance = Instance(1, 1, first, counts=is_signed and not is_silent(query.plan))
+    begun = replace(record, instances=(instance,), parts=(Part(1, first),))
+    return replace(query, record=begun if delivered is None else marked(begun))
 
 
 def ended(catalog: Catalog, known: Mapping[str, Time]) -> Catalog:
