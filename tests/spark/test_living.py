@@ -64,6 +64,17 @@ def test_a_changed_query_goes_on_after_a_restart(tmp_path: Path) -> None:
         assert frame.filter(due).sort(order).equals(wanted.filter(due).sort(order))
 
 
+def test_a_query_with_a_sink_is_not_changed_in_silence(tmp_path: Path) -> None:
+    """Until the pipeline asks between two batches what is to run, as the local engine does."""
+    write(tmp_path / "in", 0, 10)
+    with tidemill.connect(engine="spark", master=MASTER, partitions=2) as session:
+        define(session, tmp_path / "in")
+        session.sql(f"CREATE QUERY q INTO parquet('{tmp_path / 'out'}') AS SELECT k FROM s")
+        session.start()
+        with pytest.raises(tidemill.RunError, match="writes to a sink"):
+            session.sql("ALTER QUERY q AS SELECT k FROM s WHERE k > 0")
+
+
 KILLED = """
 import os, signal, sys
 import tidemill
