@@ -180,6 +180,8 @@ def test_a_run_from_the_beginning_gives_the_same(session: tidemill.Session, tmp_
     taken.clear()
     session.run()
     assert _net(taken, 110) == first
+    old = [n for n, frame in enumerate(taken) if 81 in frame["time"]]
+    assert old, "the old version withdraws"
     assert session.answer("q").snapshot(100).height == 3
 
 

@@ -177,10 +177,14 @@ def ended(catalog: Catalog, known: Mapping[str, Time]) -> Catalog:
 
 
 def begun_again(catalog: Catalog) -> Catalog:
-    """The catalog for a run from the beginning of the streams: all instances run once more."""
+    """The catalog for a run from the beginning of the streams: all instances run once more.
+
+    Their rows wait for each other once more.
+    """
     for query in list(catalog.entries(ObjectKind.QUERY)):
-        if isinstance(query, QueryEntry) and query.record is not None and query.record.ended:
-            record = replace(query.record, ended=frozenset())
+        if isinstance(query, QueryEntry) and query.record is not None:
+            parts = tuple(replace(part, released=False) for part in query.record.parts)
+            record = replace(query.record, ended=frozenset(), parts=parts)
             catalog = catalog.replaced(replace(query, record=record))
     return catalog
 
