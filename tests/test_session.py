@@ -186,6 +186,9 @@ def test_a_session_that_refuses_to_stop_still_runs() -> None:
 
         is_busy = True
 
+        def follow(self, ask: object) -> None:
+            pass
+
         def start(self) -> None:
             pass
 

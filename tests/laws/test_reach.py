@@ -24,7 +24,7 @@ from tidemill.algebra.plan import (
     Union,
     Window,
 )
-from tidemill.algebra.reach import begun_at, clear, forgets, newest, reach
+from tidemill.algebra.reach import begun_at, clear, forgets, is_silent, newest, reach
 from tidemill.algebra.snapshot import Element, Reference
 from tidemill.model.time import Time
 from tidemill.model.types import BIGINT
@@ -49,6 +49,13 @@ def test_what_is_newer_does_not_matter(plan: Plan, content: Inputs, time: int) -
     assert last <= time
     seen = content.until(last).reference().snapshot(plan, time)
     assert seen == content.reference().snapshot(plan, time), explain(plan)
+
+
+@given(plan=plans(), content=inputs())
+def test_what_is_silent_gives_nothing_while_nothing_comes(plan: Plan, content: Inputs) -> None:
+    nothing = Inputs(dict.fromkeys(content.streams, ()), content.relations).reference()
+    if is_silent(plan):
+        assert not any(nothing.snapshot(plan, time) for time in range(LAST + 20)), explain(plan)
 
 
 @given(plan=plans(), time=st.integers(1, 40))

@@ -22,6 +22,7 @@ from laws.split_plans import split_plans
 from laws.strategies import plans
 from laws.strict_plans import SHAPES, strict_plans
 from laws.test_engine import relation_inputs, snapshot
+from laws.test_stretch import spans
 from physical.run import normal
 from plans import implement
 from tidemill.algebra.expr import AggregateCall, Column, Named
@@ -32,8 +33,10 @@ from tidemill.engine.engine import Engine
 from tidemill.engine.routing import route
 from tidemill.errors import PlanError
 from tidemill.model.batch import END, ID, SIGN, START, Form, time_columns
+from tidemill.model.spans import Cut
 from tidemill.model.time import END_OF_TIME, Time
 from tidemill.model.types import BIGINT
+from tidemill.optimizer.physical.cut_answer import cut_answer
 from tidemill.optimizer.physical.techniques import Technique
 from tidemill.physical.eval import compile_expr
 from tidemill.physical.operator import with_delay
@@ -116,6 +119,10 @@ def noted(  # noqa: PLR0913 — it is told everything
         return run(engine, node, ports)
 
     physical = implement(share(plan), technique=technique, multiway=multiway, lazy=lazy)
+    cut = data.draw(
+        st.none() | st.lists(spans(), max_size=3).map(lambda s: Cut("q", tuple(s), True))
+    )
+    physical = cut_answer(physical, cut)
     with patch.object(Engine, "_run", watched):
         try:
             emitted(
@@ -237,6 +244,14 @@ def needs_ids(note: Noted) -> None:
         assert bag(without) == bag(note.out())
 
 
+def waits(note: Noted) -> None:
+    """What is told the same watermark again gives nothing again."""
+    if note.traits.waits:
+        operator = note.part.operator
+        for state, time, _ in note.replayed():
+            assert time is None or not list(operator.on_watermark(state, time))
+
+
 def delays(note: Noted) -> None:
     if note.traits.delays:
         operator = with_delay(note.part.operator, 0)
@@ -316,6 +331,7 @@ LAWS = (
     keeps_time,
     keeps_rows,
     needs_ids,
+    waits,
     delays,
     passes,
     expiry,
@@ -388,6 +404,9 @@ FOR_EVER = Aggregate(Window(S, Unbounded()), (Named("a", Column("a", BIGINT)),),
         ("Distinct", {"tables": ()}),
         ("Counting", {"meets": (None, None), "tables": ()}),
         ("Split", {"delays": True}),
+        ("Stretch", {"emits": Emission.AT_ONCE}),
+        ("Stretch", {"keeps_rows": True}),
+        ("Stretch", {"expiry": Expiry.SAME}),
     ],
 )
 def test_a_trait_that_is_not_true_is_found(name: str, lies: dict[str, object]) -> None:

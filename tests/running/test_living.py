@@ -11,7 +11,6 @@ import tidemill
 from running.change_counts import counts, instants, published
 from running.living_body import exercised
 from running.shop import define, write
-from running.sink_body import altered, kept_through, stopped_and_started
 from tidemill.lang.statements import Change
 
 if TYPE_CHECKING:
@@ -106,19 +105,6 @@ def test_a_run_from_the_beginning_gives_the_same_parts(tmp_path: Path) -> None:
         session.start()
         session.await_idle()
         assert query.changes().filter(pl.col("time") < 190).equals(first)
-
-
-@pytest.mark.parametrize("using", Change)
-def test_sinks_get_the_formula_of_a_change(tmp_path: Path, using: Change) -> None:
-    altered(tidemill.connect(), tmp_path, using)
-
-
-def test_what_sinks_are_to_get_is_kept_while_queries_are_paused(tmp_path: Path) -> None:
-    kept_through(tidemill.connect(partitions=2), tmp_path)
-
-
-def test_sinks_of_queries_that_are_stopped_and_started(tmp_path: Path) -> None:
-    stopped_and_started(tidemill.connect(), tmp_path)
 
 
 def test_a_query_that_has_not_run_is_just_another_one(tmp_path: Path) -> None:

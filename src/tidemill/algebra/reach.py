@@ -25,6 +25,7 @@ from tidemill.algebra.plan import (
     Intersect,
     Istream,
     Join,
+    JoinKind,
     MaxUnion,
     Plan,
     Project,
@@ -153,8 +154,10 @@ def is_silent(plan: Plan) -> bool:
             return True
         case Relation():
             return False
-        case Join() | SemiJoin() | Intersect():
-            return any(is_silent(child) for child in children(plan))
+        case Join(left, right, JoinKind.INNER) | SemiJoin(left, right) | Intersect(left, right):
+            return is_silent(left) or is_silent(right)
+        case Join(left, _, JoinKind.LEFT) | Join(_, left, JoinKind.RIGHT):
+            return is_silent(left)
         case AntiJoin() | Difference() | StrictDifference():
             return is_silent(children(plan)[0])
         case _:

@@ -16,6 +16,7 @@ from dataclasses import replace
 from itertools import combinations
 from typing import TYPE_CHECKING
 
+from tidemill.algebra.reach import is_silent
 from tidemill.connectors.check import guarantee
 from tidemill.connectors.connector import Guarantee
 from tidemill.connectors.forms import Delivered
@@ -131,7 +132,9 @@ def _is_whole(record: Record, instance: Instance) -> bool:
     """Whether an instance answers everything from its beginning on."""
     match [part for part in record.parts if part.instance == instance.number]:
         case [part] if part.until == END_OF_TIME and not (part.held or part.joins):
-            return part.since <= instance.fresh
+            # What is there although nothing has come, such as a relation, is there from 0 on.
+            is_silent_ = is_silent(record.version(instance.version).plan)
+            return part.since == 0 or (part.since <= instance.fresh and is_silent_)
         case _:
             return False
 

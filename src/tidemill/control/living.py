@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, assert_never
 
 from tidemill.algebra.keys import least_key
+from tidemill.algebra.reach import is_silent
 from tidemill.catalog.entries import QueryEntry
 from tidemill.catalog.records import Instance, Part, Record, Version
 from tidemill.connectors.forms import Delivered
@@ -146,8 +147,11 @@ def begun_late(query: QueryEntry, moment: Moment) -> QueryEntry:
         return query  # it reads relations only, or nothing will come any more
     if not first:
         return query
-    begun = replace(record, instances=(Instance(1, 1, first),), parts=(Part(1, first),))
-    return replace(query, record=begun)
+    delivered = delivered_to(query)
+    is_signed = delivered in (Delivered.CHANGES, Delivered.UPSERTS)
+    instance = Instance(1, 1, first, counts=is_signed and not is_silent(query.plan))
+    begun = replace(record, instances=(instance,), parts=(Part(1, first),))
+    return replace(query, record=begun if delivered is None else marked(begun))
 
 
 def ended(catalog: Catalog, known: Mapping[str, Time]) -> Catalog:
@@ -173,10 +177,14 @@ def ended(catalog: Catalog, known: Mapping[str, Time]) -> Catalog:
 
 
 def begun_again(catalog: Catalog) -> Catalog:
-    """The catalog for a run from the beginning of the streams: all instances run once more."""
+    """The catalog for a run from the beginning of the streams: all instances run once more.
+
+    Their rows wait for each other once more.
+    """
     for query in list(catalog.entries(ObjectKind.QUERY)):
-        if isinstance(query, QueryEntry) and query.record is not None and query.record.ended:
-            record = replace(query.record, ended=frozenset())
+        if isinstance(query, QueryEntry) and query.record is not None:
+            parts = tuple(replace(part, released=False) for part in query.record.parts)
+            record = replace(query.record, ended=frozenset(), parts=parts)
             catalog = catalog.replaced(replace(query, record=record))
     return catalog
 

@@ -17,7 +17,6 @@ from tidemill.catalog.catalog import Catalog
 from tidemill.catalog.durable import question
 from tidemill.catalog.entries import QueryEntry, StreamEntry
 from tidemill.control.change import Changed
-from tidemill.control.delivered import delivered_to
 from tidemill.control.given import gone_from
 from tidemill.control.instances import (
     instance_name,
@@ -34,6 +33,7 @@ from tidemill.control.living import (
     standpoint,
 )
 from tidemill.control.look import Look
+from tidemill.control.sink_text import sink_text
 from tidemill.control.standpoint import Standpoint
 from tidemill.control.stored import with_records
 from tidemill.control.verdict import verdict_on
@@ -41,7 +41,7 @@ from tidemill.errors import RunError
 from tidemill.lang.statements import ObjectKind, Select
 from tidemill.lang.unparse import unparse
 from tidemill.model.time import Time
-from tidemill.runtime.runs import Follows, Moment
+from tidemill.runtime.runs import Moment
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -130,8 +130,7 @@ class LivingQueries:
         self._refuse_while_running()
         with self._owning() as share:
             self._active = self._job = job = new_job(self._to_run())
-            if isinstance(job, Follows):
-                job.follow(lambda moment: self._followed(job, moment))
+            job.follow(lambda moment: self._followed(job, moment))
             job.start()
             self.is_running = True
             self._owner = share.pop_all()
@@ -167,17 +166,6 @@ class LivingQueries:
         if self._job is None or not self.is_running:
             raise RunError("the session is not running", hint="call session.start()")
         self._job.await_idle()
-        if not isinstance(self._job, Follows):
-            self._let_go()
-
-    def _let_go(self) -> None:
-        """Let instances go that have nothing more to answer."""
-        job, entries = self._job, self.catalog.entries(ObjectKind.QUERY)
-        if job is None or all(isinstance(e, QueryEntry) and e.record is None for e in entries):
-            return
-        if ended(self.catalog, job.moment().known) != self.catalog:
-            with self.changing():
-                self.go_on_with(lambda _moment: self.catalog)
 
     def stop(self) -> None:
         """Stop at the end of a batch; answers can still be read."""
@@ -316,13 +304,6 @@ class LivingQueries:
         job = self._job if self.is_running else None
         if job is None:
             return self._rewritten(statement, entry, version, is_done=is_done)
-        if delivered_to(entry) is not None and not isinstance(job, Follows):
-            raise RunError(
-                f'query "{entry.name}" writes to a sink, and only answers in memory can be changed'
-                " while they are given",
-                hint="create another query with a sink of its own, and drop this one when that is"
-                " complete: SHOW QUERIES says from when on",
-            )
         if not is_done:
             return self._judged(statement, entry, version, job.moment())[1]
         verdicts: list[Verdict] = []
@@ -373,7 +354,10 @@ class LivingQueries:
             plan = begun_at(record.version(new.version).plan, new.fresh)
             plans = self.look.planned(entry.name), self._planner(replace(entry, plan=plan))
         state = self._state_text(entry)
-        verdict = verdict_on(unparse(statement), before, changed, here, planned=plans, state=state)
+        sink = sink_text(here.sink, before, record)
+        verdict = verdict_on(
+            unparse(statement), before, changed, here, planned=plans, state=state, sink=sink
+        )
         return record, verdict
 
     def _state_text(self, entry: QueryEntry) -> str:

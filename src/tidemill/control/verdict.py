@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from tidemill.algebra.reach import clear
+from tidemill.connectors.forms import Delivered
 from tidemill.control.change import earliest
 from tidemill.control.standpoint import live_parts
 from tidemill.control.variants import GUARANTEES, switch
@@ -199,6 +200,10 @@ def _alternatives(before: Record, changed: Changed, here: Standpoint) -> list[Al
         numbers = None if at is None else switch(using, old, new, at)
         if numbers is None:
             found.append(Alternative(using.value, None, None, "windows do not forget by time"))
+            continue
+        if here.sink is Delivered.UPSERTS and max([numbers.at, *numbers.until]) > numbers.since:
+            both = "rows of two versions would replace each other"
+            found.append(Alternative(using.value, None, None, both))
             continue
         exact = max([numbers.since, *numbers.until]) if numbers.is_complete else None
         found.append(Alternative(using.value, numbers.at, exact, _meanwhile(numbers)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol
 
 from tidemill.model.time import Time
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tidemill.runtime.metrics import OperatorMetrics
     from tidemill.runtime.progress import Progress
 
-__all__ = ["Follows", "Moment", "Runs"]
+__all__ = ["Moment", "Runs"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,18 +101,6 @@ class Runs(Protocol):
         """
         ...
 
-    def close(self) -> None:
-        """Stop, if it runs, and let go of everything but the answers."""
-        ...
-
-
-@runtime_checkable
-class Follows(Protocol):
-    """What runs and lets queries with sinks live: it asks, between two batches, what is to run.
-
-    Where this is missing, a query with a sink is neither changed nor stopped while it runs.
-    """
-
     def follow(self, ask: Callable[[Moment], Catalog | None]) -> None:
         """Ask between any two batches, from now on, and go on with the catalog that is given.
 
@@ -123,4 +111,8 @@ class Follows(Protocol):
             ask: Is told where the pipeline stands, and gives the catalog to go on with; ``None`` to
                 go on as it is. It may have to be asked again, since it never waits.
         """
+        ...
+
+    def close(self) -> None:
+        """Stop, if it runs, and let go of everything but the answers."""
         ...

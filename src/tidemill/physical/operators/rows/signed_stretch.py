@@ -31,7 +31,7 @@ from tidemill.physical.operator import State
 from tidemill.physical.operators.rows.stretch import SPANS, spans_number
 from tidemill.physical.signs.net import net
 from tidemill.physical.state.table import Table
-from tidemill.physical.traits import Emission, Traits, pass_all, state_tables
+from tidemill.physical.traits import Emission, Expiry, Traits, pass_all, state_tables
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -86,6 +86,7 @@ class Stretch:
             meets=(None,),
             passes=(pass_all(self.schema),),
             emits=Emission.WHEN_ENDED,
+            expiry=Expiry.STRICT,
             waits=True,
             tables=state_tables(self.new_state()),
             counts=True,

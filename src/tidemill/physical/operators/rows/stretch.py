@@ -26,7 +26,7 @@ from tidemill.physical.kernels.rows import number_columns, numbered, restored
 from tidemill.physical.kernels.sweep import repeat
 from tidemill.physical.operator import State
 from tidemill.physical.state.table import Table
-from tidemill.physical.traits import Emission, Traits, pass_all, state_tables
+from tidemill.physical.traits import Emission, Expiry, Traits, pass_all, state_tables
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -65,6 +65,7 @@ class Stretch:
             meets=(None,),
             passes=(pass_all(self.schema),),
             emits=Emission.WHEN_ENDED,
+            expiry=Expiry.STRICT,
             waits=True,
             tables=state_tables(self.new_state()),
             counts=True,
