@@ -14,7 +14,9 @@ import pytest
 import tidemill
 from running.living_body import NEW, OLD, exercised
 from running.shop import define, expected, write
+from running.sink_body import altered, kept_through, stopped_and_started
 from spark.on_spark import MASTER
+from tidemill.lang.statements import Change
 from tidemill.runtime.statement_log import STATEMENTS_FILE
 
 pytestmark = pytest.mark.spark
@@ -22,6 +24,19 @@ pytestmark = pytest.mark.spark
 
 def test_statements_on_a_running_session(tmp_path: Path) -> None:
     exercised(tidemill.connect(engine="spark", master=MASTER, partitions=2), tmp_path)
+
+
+@pytest.mark.parametrize("using", Change)
+def test_sinks_get_the_formula_of_a_change(tmp_path: Path, using: Change) -> None:
+    altered(tidemill.connect(engine="spark", master=MASTER, partitions=2), tmp_path, using)
+
+
+def test_what_sinks_are_to_get_is_kept_while_queries_are_paused(tmp_path: Path) -> None:
+    kept_through(tidemill.connect(engine="spark", master=MASTER, partitions=2), tmp_path)
+
+
+def test_sinks_of_queries_that_are_stopped_and_started(tmp_path: Path) -> None:
+    stopped_and_started(tidemill.connect(engine="spark", master=MASTER, partitions=2), tmp_path)
 
 
 def test_a_changed_query_goes_on_after_a_restart(tmp_path: Path) -> None:
@@ -93,7 +108,7 @@ write = RecordKeeper.write
 def kill(keeper, records):
     if when == "after":
         write(keeper, records)
-    os.kill(os.getpid(), signal.SIGKILL)
+    os.killpg(0, signal.SIGKILL)  # Java, too: it would live on for a moment
 
 RecordKeeper.write = kill
 session.sql(f"ALTER QUERY q AS {NEW}")
@@ -113,6 +128,7 @@ def test_a_change_that_was_written_down_is_taken_up_after_a_kill(tmp_path: Path,
         capture_output=True,
         timeout=120,
         check=False,
+        start_new_session=True,
     )
     assert ran.returncode == -signal.SIGKILL, ran.stderr.decode()[-2000:]
     with tidemill.connect(

@@ -293,7 +293,11 @@ def plan(query: Plan, target: Target = TARGET, context: Context = CONTEXT) -> Pl
 
 
 def resume(
-    query: Plan, physical: PhysicalPlan, target: Target, context: Context = CONTEXT
+    query: Plan,
+    physical: PhysicalPlan,
+    target: Target,
+    context: Context = CONTEXT,
+    now: int = 0,
 ) -> Planned:
     """A query that runs on with the plan it had, whatever this version would plan today.
 
@@ -302,8 +306,9 @@ def resume(
         physical: The plan that was kept.
         target: What that was made for.
         context: What is known besides.
+        now: The epoch that begins now, in case its answer is cut from now on.
     """
-    physical = cut_answer(physical, target.cut, target.epoch)
+    physical = cut_answer(physical, target.cut, now)
     try:
         made = plan(query, target, context)
     except PlanError:
@@ -323,11 +328,17 @@ def resume(
     return Planned(query, made.logical, physical, labels, (*made.steps, step), target)
 
 
-def recut(planned: Planned, cut: Cut | None) -> Planned:
-    """A query that runs on with the plan it has, of which other instants are wanted."""
+def recut(planned: Planned, cut: Cut | None, now: int) -> Planned:
+    """A query that runs on with the plan it has, of which other instants are wanted.
+
+    Args:
+        planned: What it runs with.
+        cut: The instants that are wanted; ``None`` for all.
+        now: The epoch that begins now.
+    """
     if planned.target.cut == cut:
         return planned
-    physical = cut_answer(planned.physical, cut, planned.target.epoch)
+    physical = cut_answer(planned.physical, cut, now)
     labels = planned.labels.completed(physical)
     return replace(
         planned, physical=physical, labels=labels, target=replace(planned.target, cut=cut)

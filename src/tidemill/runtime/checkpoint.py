@@ -237,6 +237,8 @@ class CheckpointDirectory:
         queries: Mapping[str, KnownQuery],
         streams: Mapping[str, StreamEntry],
         relations: Mapping[str, tuple[RelationEntry, bytes]],
+        *,
+        epoch: int = 0,
     ) -> None:
         """Know these queries from now on, and no others; and the streams and relations they read.
 
@@ -244,12 +246,13 @@ class CheckpointDirectory:
             queries: The queries that run.
             streams: The streams they read; others that were read stay known.
             relations: The relations they read, with their rows.
+            epoch: That of the youngest of their operators.
         """
         known = {name.lower(): query for name, query in queries.items()}
         facts = replace(
             self.facts,
             queries=known,
-            latest=max(0, self.facts.latest, *(query.epoch for query in known.values())),
+            latest=max(epoch, self.facts.latest, *(query.epoch for query in known.values())),
             streams={
                 **self.facts.streams,
                 **{name.lower(): stream_digest(stream) for name, stream in streams.items()},

@@ -96,7 +96,7 @@ class FileSink:
             _require_writable(root)
         except OSError as error:
             raise self._failure(error, "choose a directory that can be written to") from error
-        owner = self._found_owner()
+        owner = self.found_owner()
         is_own = owner is not None and owner.pipeline == self._owner.pipeline
         if not names or (is_own and names == {OWNER_FILE}):
             return  # in the second case this pipeline was killed before it had written anything
@@ -142,7 +142,7 @@ class FileSink:
             RunError: It is gone, or has lost or changed its owner.
         """
         root = Path(self.directory)
-        owner = self._found_owner()
+        owner = self.found_owner()
         if owner == self._owner:
             return
         again = f"write DROP QUERY {quote_name(self.query)} and create it again"
@@ -252,7 +252,12 @@ class FileSink:
         assert self.owner is not None, "a sink that is used belongs to a pipeline"
         return self.owner
 
-    def _found_owner(self) -> Owner | None:
+    def found_owner(self) -> Owner | None:
+        """The owner that the directory has now; ``None`` if it has none.
+
+        Raises:
+            RunError: It cannot be read.
+        """
         try:
             return read_owner(Path(self.directory))
         except (OSError, ValueError) as error:

@@ -25,6 +25,7 @@ def plan_entry(  # noqa: PLR0913 — what a plan is made for
     stages: int | None = None,
     epoch: int = 0,
     kept: PhysicalPlan | None = None,
+    now: int | None = None,
 ) -> Planned:
     """The plan of a query.
 
@@ -35,6 +36,8 @@ def plan_entry(  # noqa: PLR0913 — what a plan is made for
         stages: How many stages there are; ``None`` for as many as are needed.
         epoch: When it begins.
         kept: The plan that it runs with already.
+        now: The epoch that begins now, if other instants are wanted of a query that runs; ``None``
+            for that in which it began.
 
     Raises:
         RunError: Its sink says a form that it cannot have.
@@ -42,5 +45,5 @@ def plan_entry(  # noqa: PLR0913 — what a plan is made for
     target = Target(partitions, stages, answer_form(query), epoch=epoch, cut=query.cut)
     context = Context(planning)
     if kept is not None:
-        return resume(query.plan, kept, target, context)
+        return resume(query.plan, kept, target, context, epoch if now is None else now)
     return plan(query.plan, target, context)

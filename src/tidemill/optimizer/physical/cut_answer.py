@@ -30,10 +30,10 @@ def cut_answer(plan: PhysicalPlan, cut: Cut | None, epoch: int = 0) -> PhysicalP
     Args:
         plan: The plan of an instance.
         cut: How its answer is cut; ``None`` if it answers everything.
-        epoch: When it began.
+        epoch: When it is cut, if it was not before.
     """
     if isinstance(plan, Apply) and isinstance(plan.operator, interval.Stretch | signed.Stretch):
-        (plan,) = plan.inputs
+        epoch, (plan,) = plan.epoch, plan.inputs  # it finds what it remembers
     if cut is None:
         return plan
     operator: Operator = interval.Stretch(plan.schema, cut.owner, cut.spans)

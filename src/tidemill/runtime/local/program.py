@@ -118,7 +118,7 @@ def next_program(
     planned = {
         name: plan_entry(entry, planning, epoch=epoch)
         if name in new
-        else recut(before.planned[name], entry.cut)
+        else recut(before.planned[name], entry.cut, epoch)
         for name, entry in queries.items()
     }
     users = {user_name(name) for name in queries}

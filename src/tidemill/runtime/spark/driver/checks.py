@@ -10,7 +10,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from tidemill.catalog.records import user_name
 from tidemill.errors import RunError
+from tidemill.optimizer.planner import recut
 from tidemill.physical.fragments import build_graph
 from tidemill.physical.plan import Input, walk_physical
 from tidemill.runtime.file_sink import FileSink
@@ -77,7 +79,7 @@ class Checked:
     def claim_sinks(self) -> None:
         """Take the directories of queries that begin."""
         for name, sink in self.sinks.items():
-            if isinstance(sink, FileSink) and name in self.new:
+            if isinstance(sink, FileSink) and name in self.new and _is_first(name):
                 sink.claim()
 
     def keep_plans(self, checkpoint: Checkpoint) -> None:
@@ -147,9 +149,10 @@ def check_queries(  # noqa: PLR0913 — all that is checked
     facts = checkpoint.facts
     asked = {q.name: asked_of(q, sinks.get(q.name)) for q in queries}
     epochs = checkpoint.check_queries(asked, dropped)
+    now = facts.latest + 1
     new = frozenset(name for name in asked if name.lower() not in facts.queries)
     planned = {
-        q.name: running[q.name]
+        q.name: recut(running[q.name], q.cut, now)
         if q.name not in new and q.name in running and running[q.name].bound == q.plan
         else plan_entry(
             q,
@@ -158,6 +161,7 @@ def check_queries(  # noqa: PLR0913 — all that is checked
             stages=facts.stages,
             epoch=epochs[q.name],
             kept=checkpoint.kept_plan(q.name),
+            now=now,
         )
         for q in queries
     }
@@ -179,8 +183,8 @@ def check_queries(  # noqa: PLR0913 — all that is checked
         for name, relation in declared.items():
             if name in shared:
                 is_due = name in fresh or name not in compared
-                now = _rows_now(relation, memory) if is_due else None
-                known[name] = checkpoint.check_relation(relation, now)
+                there = _rows_now(relation, memory) if is_due else None
+                known[name] = checkpoint.check_relation(relation, there)
             else:
                 unread.append((name, read_relation(relation, memory)))
     recorded = {n: KnownQuery(a, epochs[n], planned[n].version) for n, a in asked.items()}
@@ -230,9 +234,27 @@ def _owned(
     """The sinks as those of this pipeline."""
     pipeline, place = checkpoint.facts.pipeline, checkpoint.lasting_place
     return {
-        name: sink.owned_by(pipeline, epochs[name], place) if isinstance(sink, FileSink) else sink
+        name: sink.owned_by(pipeline, _owned_since(name, sink, pipeline, epochs[name]), place)
+        if isinstance(sink, FileSink)
+        else sink
         for name, sink in sinks.items()
     }
+
+
+def _is_first(instance: str) -> bool:
+    """Whether an instance is the first of its query, which takes the directory."""
+    return user_name(instance) == instance
+
+
+def _owned_since(instance: str, sink: FileSink, pipeline: str, epoch: int) -> int:
+    """The epoch in which the query began that the directory belongs to.
+
+    Later instances of a query go on in the directory that the first one took. While there are any,
+    no other query of this pipeline has had the name.
+    """
+    found = None if _is_first(instance) else sink.found_owner()
+    is_own = found is not None and (found.pipeline, found.query) == (pipeline, sink.query.lower())
+    return found.epoch if found is not None and is_own else epoch
 
 
 def _refuse_inside(sinks: Mapping[str, Sink], directory: Path) -> None:
@@ -249,7 +271,7 @@ def _check_sinks(sinks: Mapping[str, Sink], new: Container[str]) -> None:
     """Refuse a directory that is not there for its query."""
     for name, sink in sinks.items():
         if isinstance(sink, FileSink):
-            if name in new:
+            if name in new and _is_first(name):
                 sink.check_new()
             else:
                 sink.require_owned()

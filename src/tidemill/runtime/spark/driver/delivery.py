@@ -15,7 +15,7 @@ batch by its number, and a format takes it twice.
 from __future__ import annotations
 
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from threading import Lock, get_ident
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     import polars as pl
     from pyspark.sql import DataFrame
 
+    from tidemill.model.spans import Cut
     from tidemill.runtime.quarantine import Quarantine
     from tidemill.runtime.sinks import Sink
     from tidemill.runtime.spark.driver.routes import Routes
@@ -62,11 +63,18 @@ class Deployed:
         deployment: What the workers run.
         sinks: Where the answers of queries go that are not for memory.
         routes: The same by channel.
+        cuts: Which instants of each answer are wanted.
     """
 
     deployment: Deployment
     sinks: Mapping[str, Sink]
     routes: Routes
+    cuts: Mapping[str, Cut | None] = field(default_factory=dict)
+
+    def is_recut(self, after: Deployed) -> bool:
+        """Whether other instants are wanted of a query that stays."""
+        both = self.cuts.keys() & after.cuts.keys()
+        return any(self.cuts[name] != after.cuts[name] for name in both)
 
     @property
     def channels(self) -> Mapping[str, str]:
@@ -89,6 +97,7 @@ class Delivery:
 
     Attributes:
         deployed: What the next batch is computed with.
+        between: Is called after each batch, before the next one begins.
         batch_log: What is known when a batch begins.
         came: When something last came on each stream, in the time of batches.
         error: What stopped the last batch, if something did.
@@ -109,6 +118,7 @@ class Delivery:
         self.error: Exception | None = None
         self.came: dict[str, int] = {}
         self.deployed = deployed
+        self.between: Callable[[], None] = lambda: None
         self._deployments = deployments
         self._forget = forget
         self._quarantine = quarantine
@@ -133,6 +143,7 @@ class Delivery:
             try:
                 with telling_where(self._spark_files.directory.parent):
                     self._deliver(results, batch)
+                    self.between()
             except Exception as error:
                 self.error = error
                 raise
@@ -185,7 +196,7 @@ class Delivery:
         routes = routes_of(there, now.sinks)
         deployment = replace(before, sink_writer=routes.sink_writer())
         self._deployments.keep(deployment)
-        return Deployed(deployment, now.sinks, routes)
+        return Deployed(deployment, now.sinks, routes, now.cuts)
 
     def _deliver(self, results: DataFrame, batch: int) -> None:
         deployed = self._deployed_for(batch)
@@ -204,9 +215,9 @@ class Delivery:
             answers = _answers(messages)
             _call(routes, answers, batch)
             written = {m.channel for m in messages if m.kind is Kind.REPORT}
-            for channel, target in routes.formats:
-                if channel in answers or f"written {channel}" in written:
-                    append_to_format(results, channel, target)
+            for route in routes.formats.values():
+                if any(c in answers or f"written {c}" in written for c in route.channels):
+                    append_to_format(results, route.channels, route.sink)
         finally:
             if routes.formats:
                 results.unpersist()
@@ -259,9 +270,9 @@ def _for_the_driver(results: DataFrame, routes: Routes) -> DataFrame:
 
 def _call(routes: Routes, answers: Mapping[str, list[pl.DataFrame]], batch: int) -> None:
     """Call the functions and consoles that get rows in this batch."""
-    for called in routes.called():
-        sink = called.sink
-        frames = [frame for channel in called.channels for frame in answers.get(channel, ())]
+    for route in routes.called():
+        sink = route.sink
+        frames = [frame for channel in route.channels for frame in answers.get(channel, ())]
         rows = new_rows(sink.schema, frames, sink.shape)
         if rows.height:  # changes of one instant may come to nothing
             sink.take(rows, batch)

@@ -16,9 +16,11 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from tidemill.catalog.entries import QueryEntry, StreamEntry
+from tidemill.catalog.records import user_name
 from tidemill.engine.ingest import Refused
 from tidemill.errors import RunError
 from tidemill.lang.statements import ObjectKind
+from tidemill.model.time import END_OF_TIME, Time
 from tidemill.optimizer.physical.fold import stages_needed
 from tidemill.runtime.damage import telling_where
 from tidemill.runtime.file_sink import FileSink
@@ -91,6 +93,7 @@ class SparkJob:
         self._compared: set[str] = set()
         self._was_stopped = Event()
         self._lost: str | None = None
+        self._ask: Callable[[Moment], Catalog | None] | None = None
         self._ends = False
         self._is_taken = False  # whether what is in the quarantine has been taken into memory
 
@@ -221,15 +224,39 @@ class SparkJob:
         with running.delivery.between_batches():
             catalog = decide(self.moment())
             with telling_where(self._settings.checkpoint):
-                start = self._checked_change(catalog)
-                if start.checked.streams == running.delivery.deployed.deployment.streams:
-                    start.batch_log = running.delivery.batch_log
-                    change_steps(start, running)
-                    self._catalog = catalog
-                    self._sinks, self._planned = start.checked.sinks, start.checked.planned
+                checked = self._checked_change(catalog)
+                if checked.streams == running.delivery.deployed.deployment.streams:
+                    self._take(catalog, checked, running)
                     return catalog
             running.delivery.end_here()  # what has been decided holds for what comes next
         return self._changed_by_restart(lambda _moment: catalog)
+
+    def follow(self, ask: Callable[[Moment], Catalog | None]) -> None:
+        """Ask between any two batches, from now on, and go on with the catalog that is given."""
+        self._ask = ask
+
+    def _asked(self, running: Running) -> None:
+        """Go on with another catalog if there is one; this is called between two batches.
+
+        A stream that is not needed any more is read until the next start: Spark's query cannot be
+        stopped from here.
+        """
+        catalog = None if self._ask is None else self._ask(self.moment())
+        if catalog is not None:
+            streams = running.delivery.deployed.deployment.streams
+            checked = self._checked_change(catalog)
+            assert checked.streams.keys() <= streams.keys(), "no query has come"
+            self._take(catalog, replace(checked, streams=dict(streams)), running)
+
+    def _take(self, catalog: Catalog, checked: Checked, running: Running) -> None:
+        """Go on with what was checked from the next batch on."""
+        assert self._cluster is not None, "it runs"
+        assert self._checkpoint is not None, "it runs"
+        start = self._new_start(self._cluster, self._checkpoint, checked, None, is_change=True)
+        start.batch_log = running.delivery.batch_log
+        change_steps(start, running)
+        self._catalog = catalog
+        self._know_of(checked)
 
     def _require_sound(self, running: Running) -> None:
         """Raise what was wrong, if something was."""
@@ -240,7 +267,7 @@ class SparkJob:
         if running.error is not None:
             raise running.error
 
-    def _checked_change(self, catalog: Catalog) -> Start:
+    def _checked_change(self, catalog: Catalog) -> Checked:
         """A change of what runs, since nothing of it is refused."""
         cluster, checkpoint = self._cluster, self._checkpoint
         assert cluster is not None, "it runs"
@@ -260,7 +287,7 @@ class SparkJob:
             running=self._planned,
         )
         self._compared |= set(checked.declared)
-        return self._new_start(cluster, checkpoint, checked, None, is_change=True)
+        return checked
 
     def _changed_by_restart(self, decide: Callable[[Moment], Catalog]) -> Catalog:
         """Stop the pipeline, and start it with another catalog on the same checkpoint."""
@@ -323,13 +350,15 @@ class SparkJob:
         Raises:
             RunError: It goes to where it cannot be read back from.
         """
-        sink = self._sinks.get(query)
+        sink = self._sinks.get(user_name(query))
         if sink is None:
             return self._report.answer(query)
         if isinstance(sink, FileSink):
-            answer = sink.answer()
-            answer.known = self._report.known(query)
-            answer.last_read = self._report.last_read(query)
+            # What instances have given was cut, so that all of it is the answer of the query.
+            answer, mine = sink.answer(), [n for n in self._planned if user_name(n) == query]
+            answer.known = Time(min(map(self._report.known, mine), default=END_OF_TIME))
+            reads = [t for t in map(self._report.last_read, mine) if t is not None]
+            answer.last_read = max(reads, default=None)
             return answer
         raise RunError(
             f'the answer of "{query}" goes to its sink and is not kept',
@@ -425,7 +454,7 @@ class SparkJob:
         self._compared = set(checked.declared)
         if checkpoint.facts.ended:  # what there is to read is in files, and nothing runs any more
             know(self._report, checked, BatchLog(checkpoint.batch_log, self._settings.clock))
-            self._sinks, self._planned = checked.sinks, checked.planned
+            self._know_of(checked)
         else:
             start = self._new_start(cluster, checkpoint, checked, every, is_change=is_change)
             take_steps(start, partial(self._follow, checked))
@@ -445,7 +474,16 @@ class SparkJob:
     def _follow(self, checked: Checked, running: Running) -> None:
         """Follow a pipeline that is about to start."""
         self._running, self._is_taken = running, False
-        self._sinks, self._planned = checked.sinks, checked.planned
+        running.delivery.between = lambda: self._asked(running)
+        self._know_of(checked)
+
+    def _know_of(self, checked: Checked) -> None:
+        """Know the plans and the sinks of what runs; a query of which nothing runs has its sink."""
+        self._planned = checked.planned
+        users = {user_name(name) for name in checked.planned}
+        idle = {name: sink for name, sink in self._sinks.items() if name not in users}
+        now = {user_name(name): sink for name, sink in checked.sinks.items()}
+        self._sinks = {**idle, **now}
 
     def _opened(self, cluster: Cluster, queries: list[QueryEntry]) -> Checkpoint:
         """Where to keep the state; a new place has room for the queries."""

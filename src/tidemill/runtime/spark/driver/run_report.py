@@ -95,10 +95,12 @@ class RunReport:
         self._rows = {name: self._rows[name] if name in stay else 0 for name in plans}
         self._latest = {name: self._latest[name] if name in stay else -1 for name in plans}
         self._plans = plans
+        # What is the same but for the instants that are wanted is known as far as it was.
+        reached = {**{n: t for n, t in self._known.items() if n in stay}, **known}
         self._known = {
-            name: known[name]
+            name: reached[name]
             for name in plans
-            if name in known and (name in stay or name in resumed)
+            if name in reached and (name in stay or name in resumed)
         }
 
     def add_streams(self, streams: Mapping[str, StreamEntry]) -> None:

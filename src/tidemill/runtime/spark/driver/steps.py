@@ -126,7 +126,10 @@ def skip_old_files(start: Start) -> None:
 
 def record(start: Start) -> None:
     """Know the queries from now on, with the streams and relations that they read."""
-    start.checkpoint.record(start.checked.known_as, start.checked.streams, start.relations)
+    checked = start.checked
+    start.checkpoint.record(
+        checked.known_as, checked.streams, start.relations, epoch=checked.graph.epoch
+    )
 
 
 def deploy(start: Start) -> None:
@@ -137,7 +140,8 @@ def deploy(start: Start) -> None:
         checked.graph, checked.streams, start.relations, checkpoint, routes.sink_writer()
     )
     checkpoint.deployments.keep(deployment)
-    start.deployed = Deployed(deployment, checked.sinks, routes)
+    cuts = {name: planned.target.cut for name, planned in checked.planned.items()}
+    start.deployed = Deployed(deployment, checked.sinks, routes, cuts)
 
 
 STEPS: tuple[Callable[[Start], None], ...] = (
@@ -194,8 +198,10 @@ def change_steps(start: Start, running: Running) -> None:
         plans = (query.plan for query in start.checked.queries)
         running.ticker.follow(start.deployed.deployment.groups, plans)
         know(start.report, start.checked, start.batch_log)
-        running.delivery.deployed = start.deployed
+        before, running.delivery.deployed = running.delivery.deployed, start.deployed
         _tick_for_relations(start, running.control)
+        if before.is_recut(start.deployed):
+            running.control.say(Word.TICK)  # rows may leave that have waited, although none come
         _forget_deployments(start)
 
 

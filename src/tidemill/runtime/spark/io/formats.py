@@ -23,7 +23,7 @@ from tidemill.runtime.spark.io.schemas import answer_columns, spark_columns, to_
 from tidemill.runtime.spark.worker.wire import Kind, from_arrow
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
@@ -97,18 +97,18 @@ def require_formats(spark: SparkSession, sinks: Iterable[FormatSink]) -> None:
             ) from error
 
 
-def append_to_format(results: DataFrame, channel: str, sink: FormatSink) -> None:
+def append_to_format(results: DataFrame, channels: Sequence[str], sink: FormatSink) -> None:
     """Append the answer of a batch.
 
     Args:
         results: The messages of the last stage.
-        channel: The channel of the answer.
+        channels: The channels of the answer.
         sink: What it goes to.
 
     Raises:
         RunError: Spark cannot write it.
     """
-    is_answer = (functions.col("kind") == Kind.ANSWER) & (functions.col("channel") == channel)
+    is_answer = (functions.col("kind") == Kind.ANSWER) & functions.col("channel").isin(*channels)
     columns = answer_columns(sink.schema, sink.shape.form)
     rows = results.where(is_answer).mapInArrow(_rows(sink.schema, sink.shape, columns), columns)
     writer = rows.write.format(sink.format).options(**sink.options).mode("append")

@@ -45,6 +45,10 @@ __all__ = ["stream_messages"]
 
 _FILE = "path string, modificationTime timestamp, length long, content binary"
 
+_EARLY = 10_000
+"""The number of the first file that a task writes where rows come in; partitions have smaller ones,
+and an answer may come from both when a query is changed."""
+
 _Reading: TypeAlias = "Callable[[Iterable[pa.RecordBatch], Origin, Refuse], Iterator[Piece]]"
 """Makes rows of the stream of what Spark delivers; malformed ones are told."""
 
@@ -101,7 +105,8 @@ def _taking_in(
         delivered = pieces(chain([first], filled), origin, refused.add_malformed)
         messages = take_in(deployment, name, delivered, origin, refused=refused)
         # Answers that need nothing but this stream's rows, one by one, are let out here.
-        for message in deployment.sink_writer.let_out(messages, batch, origin.task):
+        part = _EARLY + origin.task
+        for message in deployment.sink_writer.let_out(messages, batch, part):
             yield to_arrow([message])
 
     return run

@@ -115,11 +115,16 @@ class SinkWriter:
                 yield Message.of_facts(pid, Kind.REPORT, f"written {channel}", {"rows": rows})
 
     def _sinks(self) -> Iterator[FileSink]:
-        return (sink for sinks in self._files.values() for sink in sinks)
+        """Each sink once; several instances of a query have the same."""
+        return iter(dict.fromkeys(sink for sinks in self._files.values() for sink in sinks))
 
     def _write(self, written: Mapping[str, list[pl.DataFrame]], batch: int, part: int) -> None:
         """Write files, two at a time: one encodes while the other waits for the disk."""
-        pairs = [(sink, rows) for channel, rows in written.items() for sink in self._files[channel]]
+        by_sink: dict[FileSink, list[pl.DataFrame]] = {}
+        for channel, rows in written.items():
+            for sink in self._files[channel]:
+                by_sink.setdefault(sink, []).extend(rows)
         with ThreadPoolExecutor(2) as pool:
-            for done in [pool.submit(sink.write, batch, part, rows) for sink, rows in pairs]:
+            writing = [pool.submit(s.write, batch, part, rows) for s, rows in by_sink.items()]
+            for done in writing:
                 done.result()
