@@ -120,7 +120,8 @@ def altered(session: tidemill.Session, directory: Path, using: Change) -> None:
             told = str(session.sql(f"EXPLAIN {statement.format(name)}"))
             until, since = PARTS["results" if name == "results" else "changes"][using]
             assert f"exact from     {max(until, since)}\n" in told
-            assert session.sql(statement.format(name)) == told
+            done = str(session.sql(statement.format(name)))
+            assert _without_state(done) == _without_state(told)
         for first in range(50, 200, 25):
             write(directory / "in", first, first + 25)
             session.await_idle()
@@ -137,6 +138,11 @@ def altered(session: tidemill.Session, directory: Path, using: Change) -> None:
             assert sinks.at(name, time) == wanted, f"{name} at {time}"
         if name != "results" and not overlap:
             assert sinks.times(name) == sorted(sinks.times(name))
+
+
+def _without_state(told: str) -> list[str]:
+    """A verdict without how much is remembered: a batch may have come in between."""
+    return [line for line in told.splitlines() if not line.strip().startswith("state ")]
 
 
 def kept_through(session: tidemill.Session, directory: Path) -> None:

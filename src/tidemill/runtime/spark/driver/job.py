@@ -40,6 +40,7 @@ from tidemill.runtime.spark.io.formats import require_formats
 from tidemill.runtime.spark.io.places import read_only_files
 from tidemill.runtime.spark.state.batch_log import BatchLog
 from tidemill.runtime.spark.state.opening import open_checkpoint
+from tidemill.runtime.spark.state.orphans import await_orphan, forget_java
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
@@ -315,6 +316,7 @@ class SparkJob:
             if self._checkpoint is not None:
                 if self._checkpoint.is_temporary:
                     self._take_refused()
+                forget_java(self._checkpoint.directory)
                 self._checkpoint.close()
                 self._checkpoint = None
 
@@ -494,7 +496,13 @@ class SparkJob:
                 *(plan_entry(q, settings.planning, partitions=count).physical for q in queries)
             )
             facts = Facts(partition_ids(count, cluster.tasks), stages, settings.planning.facts())
-            self._checkpoint = open_checkpoint(settings, facts)
+            checkpoint = open_checkpoint(settings, facts)
+            try:
+                await_orphan(checkpoint.directory)
+            except RunError:
+                checkpoint.close()
+                raise
+            self._checkpoint = checkpoint
         return self._checkpoint
 
 

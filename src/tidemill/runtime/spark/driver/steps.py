@@ -26,6 +26,7 @@ from tidemill.runtime.spark.driver.ticker import Ticker
 from tidemill.runtime.spark.io.places import file_logs_of, places_of
 from tidemill.runtime.spark.state.batch_log import BatchLog
 from tidemill.runtime.spark.state.flush import SparkFiles
+from tidemill.runtime.spark.state.orphans import note_java
 from tidemill.runtime.spark.worker.stage import CONTROL
 
 if TYPE_CHECKING:
@@ -265,6 +266,8 @@ def launch(start: Start, ready: Callable[[Running], None]) -> None:
     running = Running(delivery, poller, control, ticker, quarantine)
     ready(running)
     checkpoint.begin()
+    java = start.cluster.java
+    note_java(checkpoint.directory, None if java is None else java.pid)
     running.query = start_pipeline(
         start.cluster,
         deployment,

@@ -7,6 +7,7 @@ control/        the control stream
 batches.jsonl   what time it was, and how far streams had come, when batches began
 files/          in which order the files of each stream are read
 deployments/    what all queries together run with, and what the last batch ran with
+java.json       the Java process that works on it
 
 Nothing is written before nothing is refused any more (``job.py`` has the order).
 """

@@ -1,0 +1,101 @@
+"""The verdict is true: the answer is exact from the instant that it names on, and not before it.
+
+Two hundred changes are drawn, of any kind and several at once: windows grow and shrink, slide more
+or less, filters, columns, aggregates, group keys and joins come and go. A row comes at every
+instant, and no two sums of them are equal for long, so that a window that lacks one row, or has one
+too many, gives another answer. What is right is what a bounded run of each version gives.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from random import Random
+from typing import TYPE_CHECKING
+
+import pytest
+
+import tidemill
+from running.shop import define, write
+from tidemill.lang.statements import Change
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import polars as pl
+
+CHANGES, SESSIONS = 200, 4
+BEFORE, PAST = 60, 150
+"""How many rows come before the change, and up to when answers are compared."""
+
+
+def drawn(random: Random) -> str:
+    """A query whose columns are the same for all; its answer depends on every row it reads."""
+    size = random.randint(2, 20)
+    slide = f" SLIDE {random.randint(1, size)}" if random.random() < 0.5 else ""
+    window = f"[RANGE {size}{slide}]"
+    where = random.choice(["", "", " WHERE a.v > 2", " WHERE a.k < 2", " WHERE a.v <> 7"])
+    key = random.choice(["a.k", "a.k", "a.v % 2", "a.v * 0"])
+    value = random.choice(["SUM(a.v + a.t)", "SUM(a.t)", "COUNT(*) + MAX(a.t)", "MIN(a.t)"])
+    source = f"s a {window}"
+    if random.random() < 0.2:
+        source += f" JOIN s b [RANGE {random.randint(1, 6)}] ON a.k = b.k"
+    return f"SELECT {key} AS x, {value} AS y FROM {source}{where} GROUP BY {key}"
+
+
+def bags(changes: pl.DataFrame) -> list[Counter[tuple[object, ...]]]:
+    """The rows at every instant."""
+    moves = sorted(changes.rows(), key=lambda row: row[-2])
+    found: list[Counter[tuple[object, ...]]] = []
+    now: Counter[tuple[object, ...]] = Counter()
+    for time in range(PAST):
+        while moves and moves[0][-2] <= time:
+            *row, _, sign = moves.pop(0)
+            now[tuple(row)] += sign
+        found.append(+now)
+    return found
+
+
+def undisturbed(directory: Path, texts: list[str]) -> list[list[Counter[tuple[object, ...]]]]:
+    """What bounded runs give."""
+    with tidemill.connect() as session:
+        define(session, directory)
+        queries = [session.query(text) for text in texts]
+        session.run()
+        return [bags(query.changes()) for query in queries]
+
+
+@pytest.mark.parametrize("seed", range(SESSIONS))
+def test_the_instant_that_the_verdict_names_is_the_first_exact_one(
+    tmp_path: Path, seed: int
+) -> None:
+    random = Random(seed)  # noqa: S311 — the same changes every time
+    pairs = [(drawn(random), drawn(random)) for _ in range(CHANGES // SESSIONS)]
+    write(tmp_path, 0, BEFORE)
+    told: list[int] = []
+    with tidemill.connect() as session:
+        define(session, tmp_path)
+        queries = [session.query(f"CREATE QUERY q{n} AS {old}") for n, (old, _) in enumerate(pairs)]
+        session.start()
+        session.await_idle()
+        for n, (_, new) in enumerate(pairs):
+            statement = f"ALTER QUERY q{n} AS {new} USING {random.choice(list(Change)).value}"
+            verdict = json.loads(str(session.sql(f"EXPLAIN FORMAT JSON {statement}")))
+            assert f"exact from     {verdict['exact_from']}\n" in str(session.sql(statement))
+            told.append(verdict["exact_from"])
+        write(tmp_path, BEFORE, PAST + 50)
+        session.await_idle()
+        given = [bags(query.changes()) for query in queries]
+    right = [undisturbed(tmp_path, list(texts)) for texts in zip(*pairs, strict=True)]
+    differ = 0
+    for n, first in enumerate(told):
+        assert BEFORE <= first < PAST, pairs[n]
+        for time in range(first, PAST):
+            assert given[n][time] == right[1][n][time], f"{pairs[n]} at {time}, exact from {first}"
+        before = first - 1
+        if given[n][before] != right[1][n][before]:
+            differ += 1
+        else:
+            is_same = right[0][n][before] == right[1][n][before]
+            assert is_same or not right[1][n][before], f"{pairs[n]}: {first}"
+    assert differ > len(pairs) // 2, "nearly everywhere something differs"
