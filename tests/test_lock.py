@@ -9,15 +9,19 @@ import signal
 import socket
 import subprocess
 import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tidemill.errors import RunError
-from tidemill.runtime.lock import LOCK_FILE, take_lock
+from tidemill.runtime.lock import LOCK_FILE, SharedLock, take_lock
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from tidemill.runtime.lock import Lock
 
 HOLDER = """
 import subprocess, sys, time
@@ -98,3 +102,29 @@ def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     assert not (tmp_path / "elsewhere").exists()
     (tmp_path / "file").touch()
     assert "cannot be locked" in failure(tmp_path / "file").message
+
+
+@given(st.lists(st.integers(0, 4)))
+def test_others_have_the_lock_when_no_share_is_held(moves: list[int]) -> None:
+    """Each move takes a share, or lets go of one; one share is only forgotten."""
+    with TemporaryDirectory() as place:
+        directory, shared = Path(place), SharedLock()
+        held: dict[int, Lock] = {}
+        for move in moves:
+            if move not in held:
+                held[move] = shared.take(directory)
+            elif move == 0:
+                del held[move]
+            else:
+                held[move].release()
+                held.pop(move).release()  # once more is no matter
+            if held:
+                with pytest.raises(RunError, match="is in use"):
+                    take_lock(directory)
+                with pytest.raises(RunError, match="is in use"):
+                    SharedLock().take(directory)
+            else:
+                take_lock(directory).release()
+        for lock in held.values():
+            lock.release()
+        take_lock(directory).release()

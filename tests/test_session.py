@@ -219,6 +219,9 @@ def test_two_threads_do_not_undo_what_the_other_does() -> None:
     class Slow:
         """A job that takes a while to take another catalog."""
 
+        def follow(self, ask: object) -> None:
+            pass
+
         def start(self) -> None:
             pass
 

@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 import tidemill
 from cli.shop import GROWING, write_shop
+from kept import kept_session
 from tidemill.cli.app import app
 from tidemill.session import Session
 
@@ -223,6 +224,30 @@ def test_a_run_on_a_checkpoint_ends_the_streams_if_it_is_asked_to(
     assert result.exit_code == 0, result.output
     assert asked == [end]
     assert ("the same command goes on from there, with state" in result.stdout) is not end
+
+
+def test_a_checkpoint_goes_on_without_a_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tidemill.cli.run.connect", lambda **said: kept_session(said["checkpoint"]))
+    state = ("--engine", "spark", "--checkpoint", str(tmp_path / "state"), "--end")
+    command = CliRunner()
+    result = command.invoke(app, ["run", *state])
+    assert result.exit_code == 1
+    assert "the checkpoint has no query to run" in result.stderr
+    assert not (tmp_path / "state").exists()
+    script = str(write_shop(tmp_path))
+    for arguments in ([script], [script], []):  # equal statements are no error
+        result = command.invoke(app, ["run", *arguments, *state])
+        assert result.exit_code == 0, result.output
+        assert "top: 3 rows" in result.stdout
+
+
+def test_without_a_file_there_must_be_a_checkpoint() -> None:
+    result = CliRunner().invoke(app, ["run"])
+    assert result.exit_code == 1
+    assert "there is nothing to run" in result.stderr
+    assert "hint: name a file, or write --checkpoint DIR to go on" in result.stderr
 
 
 def test_growing_state_must_be_asked_for(tmp_path: Path) -> None:
