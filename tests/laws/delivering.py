@@ -16,7 +16,7 @@ from laws.living import LivingQuery
 from tidemill.connectors.forms import Delivered
 from tidemill.control.delivered import cut_of, got, marked, released
 from tidemill.errors import PlanError
-from tidemill.optimizer.physical.cut_answer import cut_answer
+from tidemill.physical.cut_answer import cut_answer
 from tidemill.runtime.shapes import Shape, new_rows
 
 if TYPE_CHECKING:

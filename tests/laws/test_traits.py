@@ -36,8 +36,8 @@ from tidemill.model.batch import END, ID, SIGN, START, Form, time_columns
 from tidemill.model.spans import Cut
 from tidemill.model.time import END_OF_TIME, Time
 from tidemill.model.types import BIGINT
-from tidemill.optimizer.physical.cut_answer import cut_answer
 from tidemill.optimizer.physical.techniques import Technique
+from tidemill.physical.cut_answer import cut_answer
 from tidemill.physical.eval import compile_expr
 from tidemill.physical.operator import with_delay
 from tidemill.physical.plan import Apply

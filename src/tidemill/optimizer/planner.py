@@ -22,7 +22,6 @@ from tidemill.model.batch import Form
 from tidemill.optimizer.logical.rewrite import rewrite
 from tidemill.optimizer.logical.rules import rules_with
 from tidemill.optimizer.physical.check import check_plan
-from tidemill.optimizer.physical.cut_answer import cut_answer
 from tidemill.optimizer.physical.fold import folded, stages_needed
 from tidemill.optimizer.physical.implement import implement
 from tidemill.optimizer.physical.labels import Labels
@@ -33,6 +32,7 @@ from tidemill.optimizer.physical.split_aggregates import split_aggregates
 from tidemill.optimizer.physical.steps import held_until_due, in_form, lies_behind
 from tidemill.optimizer.planning import PLANNING, Joins
 from tidemill.physical.codec.plans import plan_version
+from tidemill.physical.cut_answer import cut_answer
 from tidemill.physical.fragments import build_graph
 from tidemill.physical.plan import Input, begun_in, walk_physical
 

@@ -16,7 +16,7 @@ from tidemill.engine.engine import Engine, Flow
 from tidemill.engine.pool import in_pool
 from tidemill.engine.routing import route
 from tidemill.model.time import END_OF_TIME, Time
-from tidemill.optimizer.physical.cut_answer import cut_answer
+from tidemill.physical.cut_answer import cut_answer
 from tidemill.physical.fragments import Channel, Graph, Route
 from tidemill.physical.frames import pick
 
