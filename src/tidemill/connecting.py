@@ -79,8 +79,8 @@ def connect(  # noqa: PLR0913 — every setting has a name and a default
             also be given one by one: ``connect(technique="direct")`` is short for
             ``connect(planning=Planning(technique="direct"))``.
         master: Which Spark, as Spark writes it; ``None`` takes what ``spark-submit`` says.
-        checkpoint: On Spark, the directory that state is kept in, so that a later session can
-            take it up; ``None`` forgets it after the run.
+        checkpoint: The directory that state is kept in, so that a later session can take it up;
+            ``None`` forgets it after the run.
         partitions: How many partitions state is kept in; the answers are the same.
         stages: On Spark, how many stateful stages there are, which is fixed for the life of a
             checkpoint; ``None`` for as many as the first queries need, one with one partition.
@@ -122,28 +122,30 @@ def connect(  # noqa: PLR0913 — every setting has a name and a default
     chosen = _planning(planning, short).for_optimizer()
     if not is_duration(trigger):
         raise PlanError("trigger must be a number of seconds, not negative", hint="write trigger=0")
+    # A session that changes its directory must not go on with another checkpoint.
+    state = None if checkpoint is None else str(Path(checkpoint).absolute())
+    keeper = None if state is None else RecordKeeper(Path(state))
     if engine == "local":
         _refuse_ignored(
             {
                 "master": master != _MASTER,
-                "checkpoint": checkpoint is not None,
                 "stages": stages is not None,
                 "memory": memory != _MEMORY,
                 "trigger": trigger != 0,
             }
         )
-        settings = Settings(partitions=partitions or 1, planning=chosen, clock=clock)
+        settings = Settings(partitions, chosen, clock, state)
         return Session(
             lambda catalog, frames, callbacks: Job(catalog, frames, settings, callbacks),
             planner=lambda query: plan_entry(query, chosen),
             unbounded_state=unbounded_state,
+            forget=lambda query: _is_forgotten(state, keeper, query, Engine.LOCAL),
             engine=Engine.LOCAL,
+            keeper=keeper,
         )
     # Spark takes a second to import, so only sessions that run something wait for it.
     from tidemill.runtime.spark.driver.settings import SparkSettings  # noqa: PLC0415
 
-    # A session that changes its directory must not go on with another checkpoint.
-    state = None if checkpoint is None else str(Path(checkpoint).absolute())
     on_spark = SparkSettings(
         master=master,
         partitions=partitions,
@@ -155,8 +157,6 @@ def connect(  # noqa: PLR0913 — every setting has a name and a default
         clock=clock,
     )
 
-    keeper = None if state is None else RecordKeeper(Path(state))
-
     def new_job(
         catalog: Catalog, frames: Mapping[str, pl.DataFrame], callbacks: Mapping[str, Callback]
     ) -> Runs:
@@ -164,26 +164,30 @@ def connect(  # noqa: PLR0913 — every setting has a name and a default
 
         return SparkJob(catalog, frames, on_spark, callbacks)
 
-    def forget(query: str) -> bool:
-        if state is None:
-            return False
-        records = keeper.read() if keeper is not None else {}
-        kept = records.pop(query.lower(), None)
-        numbers = [one.number for one in kept.instances] if kept else [1]
-        names = [instance_name(query, number) for number in numbers]
-        is_known = [forget_query(state, name, Engine.SPARK) for name in names]
-        if keeper is not None and kept is not None:
-            keeper.write(records)
-        return any(is_known)
-
     return Session(
         new_job,
         planner=on_spark.plan,
         unbounded_state=unbounded_state,
-        forget=forget,
+        forget=lambda query: _is_forgotten(state, keeper, query, Engine.SPARK),
         engine=Engine.SPARK,
         keeper=keeper,
     )
+
+
+def _is_forgotten(
+    state: str | None, keeper: RecordKeeper | None, query: str, engine: Engine
+) -> bool:
+    """Drop a query that a checkpoint knows, with all its instances; whether it was known."""
+    if state is None or keeper is None:
+        return False
+    records = keeper.read()
+    kept = records.pop(query.lower(), None)
+    numbers = [one.number for one in kept.instances] if kept else [1]
+    names = [instance_name(query, number) for number in numbers]
+    is_known = [forget_query(state, name, engine) for name in names]
+    if kept is not None:
+        keeper.write(records)
+    return any(is_known)
 
 
 def _planning(planning: Planning | None, short: Mapping[str, object]) -> Planning:

@@ -236,6 +236,19 @@ class CheckpointDirectory:
             streams: The streams they read; others that were read stay known.
             relations: The relations they read, with their rows.
         """
+        kept = {
+            name: KeptRelation(relation_digest(relation), content_digest(rows))
+            for name, (relation, rows) in relations.items()
+        }
+        self.record_kept(queries, streams, kept)
+
+    def record_kept(
+        self,
+        queries: Mapping[str, KnownQuery],
+        streams: Mapping[str, StreamEntry],
+        relations: Mapping[str, KeptRelation],
+    ) -> None:
+        """Know these queries from now on, and no others; relations by how they are kept."""
         known = {name.lower(): query for name, query in queries.items()}
         facts = replace(
             self.facts,
@@ -245,10 +258,7 @@ class CheckpointDirectory:
                 **self.facts.streams,
                 **{name.lower(): stream_digest(stream) for name, stream in streams.items()},
             },
-            relations={
-                name.lower(): KeptRelation(relation_digest(relation), content_digest(rows))
-                for name, (relation, rows) in relations.items()
-            },
+            relations={name.lower(): kept for name, kept in relations.items()},
         )
         self.know(facts)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeAlias
 
 from tidemill.engine.ingest import latest_row
@@ -60,18 +61,35 @@ class Delivery:
         self._keeps_all = keeps_all
         self._given: dict[str, _Given] = {}
 
-    def go_on_with(self, queries: Mapping[str, QueryEntry], sinks: Mapping[str, LocalSink]) -> None:
-        """Deliver the answers of these queries from now on; those that stay keep what they have."""
+    def go_on_with(
+        self,
+        queries: Mapping[str, QueryEntry],
+        sinks: Mapping[str, LocalSink],
+        resumed: Mapping[str, Time] = MappingProxyType({}),
+    ) -> None:
+        """Deliver the answers of these queries from now on; those that stay keep what they have.
+
+        Args:
+            queries: The queries.
+            sinks: Where their answers go, if that is not memory only.
+            resumed: Up to when the answers are known of those that an earlier session has begun.
+        """
         self._given = {
             name: self._given[name]
             if name in self._given and self._given[name].entry == entry
             else _Given(
                 entry,
                 sinks.get(name),
-                Answer(entry.plan.schema) if self._keeps_all or name not in sinks else None,
+                Answer(entry.plan.schema, is_whole=name not in resumed)
+                if self._keeps_all or name not in sinks
+                else None,
+                known=resumed.get(name, Time(0)),
             )
             for name, entry in queries.items()
         }
+        for given in self._given.values():
+            if given.answer is not None:
+                given.answer.known = given.known
 
     def deliver(
         self,

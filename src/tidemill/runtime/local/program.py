@@ -42,6 +42,7 @@ class Program:
         streams: The streams that they read.
         relations: The relations that they read.
         epoch: That of the queries that began last.
+        resumed: The queries that an earlier session has begun, and their sinks.
     """
 
     queries: Mapping[str, QueryEntry]
@@ -50,6 +51,7 @@ class Program:
     streams: Mapping[str, StreamEntry]
     relations: Mapping[str, RelationEntry]
     epoch: int
+    resumed: frozenset[str] = frozenset()
 
     @cached_property
     def graph(self) -> Graph:
@@ -62,8 +64,12 @@ class Program:
         return frozenset(group.intersection(self.streams) for group in self.graph.groups())
 
     def new_sinks(self, before: Program) -> dict[str, LocalSink]:
-        """The sinks that another program did not have."""
-        return {n: sink for n, sink in self.sinks.items() if before.sinks.get(n) is not sink}
+        """The sinks that another program did not have, and no earlier session."""
+        return {
+            n: sink
+            for n, sink in self.sinks.items()
+            if before.sinks.get(n) is not sink and n not in self.resumed
+        }
 
 
 NOTHING = Program({}, {}, {}, {}, {}, epoch=-1)
