@@ -13,6 +13,7 @@ from tidemill.errors import PlanError, suggestion
 from tidemill.planning import Planning, is_duration
 from tidemill.runtime.clock import now
 from tidemill.runtime.local.job import Job, Settings
+from tidemill.runtime.local.kept_job import KeptJob
 from tidemill.runtime.opening import forget_query
 from tidemill.runtime.planning import plan_entry
 from tidemill.runtime.records_file import RecordKeeper
@@ -135,8 +136,9 @@ def connect(  # noqa: PLR0913 — every setting has a name and a default
             }
         )
         settings = Settings(partitions, chosen, clock, state)
+        local = Job if state is None else KeptJob
         return Session(
-            lambda catalog, frames, callbacks: Job(catalog, frames, settings, callbacks),
+            lambda catalog, frames, callbacks: local(catalog, frames, settings, callbacks),
             planner=lambda query: plan_entry(query, chosen),
             unbounded_state=unbounded_state,
             forget=lambda query: _is_forgotten(state, keeper, query, Engine.LOCAL),

@@ -1,33 +1,26 @@
 """A job: the queries of a catalog in this process, run to the end of their sources or running on.
 
 A bounded run reads what the sources hold, to the end of the streams. A continuous run goes on with
-what comes, in a thread of its own, until it is stopped; its queries can change meanwhile. With a
-checkpoint both go on from where an earlier one was, and a bounded run leaves the streams open,
-unless it is told to end them.
+what comes, in a thread of its own, until it is stopped; its queries can change meanwhile. One with
+a checkpoint is in ``kept_job.py``.
 """
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import chain
-from time import monotonic, perf_counter, sleep
+from time import perf_counter
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from tidemill.engine.engine import Flow
-from tidemill.engine.ingest import Gate, Refused, readable, relation_flow
+from tidemill.engine.ingest import Gate, readable, relation_flow
 from tidemill.errors import RunError
-from tidemill.model.time import END_OF_TIME, Time
+from tidemill.model.time import END_OF_TIME
 from tidemill.optimizer.planning import PLANNING, Planning
 from tidemill.runtime.clock import now
-from tidemill.runtime.damage import telling_where
-from tidemill.runtime.local.checkpoint import has_ended_error, open_local
 from tidemill.runtime.local.delivering import Delivery, file_sinks
 from tidemill.runtime.local.intake import Intake
-from tidemill.runtime.local.keeping import Keeper
-from tidemill.runtime.local.kept_pipeline import KeptPipeline
-from tidemill.runtime.local.kept_program import kept_program
 from tidemill.runtime.local.loop import Loop
 from tidemill.runtime.local.pipeline import Pipeline
 from tidemill.runtime.local.program import NOTHING, next_program
@@ -46,7 +39,6 @@ if TYPE_CHECKING:
     from tidemill.optimizer.planner import Planned
     from tidemill.runtime.answers import Answer
     from tidemill.runtime.callback import Callback
-    from tidemill.runtime.local.kept_program import Kept
     from tidemill.runtime.local.program import Program
     from tidemill.runtime.local.sources import Arrival
     from tidemill.runtime.metrics import OperatorMetrics
@@ -95,7 +87,6 @@ class Job:
     _intake: Intake = field(init=False)
     _delivery: Delivery = field(default_factory=lambda: Delivery(keeps_all=True))
     _pipeline: Pipeline | None = None
-    _keeper: Keeper | None = None
     _loop: Loop | None = None
     _batches: int = 0
     _was_stopped: bool = False
@@ -116,21 +107,19 @@ class Job:
         """Process everything the sources hold, to the end of the streams.
 
         Args:
-            end: Whether the streams end then; if it is not said, they do without a checkpoint.
+            end: Whether the streams end then, which they do.
 
         Raises:
-            RunError: A source or sink cannot be read or written, or the streams are not to end
-                although there is no checkpoint.
+            RunError: A source or sink cannot be read or written, or the streams are not to end.
         """
-        if self.settings.checkpoint is not None:
-            self._run_kept(end=bool(end))
-            return
         if end is False:
             raise RunError(
                 "without a checkpoint nothing is kept that a later run could go on from",
                 hint="call session.run(), or connect(checkpoint=…)",
             )
-        program = self._program = self._next(self.catalog)
+        planning, callbacks = self.settings.planning, self.callbacks
+        program = next_program(self.catalog, NOTHING, planning, callbacks, self._run)
+        self._program = program
         runner = LocalRunner(program.graph, partitions=self.settings.partitions or 1)
         self._collector.begin(runner.graph)
         arriving = self._flows(program)
@@ -186,16 +175,23 @@ class Job:
         Raises:
             RunError: Something is refused, or a source cannot be read.
         """
-        settings = self.settings
-        if settings.checkpoint is None:
-            count = settings.partitions or 1
-            pipeline = Pipeline(count, settings.clock, self.memory, self._collector)
-            pipeline.change(self._next(self.catalog))
-        else:
-            pipeline = self._started()
-        self._pipeline, self._loop = pipeline, Loop(pipeline)
-        self._program = pipeline.program
+        self._pipeline = self._new_pipeline()
+        self._program = self._pipeline.program
+        self._loop = Loop(self._pipeline)
         self._loop.start()
+
+    def _new_pipeline(self) -> Pipeline:
+        """What is to run on."""
+        settings = self.settings
+        count = settings.partitions or 1
+        pipeline = Pipeline(count, settings.clock, self.memory, self._collector)
+        self._change_pipeline(pipeline, self.catalog)
+        return pipeline
+
+    def _change_pipeline(self, pipeline: Pipeline, catalog: Catalog) -> None:
+        """Let what runs on go on with another catalog."""
+        planning, callbacks = self.settings.planning, self.callbacks
+        pipeline.change(next_program(catalog, self._program, planning, callbacks, self._run))
 
     def await_idle(self) -> None:
         """Wait until everything there is now has been processed.
@@ -234,10 +230,7 @@ class Job:
         self._loop.refuse_callbacks("change")
         with self._loop.between_steps():
             catalog = decide(self._pipeline.moment())
-            if isinstance(self._pipeline, KeptPipeline) and self._keeper is not None:
-                self._pipeline.go_on_with(self._kept(catalog, self._keeper))
-            else:
-                self._pipeline.change(self._next(catalog))
+            self._change_pipeline(self._pipeline, catalog)
             self.catalog, self._program = catalog, self._pipeline.program
         return catalog
 
@@ -252,102 +245,7 @@ class Job:
         if self._loop is not None and self._pipeline is not None:
             self._loop.refuse_callbacks("stop")
             self._loop.stop()
-            try:
-                self._pipeline.flush()
-            finally:
-                self._release()
-
-    def _next(self, catalog: Catalog) -> Program:
-        planning, callbacks = self.settings.planning, self.callbacks
-        return next_program(catalog, self._program, planning, callbacks, self._run)
-
-    # With a checkpoint
-
-    def _started(self) -> Pipeline:
-        """A pipeline that goes on from where an earlier one was."""
-        with self._opening(ends=False) as keeper:
-            pipeline = self._resumed(keeper)
-            if pipeline is None:
-                raise has_ended_error(keeper.checkpoint.directory)
-            return pipeline
-
-    def _run_kept(self, *, end: bool) -> None:
-        """Process what is there, from where an earlier run was; the streams end then, or not."""
-        with self._opening(ends=end) as keeper:
-            checkpoint, pipeline = keeper.checkpoint, self._resumed(keeper)
-            if pipeline is None:
-                return  # what there is to read is in files
-            self._pipeline, self._program = pipeline, pipeline.program
-            self._take_all(pipeline)
-            if end and not self._was_stopped:
-                pipeline.require_settled()
-                checkpoint.begin_to_end()
-                pipeline.end()
-            if pipeline.has_ended:
-                checkpoint.end()
-        self._release()
-
-    def _take_all(self, pipeline: KeptPipeline) -> None:
-        """Take steps until everything there is has been read, or it is stopped."""
-        idle_since: float | None = None
-        while not (self._was_stopped or pipeline.has_ended):
-            if pipeline.step():
-                continue
-            seconds = pipeline.unsettled()
-            idle_since = monotonic() if idle_since is None else idle_since
-            if not seconds or monotonic() - idle_since >= 2 * seconds:
-                return
-            sleep(min(max(seconds / 4, 0.01), 0.5))
-
-    @contextmanager
-    def _opening(self, *, ends: bool) -> Iterator[Keeper]:
-        """The checkpoint, which is closed if something goes wrong.
-
-        Args:
-            ends: Whether its streams are to end.
-        """
-        settings = self.settings
-        assert settings.checkpoint is not None, "there is a checkpoint"
-        with telling_where(settings.checkpoint):
-            checkpoint = open_local(settings.checkpoint, settings.planning, settings.partitions)
-            try:
-                checkpoint.require_open(ends=ends)
-                self._keeper = Keeper(checkpoint)
-                yield self._keeper
-            except BaseException:
-                checkpoint.close()
-                raise
-
-    def _resumed(self, keeper: Keeper) -> KeptPipeline | None:
-        """The pipeline as it was left, or a new one; ``None`` if its streams have ended."""
-        kept = self._kept(self.catalog, keeper)
-        if keeper.checkpoint.facts.ended:
-            known = {} if keeper.standing is None else keeper.standing.known
-            resumed = {name: Time(known.get(name, 0)) for name in kept.program.resumed}
-            self._delivery = Delivery(keeps_all=False)
-            self._delivery.go_on_with(kept.program.queries, kept.program.sinks, resumed)
-            self._program = kept.program
-            return None
-        settings = self.settings
-        pipeline = KeptPipeline(keeper, settings.clock, self.memory, self._collector)
-        pipeline.go_on_with(kept)
-        return pipeline
-
-    def _kept(self, catalog: Catalog, keeper: Keeper) -> Kept:
-        settings = self.settings
-        return kept_program(
-            catalog,
-            self._program,
-            keeper.checkpoint,
-            settings.planning,
-            self.callbacks,
-            self.memory,
-        )
-
-    def _release(self) -> None:
-        """Let others have the checkpoint."""
-        if self._keeper is not None:
-            self._keeper.checkpoint.close()
+            self._pipeline.flush()
 
     # What has become of it
 
@@ -362,7 +260,7 @@ class Job:
                 *self._collector.state(),
             )
         return Progress(
-            pipeline.batches,
+            pipeline.batches - pipeline.first,
             pipeline.streams(),
             pipeline.delivery.progress(),
             *self._collector.state(),
@@ -387,14 +285,5 @@ class Job:
         return self._program.planned.get(query)
 
     def quarantine(self, stream: str) -> pl.DataFrame:
-        """The rows of a stream that were refused and are kept.
-
-        Raises:
-            RunError: They cannot be read.
-        """
-        if self._keeper is None:
-            return self.gates[stream].refused.kept()
-        refused = Refused(self.gates[stream].stream)
-        for rows in self._keeper.quarantine.rows(stream):
-            refused.keep(rows)
-        return refused.kept()
+        """The rows of a stream that were refused and are kept."""
+        return self.gates[stream].refused.kept()

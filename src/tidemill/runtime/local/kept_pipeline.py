@@ -138,7 +138,7 @@ class KeptPipeline(Pipeline):
         before, is_first = self.program, self.program is NOTHING
         again = keeper.again() if is_first else None
         if is_first and keeper.standing is not None:
-            self.batches = keeper.standing.step
+            self.batches = self.first = keeper.standing.step
         with telling_where(checkpoint.directory):
             relations = {
                 name: kept.shared[name] if name in kept.shared else read_relation(e, self._memory)

@@ -74,7 +74,8 @@ class Pipeline:
     Attributes:
         program: What runs.
         delivery: What has become of the answers.
-        batches: How many steps have been taken.
+        batches: The number of the next step.
+        first: The number of the first step that was taken here.
         closed: What came on streams that are not read any more.
     """
 
@@ -87,7 +88,7 @@ class Pipeline:
     ) -> None:
         self.program: Program = NOTHING
         self.delivery = Delivery(keeps_all=False)
-        self.batches = 0
+        self.batches = self.first = 0
         self.closed: dict[str, Gate] = {}
         self._keeper: Keeper | None = None
         self._memory = memory
