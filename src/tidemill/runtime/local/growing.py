@@ -5,7 +5,7 @@ before; a file that may still be written is not taken, and those behind it wait 
 read once, as it was when it was taken.
 
 Law: a source that goes on from a position, with the files that were taken then, gives what the one
-gives that was there, in the same batches and pieces.
+gives that was there, in the same batches, whatever the pieces are.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from tidemill.engine.ingest import readable
 from tidemill.errors import RunError
 from tidemill.runtime.files import READERS, is_pattern, list_files
-from tidemill.runtime.local.sources import file_batch, read_source
+from tidemill.runtime.local.sources import Given, file_batch, read_source
 from tidemill.runtime.settling import SETTLE, Settling, await_settled, mark_of
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from tidemill.catalog.entries import StreamEntry
+    from tidemill.engine.ingest import Malformed
     from tidemill.model.schema import Schema
     from tidemill.runtime.connectors import Place
     from tidemill.runtime.local.sources import Arrival
@@ -53,14 +54,16 @@ class Position:
         read: How many files have been read to their ends.
         batches: How many batches they made.
         size: How many files the batch has that is being read; 0 between two of them.
-        pieces: How many pieces of it have been given.
+        rows: How many rows of it have been given.
+        malformed: How many malformed rows of it have been refused.
         skipped: How many files were there before the stream was read.
     """
 
     read: int = 0
     batches: int = 0
     size: int = 0
-    pieces: int = 0
+    rows: int = 0
+    malformed: int = 0
     skipped: int = 0
 
 
@@ -80,9 +83,6 @@ class GrowingFiles:
         taken: The files in the order in which they are read, as they were when they were taken.
         read: How many of them have been read.
         skipped: How many were there before the stream was read.
-        begun: How many files each batch has that has begun since this was cleared.
-        again: How many files the next batches have, which were read before; others have as many as
-            the source says.
         waiting: The files that are there and may still be written, and those that wait for them.
     """
 
@@ -91,8 +91,6 @@ class GrowingFiles:
         self.read = 0
         self.skipped = 0
         self.waiting: tuple[str, ...] = ()
-        self.begun: list[int] = []
-        self.again: list[int] = []
         self._stream = stream
         self._place = place
         self._path = Path(place.path).absolute()  # whatever the current directory is later
@@ -100,7 +98,7 @@ class GrowingFiles:
         self._refuse = refuse
         self._settling = Settling(SETTLE if place.settle is None else place.settle)
         self._names: set[str] = set()
-        self._batches = self._size = self._pieces = 0
+        self._batches = self._size = self._rows = self._malformed = 0
         self._turn = 0
         self._changed: dict[str, None] = {}
         self._require_place()
@@ -160,7 +158,8 @@ class GrowingFiles:
     @property
     def position(self) -> Position:
         """How far it has been read."""
-        return Position(self.read, self._batches, self._size, self._pieces, self.skipped)
+        given = self._rows, self._malformed
+        return Position(self.read, self._batches, self._size, *given, self.skipped)
 
     def go_on(self, taken: Sequence[tuple[str, Mark]], position: Position) -> None:
         """Go on from where another one was.
@@ -175,7 +174,7 @@ class GrowingFiles:
         self._take(dict(taken))
         self.read, self.skipped = position.read, position.skipped
         self._batches, self._size = position.batches, position.size
-        self._pieces = position.pieces
+        self._rows, self._malformed = position.rows, position.malformed
         self._take_anew()
 
     def _take_anew(self) -> None:
@@ -183,7 +182,7 @@ class GrowingFiles:
         marks = {path: mark_of(path) for path, _ in self.taken[self.read :]}
         changed = [p for p, mark in self.taken[self.read :] if marks[p] not in (None, mark)]
         started = [path for path, _ in self.taken[self.read : self.read + self._size]]
-        for path in set(started).intersection(changed) if self._pieces else ():
+        for path in set(started).intersection(changed) if self._rows or self._malformed else ():
             mark = marks[path]
             if path != started[-1] or mark is None or mark.size:
                 raise RunError(
@@ -199,24 +198,25 @@ class GrowingFiles:
         """The rows of the files that have not been read, also of those that come meanwhile."""
         while self.read < len(self.taken):
             if not self._size:
-                size = self.again.pop(0) if self.again else self._place.files_per_batch
-                self._size = min(size, len(self.taken) - self.read)
-                self.begun.append(self._size)
-            some, skip = self.taken[self.read : self.read + self._size], self._pieces
-            kind, schema = self._place.kind, self._schema
-            batch = self._batches
-            for arrival in file_batch(batch, some, kind, schema, self._refuse, skip=skip):
-                self._pieces += 1
+                self._size = min(self._place.files_per_batch, len(self.taken) - self.read)
+            some, batch = self.taken[self.read : self.read + self._size], self._batches
+            kind, given = self._place.kind, Given(self._rows, self._malformed)
+            for arrival in file_batch(batch, some, kind, self._schema, self._refused, given=given):
+                self._rows += arrival.rows.height
                 if arrival.is_last:
                     self._end_batch()
                 yield arrival
-            if self._size and self._batches == batch:
+            if self._batches == batch:
                 self._end_batch()  # it had no rows
+
+    def _refused(self, malformed: Malformed) -> None:
+        self._refuse(malformed)
+        self._malformed += malformed.rows.height
 
     def _end_batch(self) -> None:
         self.read += self._size
         self._batches += 1
-        self._size = self._pieces = 0
+        self._size = self._rows = self._malformed = 0
 
     def _take(self, files: Mapping[str, Mark]) -> None:
         self.taken += files.items()

@@ -1,7 +1,7 @@
 """The input log: which files of each stream were taken, in their order, and what a step reads.
 
     {"files": {"s": [[path, size, changed], …]}, "first": {"s": 17}}
-    {"begin": 7, "ticks": […], "reads": [["s", 3], …], "taken": {"s": 20}, "batches": {"s": [1]}, …}
+    {"begin": 7, "ticks": […], "reads": [["s", 3], …], "taken": {"s": 20}, "ends": false}
 
 Before a step delivers anything, it is written down what it depends on besides its state: which
 files it has read, how often it was read from each stream, and what the clock said. A step that was
@@ -43,14 +43,12 @@ class Begun:
         step: Its number.
         noted: Where was read in which order, and what the clock said.
         taken: How many files of each stream had been taken.
-        batches: How many files each batch has that began in it, by stream.
         ends: Whether the streams end with it.
     """
 
     step: int
     noted: Noted = field(default_factory=Noted)
     taken: Mapping[str, int] = field(default_factory=dict)
-    batches: Mapping[str, Sequence[int]] = field(default_factory=dict)
     ends: bool = False
 
 
@@ -144,12 +142,11 @@ class InputLog:
                 "ticks": list(ticks),
                 "reads": list(reads),
                 "taken": dict(taken),
-                "batches": dict(batches),
                 "ends": bool(ends),
             }:
                 turns = [str(name) for name, count in reads for _ in range(count)]
                 noted = Noted(turns, [int(tick) for tick in ticks])
-                self.begun = Begun(step, noted, taken, batches, ends)
+                self.begun = Begun(step, noted, taken, ends)
             case _:
                 raise ValueError(f"{line} is no line of it")
 
@@ -165,7 +162,6 @@ def _begun_line(begun: Begun) -> str:
         "ticks": begun.noted.ticks,
         "reads": [(name, len(list(some))) for name, some in groupby(begun.noted.reads)],
         "taken": begun.taken,
-        "batches": begun.batches,
         "ends": begun.ends,
     }
     return json.dumps(line) + "\n"

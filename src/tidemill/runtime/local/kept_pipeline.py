@@ -20,7 +20,7 @@ from tidemill.runtime.damage import telling_where
 from tidemill.runtime.local.commit import Commit
 from tidemill.runtime.local.delivering import file_sinks
 from tidemill.runtime.local.frames import kept_place
-from tidemill.runtime.local.growing import GrowingFiles, open_source
+from tidemill.runtime.local.growing import open_source
 from tidemill.runtime.local.keeping import stream_commits
 from tidemill.runtime.local.pipeline import Opened, Pipeline
 from tidemill.runtime.local.program import NOTHING
@@ -106,9 +106,6 @@ class KeptPipeline(Pipeline):
         """Take the next step as it was begun, or any other one as it comes."""
         self._again = again
         self._intake.again = None if again is None else again.noted
-        for name, source in self._sources.items():
-            if isinstance(source, GrowingFiles):
-                source.again = [] if again is None else list(again.batches.get(name, ()))
 
     @contextmanager
     def _keeping(self) -> Iterator[None]:

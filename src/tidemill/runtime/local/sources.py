@@ -5,6 +5,7 @@ A source delivers batches of rows with the columns and types of its stream, each
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -23,7 +24,7 @@ from tidemill.runtime.reading.frames import shaped_frame
 from tidemill.runtime.reading.shaping import Input, fail
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from tidemill.catalog.entries import RelationEntry
     from tidemill.engine.ingest import Malformed
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Arrival",
+    "Given",
     "file_batch",
     "is_there",
     "memory_frame",
@@ -41,6 +43,16 @@ __all__ = [
     "read_relation",
     "read_source",
 ]
+
+
+class Given(NamedTuple):
+    """How many rows of a batch have been given, and how many malformed ones have been refused."""
+
+    rows: int = 0
+    malformed: int = 0
+
+
+NOTHING = Given()
 
 
 class Arrival(NamedTuple):
@@ -113,7 +125,7 @@ def file_batch(  # noqa: PLR0913 — what is read, and how
     schema: Schema,
     refuse: Refuse,
     *,
-    skip: int = 0,
+    given: Given = NOTHING,
 ) -> Iterator[Arrival]:
     """The rows of some files, which are as they were when they were taken.
 
@@ -126,7 +138,7 @@ def file_batch(  # noqa: PLR0913 — what is read, and how
         kind: Their format.
         schema: The columns to read.
         refuse: What is done with malformed rows.
-        skip: How many pieces are left out, since they were given before.
+        given: What is left out, since it was given before; in which pieces does not matter.
 
     Raises:
         RunError: A file cannot be read, or has changed.
@@ -140,7 +152,7 @@ def file_batch(  # noqa: PLR0913 — what is read, and how
                 yield _Piece(frame, _taken_from(found))
             settling.require_unchanged(path, mark)
 
-    return _arrivals(number, pieces(), found, refuse, skip)
+    return _arrivals(number, pieces(), found, _Rest(refuse, given))
 
 
 def _read_installed(  # noqa: PLR0913, PLR0917 — what is read, and how
@@ -198,28 +210,53 @@ def _taken_from(found: list[Malformed]) -> list[Malformed]:
     return taken
 
 
+class _Rest:
+    """What is left of a batch when what was given before is left out.
+
+    Args:
+        refuse: What is done with malformed rows.
+        given: What was given before.
+    """
+
+    def __init__(self, refuse: Refuse, given: Given) -> None:
+        self._refuse = refuse
+        self._rows, self._malformed = given
+
+    def of(self, rows: pl.DataFrame, malformed: Iterable[Malformed]) -> pl.DataFrame:
+        """The rows that have not been given; malformed ones that have not are refused."""
+        for one in malformed:
+            over = min(self._malformed, one.rows.height)
+            self._malformed -= over
+            if not over:
+                self._refuse(one)
+            elif over < one.rows.height:
+                self._refuse(replace(one, rows=one.rows.slice(over)))
+        over = min(self._rows, rows.height)
+        self._rows -= over
+        return rows.slice(over) if over else rows
+
+
 def _arrivals(
-    batch: int, pieces: Iterator[_Piece], found: list[Malformed], refuse: Refuse, skip: int
+    batch: int, pieces: Iterator[_Piece], found: list[Malformed], rest: _Rest
 ) -> Iterator[Arrival]:
     """The pieces of a batch; of each it is known whether it is the last."""
-    waiting, number = next(pieces, None), 0
+    waiting, is_first = next(pieces, None), True
     while waiting is not None:
         failure, following = None, None
         try:
             following = next(pieces, None)
         except RunError as error:
             failure = error  # what was read before is not lost
-        if number >= skip:
-            is_last = following is None and failure is None
-            # What stands behind the last rows belongs to them.
-            for malformed in (*waiting.malformed, *(_taken_from(found) if is_last else ())):
-                refuse(malformed)
-            yield Arrival(batch, waiting.rows, is_last)
+        is_last = following is None and failure is None
+        # What stands behind the last rows belongs to them.
+        rows = rest.of(waiting.rows, [*waiting.malformed, *(_taken_from(found) if is_last else ())])
+        if rows.height or is_last or not waiting.rows.height:
+            yield Arrival(batch, rows, is_last)
         if failure is not None:
             raise failure
-        waiting, number = following, number + 1
-    for malformed in found if not number else ():
-        refuse(malformed)
+        waiting, is_first = following, False
+    if is_first:
+        rest.of(pl.DataFrame(), found)
 
 
 def memory_frame(

@@ -92,8 +92,7 @@ def note(step: Step) -> None:
         return  # time has passed, and nothing has come of it
     files = {n: s for n, s in step.sources.items() if isinstance(s, GrowingFiles)}
     taken = {name: len(source.taken) for name, source in files.items()}
-    batches = {name: list(source.begun) for name, source in files.items() if source.begun}
-    step.keeper.note(step.sources, Begun(step.number, noted, taken, batches, step.ends))
+    step.keeper.note(step.sources, Begun(step.number, noted, taken, step.ends))
 
 
 def deliver(step: Step) -> None:
@@ -122,9 +121,6 @@ def commit(step: Step) -> None:
     """Let the step be done."""
     if step.keeper is not None:
         step.keeper.commit()
-    for source in step.sources.values():
-        if isinstance(source, GrowingFiles):
-            source.begun.clear()
 
 
 STAGES: tuple[Callable[[Step], None], ...] = (take, compute, note, deliver, save, commit)
