@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
+    from tidemill.runtime.callback import Callback
     from tidemill.runtime.local.stepping import Step
 
 __all__ = ["CrashError", "Taken", "connected", "crashing", "in_small_steps"]
@@ -77,7 +78,7 @@ def in_small_steps(rows: int, piece: int) -> Iterator[None]:
 def connected(
     root: Path,
     texts: Sequence[str],
-    taken: Taken | None = None,
+    taken: Callback | None = None,
     *,
     partitions: int | None = None,
     clock: Callable[[], int] = now,

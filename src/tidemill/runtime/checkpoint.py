@@ -185,7 +185,8 @@ class CheckpointDirectory:
             plan = read_physical(json.loads(path.read_text(encoding="utf-8")))
         except (OSError, ValueError, RecursionError) as error:
             raise RunError(
-                f'the plan of query "{query}" in the checkpoint cannot be read: {error}', hint=hint
+                f'the plan of query "{query}" in the checkpoint, "{path}", cannot be read: {error}',
+                hint=hint,
             ) from error
         except RunError as error:
             raise RunError(
