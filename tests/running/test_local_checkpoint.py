@@ -11,6 +11,7 @@ import tidemill
 from running.kept import CrashError, connected, crashing
 from running.living_body import NEW, OLD, exercised
 from running.shop import LAST, NAMED, TOTAL, define, expected, rows, write
+from tidemill.runtime.local import pack_files
 from tidemill.runtime.lock import take_lock
 from tidemill.runtime.opening import open_directory
 from tidemill.runtime.record import Facts
@@ -384,6 +385,79 @@ def test_a_sink_that_is_ahead_of_the_checkpoint_is_not_touched(tmp_path: Path) -
     (tmp_path / "out0" / "batch=00000007").mkdir()
     with connected(tmp_path, [TOTAL]) as again:
         refused(again.run, "has batch 7, and the checkpoint has finished none after 0")
+
+
+def test_a_function_cannot_stop_the_session_that_calls_it(tmp_path: Path) -> None:
+    told: list[str] = []
+    write(tmp_path / "in", 0, 10)
+    session = tidemill.connect(checkpoint=tmp_path / "state")
+    define(session, tmp_path / "in")
+
+    def stop(*_: object) -> None:
+        try:
+            session.stop()
+        except tidemill.RunError as error:
+            told.append(str(error))
+        try:
+            take_lock(tmp_path / "state").release()
+        except tidemill.RunError as error:
+            told.append(str(error))
+
+    session.callback("stop", stop)
+    session.sql("CREATE QUERY q INTO callback('stop') AS SELECT t FROM s")
+    with session:
+        session.start()
+        session.await_idle()
+    assert "a callback cannot stop" in told[0]
+    assert "is in use" in told[1]
+    take_lock(tmp_path / "state").release()
+
+
+def test_a_function_that_fails_gets_the_batch_again(tmp_path: Path) -> None:
+    given: list[tuple[int, list[int]]] = []
+    write(tmp_path / "in", 0, 5)
+
+    def session() -> tidemill.Session:
+        made = tidemill.connect(checkpoint=tmp_path / "state")
+        define(made, tmp_path / "in")
+
+        def take(rows: pl.DataFrame, number: int) -> None:
+            given.append((number, rows["t"].to_list()))
+            if len(given) < 3:
+                raise OSError("the other end is gone")
+
+        made.callback("take", take)
+        made.sql("CREATE QUERY q INTO callback('take') AS SELECT t FROM s")
+        return made
+
+    for first in (5, 10):
+        with session() as failing:
+            refused(failing.run, "the other end is gone")
+        write(tmp_path / "in", first, first + 5)
+    with session() as last:
+        last.start()
+        last.await_idle()
+    assert given[:3] == [(0, [0, 1, 2, 3, 4])] * 3
+    assert [t for _, rows in given[3:] for t in rows] == list(range(5, 15))
+
+
+def test_a_disk_that_fails_stops_it_and_nothing_is_lost(tmp_path: Path) -> None:
+    write(tmp_path / "in", 0, 20)
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with connected(tmp_path, [TOTAL]) as session, pytest.MonkeyPatch.context() as patch:
+        session.start()
+        session.await_idle()
+        patch.setattr(pack_files, "write_durably", full)
+        write(tmp_path / "in", 20, 40)
+        refused(session.await_idle, "cannot be read or written: .*No space left")
+        assert "No space left" in (session.progress().failure or "")
+        refused(lambda: session.sql("CREATE QUERY more AS SELECT k FROM s"), "No space left")
+    with connected(tmp_path, [TOTAL]) as again:
+        again.run(end=True)
+        assert again.answer("q0").changes().equals(expected(tmp_path / "in", TOTAL))
 
 
 # Damage

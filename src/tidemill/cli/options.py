@@ -56,7 +56,7 @@ Master = Annotated[
 
 Checkpoint = Annotated[
     Path | None,
-    typer.Option(file_okay=False, help="On Spark, where state is kept, for a later run to go on."),
+    typer.Option(file_okay=False, help="Where state is kept, for a later run to go on."),
 ]
 
 Partitions = Annotated[
@@ -65,7 +65,7 @@ Partitions = Annotated[
 
 Forever = Annotated[
     bool,
-    typer.Option("--forever", help="On Spark, process what comes until Ctrl-C."),
+    typer.Option("--forever", help="Process what comes until Ctrl-C."),
 ]
 
 Once = Annotated[

@@ -74,13 +74,7 @@ def run(  # noqa: PLR0913 — every option of the command
         if once + end + forever > 1:
             raise PlanError("a run is once, to the end or for ever", hint="choose one of them")
         if engine is EngineName.LOCAL:
-            _require_spark(
-                {
-                    "--checkpoint": checkpoint is not None,
-                    "--master": master != _MASTER,
-                    "--forever": forever,
-                }
-            )
+            _require_spark({"--master": master != _MASTER})
         if once and checkpoint is None:
             raise PlanError(
                 "without a checkpoint there is nothing to go on from", hint="add --checkpoint DIR"

@@ -74,7 +74,7 @@ class InputLog:
         for line in json_lines(path) if path.exists() else ():
             try:
                 self._read(line)
-            except (TypeError, ValueError, AttributeError) as error:
+            except (TypeError, ValueError, KeyError, AttributeError) as error:
                 raise damaged(f'"{path}"', error) from error
         self._size = self._appended = 0
 

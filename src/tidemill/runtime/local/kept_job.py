@@ -85,9 +85,15 @@ class KeptJob(Job):
             RunError: Files cannot be kept, or a function that gets rows of a run that goes on calls
                 this.
         """
-        Job.close(self)
-        if self._keeper is not None and self._loop is not None:
-            self._keeper.checkpoint.close()
+        if self._loop is None:
+            Job.close(self)  # a run that goes on lets go of it itself
+            return
+        self._loop.refuse_callbacks("stop")
+        try:
+            Job.close(self)
+        finally:
+            if self._keeper is not None:
+                self._keeper.checkpoint.close()
 
     def quarantine(self, stream: str) -> pl.DataFrame:
         """The rows of a stream that were refused and are kept.

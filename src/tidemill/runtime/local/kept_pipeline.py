@@ -98,6 +98,9 @@ class KeptPipeline(Pipeline):
             with self._keeping():
                 self._take_step(self._unfed(), ends=True)
 
+    def flush(self) -> None:
+        """Nothing is left to be kept: files are, batch by batch."""
+
     def _take_step(self, unfed: Mapping[str, str], *, ends: bool = False) -> None:
         super()._take_step(unfed, ends=ends)
         self.has_ended = ends
