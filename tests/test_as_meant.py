@@ -145,7 +145,6 @@ def test_a_snapshot_takes_a_text() -> None:
 @pytest.mark.parametrize(
     "setting",
     [
-        {"checkpoint": "somewhere"},
         {"stages": 2},
         {"trigger": 1.0},
         {"memory": "8g"},

@@ -45,7 +45,7 @@ LAYERS = (
 HEIGHT = {name: -depth for depth, names in enumerate(LAYERS) for name in names}
 
 SIDEWAYS = {
-    ("runtime/spark", "runtime/local"): {"read_relation", "is_there", "memory_frame", "named_frame"}
+    ("runtime/spark", "runtime/local"): {"read_relation", "is_there", "check_frame", "kept_place"}
 }
 """What one layer takes from another beside it: frames in memory, which both runtimes read."""
 

@@ -223,7 +223,7 @@ def test_pages_have_plain_words(page: Path) -> None:
 
 # Commands
 
-OF_SPARK = ("--checkpoint", "--forever", "--master")
+OF_SPARK = ("--master",)
 COMMANDS = [page for page in PAGES if page.name != "CHANGELOG.md"]
 
 

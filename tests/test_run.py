@@ -327,7 +327,9 @@ def test_the_local_engine_has_nothing_to_go_on_from() -> None:
     session = memory(BIDS)
     query(session, "SELECT price FROM bid")
     session.run(end=True)
-    with pytest.raises(tidemill.RunError, match="keeps nothing that a later run could go on from"):
+    with pytest.raises(
+        tidemill.RunError, match="nothing is kept that a later run could go on from"
+    ):
         session.run(end=False)
 
 

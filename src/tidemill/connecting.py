@@ -13,6 +13,7 @@ from tidemill.errors import PlanError, suggestion
 from tidemill.planning import Planning, is_duration
 from tidemill.runtime.clock import now
 from tidemill.runtime.local.job import Job, Settings
+from tidemill.runtime.local.kept_job import KeptJob
 from tidemill.runtime.lock import take_lock
 from tidemill.runtime.planning import plan_entry
 from tidemill.session import Session
@@ -78,8 +79,8 @@ def connect(  # noqa: PLR0913 — every setting has a name and a default
             also be given one by one: ``connect(technique="direct")`` is short for
             ``connect(planning=Planning(technique="direct"))``.
         master: Which Spark, as Spark writes it; ``None`` takes what ``spark-submit`` says.
-        checkpoint: On Spark, the directory that statements and state are kept in, so that a later
-            session can take them up; ``None`` forgets them after the session.
+        checkpoint: The directory that statements and state are kept in, so that a later session
+            can take them up; ``None`` forgets them after the session.
         partitions: How many partitions state is kept in; the answers are the same.
         stages: On Spark, how many stateful stages there are, which is fixed for the life of a
             checkpoint; ``None`` for as many as the first queries need, one with one partition.
@@ -122,32 +123,35 @@ def connect(  # noqa: PLR0913 — every setting has a name and a default
     chosen = _planning(planning, short).for_optimizer()
     if not is_duration(trigger):
         raise PlanError("trigger must be a number of seconds, not negative", hint="write trigger=0")
+    kept = _kept(checkpoint, Engine(engine))
+    state = None if kept is None else str(kept.directory)
     if engine == "local":
         _refuse_ignored(
             {
                 "master": master != _MASTER,
-                "checkpoint": checkpoint is not None,
                 "stages": stages is not None,
                 "memory": memory != _MEMORY,
                 "trigger": trigger != 0,
             }
         )
-        settings = Settings(partitions=partitions or 1, planning=chosen, clock=clock)
+        lock = take_lock if kept is None else kept.take
+        settings = Settings(partitions, chosen, clock, state, lock)
+        local = Job if state is None else KeptJob
         return Session(
-            lambda catalog, frames, callbacks: Job(catalog, frames, settings, callbacks),
+            lambda catalog, frames, callbacks: local(catalog, frames, settings, callbacks),
             planner=lambda query: plan_entry(query, chosen),
             unbounded_state=unbounded_state,
             engine=Engine.LOCAL,
+            kept=kept,
         )
     # Spark takes a second to import, so only sessions that run something wait for it.
     from tidemill.runtime.spark.driver.settings import SparkSettings  # noqa: PLC0415
 
-    kept = _kept(checkpoint, Engine.SPARK)
     on_spark = SparkSettings(
         master=master,
         partitions=partitions,
         planning=chosen,
-        checkpoint=None if kept is None else str(kept.directory),
+        checkpoint=state,
         stages=stages,
         trigger=trigger,
         memory=memory,

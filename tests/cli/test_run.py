@@ -175,15 +175,28 @@ def test_a_file_that_is_no_text_is_wrong_use(tmp_path: Path) -> None:
     assert "UTF-8" in result.stderr
 
 
-@pytest.mark.parametrize(
-    "options", [("--forever",), ("--checkpoint", "state"), ("--master", "spark://127.0.0.1:7077")]
-)
-def test_the_local_engine_says_which_options_need_spark(
-    tmp_path: Path, options: tuple[str, ...]
-) -> None:
-    result = run(write_shop(tmp_path), *options)
+def test_the_local_engine_says_which_options_need_spark(tmp_path: Path) -> None:
+    result = run(write_shop(tmp_path), "--master", "spark://127.0.0.1:7077")
     assert result.exit_code == 1
-    assert result.stderr == f"{options[0]} needs Spark\nhint: add --engine spark\n"
+    assert result.stderr == "--master needs Spark\nhint: add --engine spark\n"
+
+
+def test_the_same_command_goes_on_from_a_checkpoint(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    script = tmp_path / "counts.sql"
+    script.write_text(
+        f"CREATE STREAM s (k BIGINT, t BIGINT) SOURCE csv('{tmp_path / 'in'}', settle => 0) "
+        f"ORDERED BY t; CREATE QUERY q INTO csv('{tmp_path / 'out'}') AS SELECT k FROM s;"
+    )
+    state = str(tmp_path / "state")
+    for number, options in enumerate([(), ("--once",), ("--end",)]):
+        (tmp_path / "in" / f"{number}.csv").write_text(f"k,t\n{number},{number}\n")
+        result = run(script, "--checkpoint", state, *options)
+        assert result.exit_code == 0, result.output
+        assert ("goes on from there" in result.stdout) is (number < 2)
+    parts = sorted((tmp_path / "out").glob("batch=*/*.csv"))
+    assert [part.read_text().splitlines()[1][0] for part in parts] == ["0", "1", "2"]
+    assert "has been run to the end" in run(script, "--checkpoint", state, "--forever").stderr
 
 
 def test_a_run_has_one_way_to_end(tmp_path: Path) -> None:

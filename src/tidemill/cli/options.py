@@ -70,7 +70,7 @@ Checkpoint = Annotated[
     Path | None,
     typer.Option(
         file_okay=False,
-        help="On Spark, where statements and state are kept, for a later run to go on.",
+        help="Where statements and state are kept, for a later run to go on.",
     ),
 ]
 
@@ -80,7 +80,7 @@ Partitions = Annotated[
 
 Forever = Annotated[
     bool,
-    typer.Option("--forever", help="On Spark, process what comes until Ctrl-C."),
+    typer.Option("--forever", help="Process what comes until Ctrl-C."),
 ]
 
 Once = Annotated[

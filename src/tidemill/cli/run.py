@@ -77,13 +77,7 @@ def run(  # noqa: PLR0913 — every option of the command
         if once + end + forever > 1:
             raise PlanError("a run is once, to the end or for ever", hint="choose one of them")
         if engine is EngineName.LOCAL:
-            _require_spark(
-                {
-                    "--checkpoint": checkpoint is not None,
-                    "--master": master != _MASTER,
-                    "--forever": forever,
-                }
-            )
+            _require_spark({"--master": master != _MASTER})
         if file is None and checkpoint is None:
             raise PlanError(
                 "there is nothing to run", hint="name a file, or write --checkpoint DIR to go on"

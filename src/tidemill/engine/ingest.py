@@ -42,6 +42,7 @@ __all__ = [
     "TEXT",
     "Gate",
     "Malformed",
+    "Reached",
     "Refused",
     "check_keys",
     "latest_row",
@@ -200,6 +201,23 @@ def timed(
     return elements
 
 
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """How far a stream has come, as it is kept: all that a gate goes on from.
+
+    Attributes:
+        watermark: No element that starts before it is taken any more.
+        rows: How many rows were delivered.
+        latest: The greatest time of a row that was taken, in batches that are over.
+        within: The greatest time in the batch that is being read; ``None`` between two of them.
+    """
+
+    watermark: int = 0
+    rows: int = 0
+    latest: int | None = None
+    within: int | None = None
+
+
 @dataclass(slots=True)
 class Gate:
     """The progress of one stream.
@@ -272,6 +290,16 @@ class Gate:
         """The greatest time of a row that was taken, be its batch over or not."""
         times = [time for time in (self.latest, self._latest) if time is not None]
         return Time(max(times)) if times else None
+
+    def reached(self) -> Reached:
+        """How far it has come."""
+        return Reached(self.watermark, self.rows, self.latest, self._latest)
+
+    def go_on(self, reached: Reached) -> None:
+        """Go on from where another gate of the stream was."""
+        self.watermark, self.rows = Time(reached.watermark), reached.rows
+        self.latest = None if reached.latest is None else Time(reached.latest)
+        self._latest = reached.within
 
     def finish(self) -> Flow:
         """The end of the stream."""

@@ -194,7 +194,8 @@ class CheckpointDirectory:
             plan = read_physical(json.loads(path.read_text(encoding="utf-8")))
         except (OSError, ValueError, RecursionError) as error:
             raise RunError(
-                f'the plan of query "{query}" in the checkpoint cannot be read: {error}', hint=hint
+                f'the plan of query "{query}" in the checkpoint, "{path}", cannot be read: {error}',
+                hint=hint,
             ) from error
         except RunError as error:
             raise RunError(
@@ -248,6 +249,21 @@ class CheckpointDirectory:
             relations: The relations they read, with their rows.
             epoch: That of the youngest of their operators.
         """
+        kept = {
+            name: KeptRelation(relation_digest(relation), content_digest(rows))
+            for name, (relation, rows) in relations.items()
+        }
+        self.record_kept(queries, streams, kept, epoch=epoch)
+
+    def record_kept(
+        self,
+        queries: Mapping[str, KnownQuery],
+        streams: Mapping[str, StreamEntry],
+        relations: Mapping[str, KeptRelation],
+        *,
+        epoch: int = 0,
+    ) -> None:
+        """Know these queries from now on, and no others; relations by how they are kept."""
         known = {name.lower(): query for name, query in queries.items()}
         facts = replace(
             self.facts,
@@ -257,10 +273,7 @@ class CheckpointDirectory:
                 **self.facts.streams,
                 **{name.lower(): stream_digest(stream) for name, stream in streams.items()},
             },
-            relations={
-                name.lower(): KeptRelation(relation_digest(relation), content_digest(rows))
-                for name, (relation, rows) in relations.items()
-            },
+            relations={name.lower(): kept for name, kept in relations.items()},
         )
         self.know(facts)
 

@@ -36,7 +36,9 @@ __all__ = [
     "FormatSink",
     "Sink",
     "destination_of",
+    "is_first",
     "may_change",
+    "owned_since",
     "refuse_shared_places",
     "sinks_of",
 ]
@@ -141,6 +143,28 @@ def sinks_of(queries: Iterable[QueryEntry], callbacks: Mapping[str, Callback]) -
         for query in asked
         if query.sink is not None and guarantee(query.sink) is not Guarantee.SESSION
     }
+
+
+def is_first(instance: str) -> bool:
+    """Whether an instance is the first of its query, which takes the directory of its sink."""
+    return user_name(instance) == instance
+
+
+def owned_since(instance: str, sink: FileSink, pipeline: str, epoch: int) -> int:
+    """The epoch in which the query began that the directory of a sink belongs to.
+
+    Later instances of a query go on in the directory that the first one took. While there are any,
+    no other query of this pipeline has had the name.
+
+    Args:
+        instance: The instance.
+        sink: Its sink.
+        pipeline: The identity of the checkpoint.
+        epoch: When the instance began.
+    """
+    found = None if is_first(instance) else sink.found_owner()
+    is_own = found is not None and (found.pipeline, found.query) == (pipeline, sink.query.lower())
+    return found.epoch if found is not None and is_own else epoch
 
 
 def refuse_shared_places(queries: Iterable[QueryEntry]) -> None:

@@ -7,6 +7,7 @@ at the same instant is seen as one.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeAlias
 
 from tidemill.catalog.records import user_name
@@ -72,6 +73,7 @@ class Delivery:
         queries: Mapping[str, QueryEntry],
         sinks: Mapping[str, LocalSink],
         idle: Mapping[str, LocalSink],
+        resumed: Mapping[str, Time] = MappingProxyType({}),
     ) -> None:
         """Deliver the answers of these queries from now on; those that stay keep what they have.
 
@@ -79,6 +81,7 @@ class Delivery:
             queries: The queries, or instances of them.
             sinks: Where answers go, by what people call the query.
             idle: Where those of queries have gone of which nothing runs any more.
+            resumed: Up to when the answers are known of those that an earlier session has begun.
         """
         self._idle = dict(idle)
         self._given = {
@@ -87,12 +90,16 @@ class Delivery:
             else _Given(
                 entry,
                 sinks.get(user_name(name)),
-                Answer(entry.plan.schema)
+                Answer(entry.plan.schema, is_whole=name not in resumed)
                 if self._keeps_all or user_name(name) not in sinks
                 else None,
+                known=resumed.get(name, Time(0)),
             )
             for name, entry in queries.items()
         }
+        for given in self._given.values():
+            if given.answer is not None:
+                given.answer.known = given.known
 
     def deliver(
         self,

@@ -3,34 +3,38 @@
 Files are taken in the order of their names, those that are found later after those that were found
 before; a file that may still be written is not taken, and those behind it wait for it. Each file is
 read once, as it was when it was taken.
+
+Law: a source that goes on from a position, with the files that were taken then, gives what the one
+gives that was there, in the same batches, whatever the pieces are.
 """
 
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tidemill.engine.ingest import readable
 from tidemill.errors import RunError
-from tidemill.runtime.connectors import source_place
 from tidemill.runtime.files import READERS, is_pattern, list_files
-from tidemill.runtime.local.sources import file_batch, read_source
-from tidemill.runtime.settling import SETTLE, Settling, mark_of
+from tidemill.runtime.local.sources import Given, file_batch, read_source
+from tidemill.runtime.settling import SETTLE, Settling, await_settled, mark_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     import polars as pl
 
     from tidemill.catalog.entries import StreamEntry
+    from tidemill.engine.ingest import Malformed
     from tidemill.model.schema import Schema
     from tidemill.runtime.connectors import Place
     from tidemill.runtime.local.sources import Arrival
     from tidemill.runtime.reading.shaping import Refuse
     from tidemill.runtime.settling import Mark
 
-__all__ = ["GrowingFiles", "Once", "Source", "open_source"]
+__all__ = ["GrowingFiles", "Once", "Position", "Source", "open_source"]
 
 _COMPARED = 250
 """How many files are compared in each look with what they were: the latest, and others in turn."""
@@ -40,6 +44,27 @@ _LONG = 5
 
 _TOLD = 20
 """So many files that have changed are named; the others are counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """How far a source has been read.
+
+    Attributes:
+        read: How many files have been read to their ends.
+        batches: How many batches they made.
+        size: How many files the batch has that is being read; 0 between two of them.
+        rows: How many rows of it have been given.
+        malformed: How many malformed rows of it have been refused.
+        skipped: How many files were there before the stream was read.
+    """
+
+    read: int = 0
+    batches: int = 0
+    size: int = 0
+    rows: int = 0
+    malformed: int = 0
+    skipped: int = 0
 
 
 class GrowingFiles:
@@ -73,7 +98,7 @@ class GrowingFiles:
         self._refuse = refuse
         self._settling = Settling(SETTLE if place.settle is None else place.settle)
         self._names: set[str] = set()
-        self._batches = 0
+        self._batches = self._size = self._rows = self._malformed = 0
         self._turn = 0
         self._changed: dict[str, None] = {}
         self._require_place()
@@ -130,13 +155,68 @@ class GrowingFiles:
                 told.append(f'file "{path}" is still being written{wait}')
         return tuple(told)
 
+    @property
+    def position(self) -> Position:
+        """How far it has been read."""
+        given = self._rows, self._malformed
+        return Position(self.read, self._batches, self._size, *given, self.skipped)
+
+    def go_on(self, taken: Sequence[tuple[str, Mark]], position: Position) -> None:
+        """Go on from where another one was.
+
+        Args:
+            taken: The files that it had taken.
+            position: How far it had read them.
+
+        Raises:
+            RunError: A file has changed of which a part has been read, or changes now.
+        """
+        self._take(dict(taken))
+        self.read, self.skipped = position.read, position.skipped
+        self._batches, self._size = position.batches, position.size
+        self._rows, self._malformed = position.rows, position.malformed
+        self._take_anew()
+
+    def _take_anew(self) -> None:
+        """Take files as they are now that have not been read: they may have been replaced."""
+        marks = {path: mark_of(path) for path, _ in self.taken[self.read :]}
+        changed = [p for p, mark in self.taken[self.read :] if marks[p] not in (None, mark)]
+        started = [path for path, _ in self.taken[self.read : self.read + self._size]]
+        for path in set(started).intersection(changed) if self._rows or self._malformed else ():
+            mark = marks[path]
+            if path != started[-1] or mark is None or mark.size:
+                raise RunError(
+                    f'file "{path}" of "{self._stream}" has changed, and a part of its batch has'
+                    " been read",
+                    hint="bring it back as it was; the last file of a batch may be replaced with"
+                    " an empty one: rows read before are not lost",
+                )
+        settled = await_settled(self._stream, changed, self.settle)
+        self.taken = [(path, settled.get(path, mark)) for path, mark in self.taken]
+
     def _arrivals(self) -> Iterator[Arrival]:
         """The rows of the files that have not been read, also of those that come meanwhile."""
         while self.read < len(self.taken):
-            some = self.taken[self.read : self.read + self._place.files_per_batch]
-            number, self._batches = self._batches, self._batches + 1
-            yield from file_batch(number, some, self._place.kind, self._schema, self._refuse)
-            self.read += len(some)
+            if not self._size:
+                self._size = min(self._place.files_per_batch, len(self.taken) - self.read)
+            some, batch = self.taken[self.read : self.read + self._size], self._batches
+            kind, given = self._place.kind, Given(self._rows, self._malformed)
+            for arrival in file_batch(batch, some, kind, self._schema, self._refused, given=given):
+                self._rows += arrival.rows.height
+                if arrival.is_last:
+                    self._end_batch()
+                yield arrival
+            if self._batches == batch:
+                self._end_batch()  # it had no rows
+
+    def _refused(self, malformed: Malformed) -> None:
+        self._refuse(malformed)
+        self._malformed += malformed.rows.height
+
+    def _end_batch(self) -> None:
+        self.read += self._size
+        self._batches += 1
+        self._size = self._rows = self._malformed = 0
 
     def _take(self, files: Mapping[str, Mark]) -> None:
         self.taken += files.items()
@@ -162,13 +242,24 @@ class GrowingFiles:
 
 
 class Once:
-    """What is read once, and then is silent: a frame in memory, a connector that has an end."""
+    """What is read once, and then is silent: a frame in memory, a connector that has an end.
+
+    Args:
+        arrivals: What it gives from now on.
+        given: How many batches it has given before.
+    """
 
     settle = 0.0
     waiting: tuple[str, ...] = ()
 
-    def __init__(self, arrivals: Iterator[Arrival]) -> None:
+    def __init__(self, arrivals: Iterator[Arrival], given: int = 0) -> None:
         self._arrivals: Iterator[Arrival] | None = arrivals
+        self._given = given
+
+    @property
+    def position(self) -> Position:
+        """How many batches it has given."""
+        return Position(read=self._given, batches=self._given)
 
     def look(self) -> None:
         """There is nothing to look for."""
@@ -176,7 +267,12 @@ class Once:
     def new(self) -> Iterator[Arrival] | None:
         """All of it, when this is asked first."""
         found, self._arrivals = self._arrivals, None
-        return found
+        return None if found is None else self._counted(found)
+
+    def _counted(self, arrivals: Iterator[Arrival]) -> Iterator[Arrival]:
+        for arrival in arrivals:
+            self._given += arrival.is_last
+            yield arrival
 
     def warnings(self) -> tuple[str, ...]:
         """None."""
@@ -186,24 +282,32 @@ class Once:
 Source = GrowingFiles | Once
 
 
-def open_source(
-    stream: StreamEntry, memory: Mapping[str, pl.DataFrame], refuse: Refuse, *, skips: bool
+def open_source(  # noqa: PLR0913 — what is read, and how
+    stream: StreamEntry,
+    place: Place,
+    memory: Mapping[str, pl.DataFrame],
+    refuse: Refuse,
+    *,
+    skips: bool,
+    given: int = 0,
 ) -> Source:
     """The source of a stream that is read from now on.
 
     Args:
         stream: The stream.
+        place: Where its rows are.
         memory: The frames that ``memory`` sources name.
         refuse: What is done with malformed rows.
         skips: Whether files that are there now are left out. A frame in memory does not come at
             some time, so that it is read in any case.
+        given: How many batches it has given before, if that is no matter of files.
 
     Raises:
         RunError: It is not there.
     """
-    place = source_place(stream.name, stream.source)
     if place.kind not in READERS:
-        return Once(read_source(stream.name, stream.source, readable(stream), memory, refuse))
+        read = read_source(stream.name, stream.source, readable(stream), memory, refuse, skip=given)
+        return Once(read, given)
     files = GrowingFiles(stream.name, place, readable(stream), refuse)
     if skips:
         files.skip()

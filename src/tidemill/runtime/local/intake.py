@@ -5,7 +5,12 @@ to be worth it. While a session runs on, time passes without rows, too: a stream
 its own has come as far as the clock, and one that may be idle does not hold others back once it has
 been silent for long enough.
 
-Law: whatever is read later from a stream starts at or after the watermark that was told.
+What a step takes depends on what is there, and on the clock. Both are noted, so that the step can
+be taken again as it was.
+
+Laws:
+- Whatever is read later from a stream starts at or after the watermark that was told.
+- A step that is taken again, from where it was taken and with what was noted, takes the same.
 """
 
 from __future__ import annotations
@@ -21,16 +26,54 @@ from tidemill.model.time import Time
 from tidemill.runtime.local.silence import reached_by_idle
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from tidemill.engine.ingest import Gate
     from tidemill.model.batch import Batch
     from tidemill.runtime.local.sources import Arrival
 
-__all__ = ["Intake"]
+__all__ = ["Intake", "Noted", "Silent"]
 
 _STEP_ROWS, _STEP_BYTES = 100_000, 64 << 20
 """How many rows are worth a step, and how many bytes: many small files are taken together."""
+
+
+@dataclass(slots=True)
+class _Load:
+    """How much a step has taken: so many rows, of so many bytes."""
+
+    rows: int = 0
+    bytes: int = 0
+
+
+@dataclass(slots=True)
+class Noted:
+    """What a step depends on besides what has been read before.
+
+    Attributes:
+        reads: From which stream it was read, time after time.
+        ticks: What the clock said.
+    """
+
+    reads: list[str] = field(default_factory=list)
+    ticks: list[int] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Silent:
+    """When something came on a stream, as it is kept.
+
+    Attributes:
+        seen: When something came last, or when it was opened.
+        batch: The batch that has come last; -1 if there was none.
+        came: When that was.
+        is_open: Whether the batch is not over.
+    """
+
+    seen: int = 0
+    batch: int = -1
+    came: int = 0
+    is_open: bool = False
 
 
 @dataclass(slots=True)
@@ -42,12 +85,16 @@ class Intake:
         gates: The progress of each stream.
         now: The time of what came last; each time is later than those before.
         seen: When something last came on each stream, or when it was opened.
+        noted: What the step depends on that is being taken, or was taken last.
+        again: What it depended on when it was taken before; ``None`` if it was not.
     """
 
     clock: Callable[[], int]
     gates: dict[str, Gate] = field(default_factory=dict)
     now: Time = field(default=Time(0))
     seen: dict[str, Time] = field(default_factory=dict)
+    noted: Noted = field(default_factory=Noted)
+    again: Noted | None = None
     _came: dict[str, tuple[int, Time]] = field(default_factory=dict)
     _open: set[str] = field(default_factory=set)
 
@@ -77,33 +124,54 @@ class Intake:
             RunError: A source cannot be read; what was read before it has been given.
         """
         found: dict[str, list[Batch]] = {name: [] for name in self.gates}
-        rows, size = 0, 0.0
-        while readers and rows < _STEP_ROWS and size < _STEP_BYTES:
-            name = min(readers, key=lambda stream: self.gates[stream].watermark)
-            gate = self.gates[name]
+        self.noted = Noted()
+        load = _Load()
+        for name in self._turns(readers, load):
             try:
-                arrival = next(readers[name])
-            except StopIteration:
-                del readers[name]
-                if ends:
-                    gate.finish()
-                continue
+                arrival = self._next(name, readers, ends=ends)
             except RunError as error:
-                if not rows:
+                if not load.rows:
                     raise
                 readers[name] = _failing(error)  # what was read before is not lost
                 break
-            rows += arrival.rows.height
-            size += int(arrival.rows.estimated_size())
-            found[name].append(gate.take_piece(arrival.rows, self._time_of(name, arrival.batch)))
-            self._open.add(name)
-            if arrival.is_last:
-                gate.end_batch()
-                self._open.discard(name)
+            if arrival is not None:
+                found[name].append(self._taken(name, arrival))
+                load.rows += arrival.rows.height
+                load.bytes += int(arrival.rows.estimated_size())
         return {
             name: Flow([pl.concat(batches)] if batches else [], self.gates[name].watermark)
             for name, batches in found.items()
         }
+
+    def _turns(self, readers: Mapping[str, Iterator[Arrival]], load: _Load) -> Iterator[str]:
+        """The streams to read from, one after another; as it was, if the step is taken again."""
+        if self.again is not None:
+            yield from (name for name in self.again.reads if name in readers)
+            return
+        while readers and load.rows < _STEP_ROWS and load.bytes < _STEP_BYTES:
+            yield min(readers, key=lambda stream: self.gates[stream].watermark)
+
+    def _next(
+        self, name: str, readers: dict[str, Iterator[Arrival]], *, ends: bool
+    ) -> Arrival | None:
+        """What a stream gives next; ``None`` if that is nothing, and its reader leaves."""
+        arrival = next(readers[name], None)
+        self.noted.reads.append(name)
+        if arrival is None:
+            del readers[name]
+            if ends:
+                self.gates[name].finish()
+        return arrival
+
+    def _taken(self, name: str, arrival: Arrival) -> Batch:
+        """The elements of some rows that have come."""
+        gate = self.gates[name]
+        batch = gate.take_piece(arrival.rows, self._time_of(name, arrival.batch))
+        self._open.add(name)
+        if arrival.is_last:
+            gate.end_batch()
+            self._open.discard(name)
+        return batch
 
     def pass_time(self, groups: Iterable[frozenset[str]]) -> None:
         """Let time pass on all streams, whether something has come or not.
@@ -111,7 +179,7 @@ class Intake:
         Args:
             groups: The streams that are read together.
         """
-        self.now = Time(max(self.now + 1, self.clock()))
+        self.now = self._tick()
         for name, gate in self.gates.items():
             if gate.stream.time_column is None and name not in self._open:
                 # What comes later has a later time than now.
@@ -145,10 +213,31 @@ class Intake:
         """When a batch of a stream has come; no two batches have come at the same time."""
         known, time = self._came.get(stream, (-1, Time(0)))
         if known != batch:
-            self.now = time = Time(max(self.now + 1, self.clock()))
+            self.now = time = self._tick()
             self._came[stream] = batch, time
         self.seen[stream] = self.now
         return time
+
+    def _tick(self) -> Time:
+        """What time it is, later than before; as it was, if the step is taken again."""
+        number = len(self.noted.ticks)
+        was = [] if self.again is None else self.again.ticks[number : number + 1]
+        now = was[0] if was else self.clock()
+        self.noted.ticks.append(now)
+        return Time(max(self.now + 1, now))
+
+    def silent(self, stream: str) -> Silent:
+        """When something came on a stream."""
+        batch, time = self._came.get(stream, (-1, Time(0)))
+        return Silent(self.seen[stream], batch, time, stream in self._open)
+
+    def go_on(self, stream: str, silent: Silent) -> None:
+        """Go on with a stream on which something has come before."""
+        self.seen[stream] = Time(silent.seen)
+        if silent.batch >= 0:
+            self._came[stream] = silent.batch, Time(silent.came)
+        if silent.is_open:
+            self._open.add(stream)
 
 
 def _failing(error: RunError) -> Iterator[Arrival]:

@@ -1,7 +1,8 @@
 """A job: the queries of a catalog in this process, run to the end of their sources or running on.
 
 A bounded run reads what the sources hold, to the end of the streams. A continuous run goes on with
-what comes, in a thread of its own, until it is stopped; its queries can change meanwhile.
+what comes, in a thread of its own, until it is stopped; its queries can change meanwhile. One with
+a checkpoint is in ``kept_job.py``.
 """
 
 from __future__ import annotations
@@ -25,12 +26,14 @@ from tidemill.runtime.local.pipeline import Pipeline
 from tidemill.runtime.local.program import NOTHING, next_program
 from tidemill.runtime.local.runner import LocalRunner
 from tidemill.runtime.local.sources import read_relation, read_source
+from tidemill.runtime.lock import take_lock
 from tidemill.runtime.metrics import Collector
 from tidemill.runtime.progress import Progress, stream_progress
 from tidemill.runtime.runs import Moment
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
+    from pathlib import Path
 
     import polars as pl
 
@@ -40,6 +43,7 @@ if TYPE_CHECKING:
     from tidemill.runtime.callback import Callback
     from tidemill.runtime.local.program import Program
     from tidemill.runtime.local.sources import Arrival
+    from tidemill.runtime.lock import Lock
     from tidemill.runtime.metrics import OperatorMetrics
 
 __all__ = ["Job", "Settings"]
@@ -53,14 +57,19 @@ class Settings:
     """How queries are run.
 
     Attributes:
-        partitions: How many partitions state is kept in.
+        partitions: How many partitions state is kept in; ``None`` for as many as the checkpoint
+            has, or one.
         planning: How queries are planned; the answers are the same.
         clock: What time it is, in microseconds since 1970.
+        checkpoint: Where state is kept for a later run; ``None`` forgets it after the session.
+        take_lock: Takes the lock of the checkpoint; a session that has it already gives a share.
     """
 
-    partitions: int = 1
+    partitions: int | None = None
     planning: Planning = PLANNING
     clock: Callable[[], int] = now
+    checkpoint: str | None = None
+    take_lock: Callable[[Path], Lock] = take_lock
 
 
 @dataclass(slots=True)
@@ -103,16 +112,21 @@ class Job:
     def run(self, *, end: bool | None = None) -> None:
         """Process everything the sources hold, to the end of the streams.
 
+        Args:
+            end: Whether the streams end then, which they do.
+
         Raises:
             RunError: A source or sink cannot be read or written, or the streams are not to end.
         """
         if end is False:
             raise RunError(
-                "the local engine keeps nothing that a later run could go on from",
-                hint='call session.run(), or connect(engine="spark", checkpoint=…)',
+                "without a checkpoint nothing is kept that a later run could go on from",
+                hint="call session.run(), or connect(checkpoint=…)",
             )
-        program = self._program = self._next(self.catalog)
-        runner = LocalRunner(program.graph, partitions=self.settings.partitions)
+        planning, callbacks = self.settings.planning, self.callbacks
+        program = next_program(self.catalog, NOTHING, planning, callbacks, self._run)
+        self._program = program
+        runner = LocalRunner(program.graph, partitions=self.settings.partitions or 1)
         self._collector.begin(runner.graph)
         arriving = self._flows(program)
         # A source that cannot be read at all is found before a sink is taken.
@@ -167,12 +181,23 @@ class Job:
         Raises:
             RunError: Something is refused, or a source cannot be read.
         """
-        settings = self.settings
-        pipeline = Pipeline(settings.partitions, settings.clock, self.memory, self._collector)
-        pipeline.change(self._next(self.catalog))
-        self._pipeline, self._loop = pipeline, Loop(pipeline, self._asked)
-        self._program = pipeline.program
+        self._pipeline = self._new_pipeline()
+        self._program = self._pipeline.program
+        self._loop = Loop(self._pipeline, self._asked)
         self._loop.start()
+
+    def _new_pipeline(self) -> Pipeline:
+        """What is to run on."""
+        settings = self.settings
+        count = settings.partitions or 1
+        pipeline = Pipeline(count, settings.clock, self.memory, self._collector)
+        self._change_pipeline(pipeline, self.catalog)
+        return pipeline
+
+    def _change_pipeline(self, pipeline: Pipeline, catalog: Catalog) -> None:
+        """Let what runs on go on with another catalog."""
+        planning, callbacks = self.settings.planning, self.callbacks
+        pipeline.change(next_program(catalog, self._program, planning, callbacks, self._run))
 
     def await_idle(self) -> None:
         """Wait until everything there is now has been processed.
@@ -211,7 +236,7 @@ class Job:
         self._loop.refuse_callbacks("change")
         with self._loop.between_steps():
             catalog = decide(self._pipeline.moment())
-            self._pipeline.change(self._next(catalog))
+            self._change_pipeline(self._pipeline, catalog)
             self.catalog, self._program = catalog, self._pipeline.program
         return catalog
 
@@ -226,7 +251,7 @@ class Job:
         catalog = None if self._ask is None else self._ask(pipeline.moment())
         if catalog is None:
             return False
-        pipeline.change(self._next(catalog))
+        self._change_pipeline(pipeline, catalog)
         self.catalog, self._program = catalog, pipeline.program
         return True
 
@@ -243,16 +268,12 @@ class Job:
             self._loop.stop()
             self._pipeline.flush()
 
-    def _next(self, catalog: Catalog) -> Program:
-        planning, callbacks = self.settings.planning, self.callbacks
-        return next_program(catalog, self._program, planning, callbacks, self._run)
-
     # What has become of it
 
     def progress(self) -> Progress:
         """How far the run has come."""
         pipeline, loop = self._pipeline, self._loop
-        if pipeline is None or loop is None:
+        if pipeline is None:
             return Progress(
                 self._batches,
                 tuple(stream_progress(g, g.watermark) for g in list(self.gates.values())),
@@ -260,11 +281,11 @@ class Job:
                 *self._collector.state(),
             )
         return Progress(
-            pipeline.batches,
+            pipeline.batches - pipeline.first,
             pipeline.streams(),
             pipeline.delivery.progress(),
             *self._collector.state(),
-            failure=None if loop.error is None else str(loop.error),
+            failure=None if loop is None or loop.error is None else str(loop.error),
         )
 
     def metrics(self) -> Mapping[str, OperatorMetrics]:

@@ -4,6 +4,8 @@ Between two steps nothing is on its way, so that the program can be changed ther
 stay keep what they remember, queries that stay keep their answers, and new ones get what comes from
 then on, and all rows of relations.
 
+With a checkpoint there is more to a start and to a change (``kept_pipeline.py``).
+
 Law: a change that is refused leaves everything as it was.
 """
 
@@ -18,6 +20,7 @@ from tidemill.engine.ingest import Gate, relation_flow
 from tidemill.errors import RunError
 from tidemill.model.time import END_OF_TIME
 from tidemill.physical.plan import Input, walk_physical
+from tidemill.runtime.connectors import source_place
 from tidemill.runtime.local.delivering import Delivery, file_sinks
 from tidemill.runtime.local.growing import GrowingFiles, open_source
 from tidemill.runtime.local.intake import Intake
@@ -25,8 +28,10 @@ from tidemill.runtime.local.program import NOTHING
 from tidemill.runtime.local.runner import LocalRunner
 from tidemill.runtime.local.silence import pause
 from tidemill.runtime.local.sources import is_there, read_relation
+from tidemill.runtime.local.stepping import Step, take_stages
 from tidemill.runtime.progress import StreamProgress, stream_progress
 from tidemill.runtime.runs import Moment
+from tidemill.runtime.settling import still_written
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -36,11 +41,12 @@ if TYPE_CHECKING:
     from tidemill.catalog.entries import RelationEntry
     from tidemill.model.time import Time
     from tidemill.runtime.local.growing import Source
+    from tidemill.runtime.local.keeping import Keeper
     from tidemill.runtime.local.program import Program
     from tidemill.runtime.local.sources import Arrival
     from tidemill.runtime.metrics import Collector
 
-__all__ = ["Pipeline"]
+__all__ = ["Opened", "Pipeline"]
 
 _LOOK_EVERY = 0.5
 """How often it is looked for new files, in seconds, while there are others to read."""
@@ -50,7 +56,7 @@ _MEASURE_EVERY = 0.25
 
 
 @dataclass(frozen=True, slots=True)
-class _Opened:
+class Opened:
     """A stream that is read: how far it has come, and what is read."""
 
     gate: Gate
@@ -69,7 +75,8 @@ class Pipeline:
     Attributes:
         program: What runs.
         delivery: What has become of the answers.
-        batches: How many steps have been taken.
+        batches: The number of the next step.
+        first: The number of the first step that was taken here.
         closed: What came on streams that are not read any more.
     """
 
@@ -82,8 +89,9 @@ class Pipeline:
     ) -> None:
         self.program: Program = NOTHING
         self.delivery = Delivery(keeps_all=False)
-        self.batches = 0
+        self.batches = self.first = 0
         self.closed: dict[str, Gate] = {}
+        self._keeper: Keeper | None = None
         self._memory = memory
         self._collector = collector
         self._intake = Intake(clock)
@@ -105,22 +113,43 @@ class Pipeline:
             RunError: A source or a sink cannot be read or written.
         """
         self._look()
-        unfed = {i.rows: i.name for i in self._relation_inputs() if i.rows not in self._fed}
+        unfed = self._unfed()
         if not (self._readers or unfed or self._is_recut or self._is_time()):
             self._measure(at_once=True)
             return False
-        streams = self._intake.take(self._readers, ends=False)
-        self._intake.pass_time(self.program.groups)
-        for name, flow in streams.items():
-            flow.watermark = self._intake.gates[name].watermark
-        number = self.batches
-        answers = self._runner.step({**streams, **self._relation_flows(unfed)})
-        self._fed |= unfed.keys()
-        self._is_recut = False
-        self.delivery.deliver(number, answers, self._runner.known, self._intake.gates)
-        self.batches = number + 1
-        self._measure()
+        self._take_step(unfed)
         return True
+
+    def _take_step(self, unfed: Mapping[str, str], *, ends: bool = False) -> None:
+        """Take a step with what can be read now.
+
+        Args:
+            unfed: The inputs that get the rows of their relations in it, with the relations.
+            ends: Whether the streams end with it.
+        """
+        number, fed = self.batches, frozenset(self._fed | unfed.keys())
+        step = Step(
+            number,
+            self._intake,
+            self._sources,
+            self._readers,
+            self.program.groups,
+            self._relation_flows(unfed),
+            self._runner,
+            self.delivery,
+            self._keeper,
+            self.program.epoch,
+            fed,
+            ends,
+        )
+        take_stages(step)
+        self._is_recut = False
+        self._fed, self.batches = set(fed), number + 1
+        self._measure()
+
+    def _unfed(self) -> dict[str, str]:
+        """The inputs that have not had the rows of their relations, with the relations."""
+        return {i.rows: i.name for i in self._relation_inputs() if i.rows not in self._fed}
 
     def _look(self) -> None:
         """Look for new files, at least where all have been read."""
@@ -172,17 +201,27 @@ class Pipeline:
             RunError: It is refused, and everything is as it was.
         """
         before = self.program
+        relations = {
+            name: self._rows_of(entry, program) for name, entry in program.relations.items()
+        }
         opened = {
             name: self._opened(program, name)
             for name in sorted(program.streams.keys() - before.streams.keys())
-        }
-        relations = {
-            name: self._rows_of(entry, program) for name, entry in program.relations.items()
         }
         self._measure(at_once=True)
         for sink in file_sinks(program.new_sinks(before)):
             sink.claim()
         self._runner.change(program.graph)
+        self._switch(program, opened, relations)
+
+    def _switch(
+        self,
+        program: Program,
+        opened: Mapping[str, Opened],
+        relations: dict[str, pl.DataFrame],
+    ) -> None:
+        """Go on with another program, whose operators run already."""
+        before = self.program
         self._collector.begin(program.graph)
         for sink in file_sinks(before.left_sinks(program)):
             sink.flush()
@@ -197,15 +236,17 @@ class Pipeline:
             gate.has_ids = program.graph.needs_ids
         self._relations = relations
         self._fed &= {input_.rows for input_ in program.graph.inputs}
-        self.delivery.go_on_with(program.queries, program.sinks, program.idle)
+        known = {name: self._runner.known[name] for name in program.resumed}
+        self.delivery.go_on_with(program.queries, program.sinks, program.idle, known)
         self._is_recut |= program.is_recut(before)
         self.program = program
 
-    def _opened(self, program: Program, name: str) -> _Opened:
+    def _opened(self, program: Program, name: str) -> Opened:
         """A stream that is read from now on; what came before queries that begin is not theirs."""
         gate = Gate(program.streams[name], has_ids=program.graph.needs_ids)
-        refuse, skips = gate.refused.add_malformed, self.batches > 0
-        return _Opened(gate, open_source(gate.stream, self._memory, refuse, skips=skips))
+        place, refuse = source_place(name, gate.stream.source), gate.refused.add_malformed
+        skips = self.batches > 0
+        return Opened(gate, open_source(gate.stream, place, self._memory, refuse, skips=skips))
 
     def _rows_of(self, relation: RelationEntry, program: Program) -> pl.DataFrame:
         """The rows of a relation, which are the same for all queries that read it.
@@ -258,6 +299,16 @@ class Pipeline:
         """For how long files have to settle that are there and may still be written; 0 if none."""
         sources = list(self._sources.values())
         return max((source.settle for source in sources if source.waiting), default=0.0)
+
+    def require_settled(self) -> None:
+        """Refuse to end streams whose files may still be written.
+
+        Raises:
+            RunError: There is such a file.
+        """
+        for name, source in self._sources.items():
+            for path in source.waiting[:1]:
+                raise still_written(name, path)
 
     def streams(self) -> tuple[StreamProgress, ...]:
         """How far each stream has come."""

@@ -46,6 +46,8 @@ class Program:
         streams: The streams that they read.
         relations: The relations that they read.
         epoch: That of the queries that began last.
+        resumed: The queries that an earlier session has begun.
+        owned: The queries, as people call them, whose sinks an earlier session has taken.
     """
 
     queries: Mapping[str, QueryEntry]
@@ -55,6 +57,8 @@ class Program:
     relations: Mapping[str, RelationEntry]
     epoch: int
     idle: Mapping[str, LocalSink] = field(default_factory=dict)
+    resumed: frozenset[str] = frozenset()
+    owned: frozenset[str] = frozenset()
 
     @cached_property
     def graph(self) -> Graph:
@@ -67,9 +71,13 @@ class Program:
         return frozenset(group.intersection(self.streams) for group in self.graph.groups())
 
     def new_sinks(self, before: Program) -> dict[str, LocalSink]:
-        """The sinks that another program did not have."""
+        """The sinks that another program did not have, and no earlier session."""
         known = {**before.idle, **before.sinks}
-        return {n: sink for n, sink in self.sinks.items() if known.get(n) is not sink}
+        return {
+            n: sink
+            for n, sink in self.sinks.items()
+            if known.get(n) is not sink and n not in self.owned
+        }
 
     def left_sinks(self, after: Program) -> dict[str, LocalSink]:
         """The sinks that nothing is written to in another program."""

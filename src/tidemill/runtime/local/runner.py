@@ -25,9 +25,11 @@ if TYPE_CHECKING:
 
     from tidemill.engine.engine import AtRest, Metrics
     from tidemill.model.batch import Batch
+    from tidemill.physical.fragments import Node
     from tidemill.physical.operator import State
+    from tidemill.physical.state.at_rest import Remembered
 
-__all__ = ["LocalRunner"]
+__all__ = ["LocalRunner", "state_name"]
 
 
 class LocalRunner:
@@ -95,6 +97,31 @@ class LocalRunner:
             for query, plan in graph.plans.items()
         }
 
+    def remembered(self) -> dict[str, Remembered]:
+        """What every operator or stack remembers in each partition, by ``state_name``."""
+        return {
+            state_name(partition, name): remembered
+            for engines in self.engines
+            for partition, engine in enumerate(engines)
+            for name, remembered in engine.remembered().items()
+        }
+
+    def restore(self, saved: Mapping[str, AtRest]) -> list[Node]:
+        """Go on with what was saved, by ``state_name``; operators that were not there begin empty.
+
+        Returns:
+            The operators that can remember something and begin empty, in some partition.
+
+        Raises:
+            DamagedError: A state is not what was saved, or that of another operator.
+        """
+        new: list[Node] = []
+        for partition in range(self.partitions):
+            mark = state_name(partition, "")
+            own = {name.removeprefix(mark): s for name, s in saved.items() if name.startswith(mark)}
+            new += [node for engines in self.engines for node in engines[partition].restore(own)]
+        return new
+
     def drain(self) -> dict[str, dict[str, Metrics]]:
         """What operators have done since this was asked last, and remember, by place."""
         return {
@@ -134,6 +161,11 @@ class LocalRunner:
         whole = pl.concat([pick(batch, batches[0].columns) for batch in batches])
         parts = route(whole, channel.keys, self.partitions)
         return [Flow([part], watermark) for part in parts]
+
+
+def state_name(partition: int, operator: str) -> str:
+    """What the state of an operator, or of a stack, is called in a partition."""
+    return f"{partition} {operator}"
 
 
 @dataclass(frozen=True, slots=True)

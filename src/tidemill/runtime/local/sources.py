@@ -5,12 +5,15 @@ A source delivers batches of rows with the columns and types of its stream, each
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import polars as pl
 
+from tidemill.connectors.check import arguments_of
+from tidemill.connectors.connector import Positions, Use
 from tidemill.engine.ingest import check_keys
 from tidemill.errors import RunError, TidemillError, closest
 from tidemill.model.batch import polars_schema
@@ -21,9 +24,10 @@ from tidemill.runtime.reading.frames import shaped_frame
 from tidemill.runtime.reading.shaping import Input, fail
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from tidemill.catalog.entries import RelationEntry
+    from tidemill.engine.ingest import Malformed
     from tidemill.lang.statements import ConnectorCall
     from tidemill.model.schema import Schema
     from tidemill.runtime.connectors import Place
@@ -31,6 +35,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Arrival",
+    "Given",
     "file_batch",
     "is_there",
     "memory_frame",
@@ -38,6 +43,16 @@ __all__ = [
     "read_relation",
     "read_source",
 ]
+
+
+class Given(NamedTuple):
+    """How many rows of a batch have been given, and how many malformed ones have been refused."""
+
+    rows: int = 0
+    malformed: int = 0
+
+
+NOTHING = Given()
 
 
 class Arrival(NamedTuple):
@@ -54,12 +69,14 @@ class Arrival(NamedTuple):
     is_last: bool
 
 
-def read_source(
+def read_source(  # noqa: PLR0913 — what is read, and how
     name: str,
     source: ConnectorCall,
     schema: Schema,
     memory: Mapping[str, pl.DataFrame],
     refuse: Refuse = fail,
+    *,
+    skip: int = 0,
 ) -> Iterator[Arrival]:
     """The rows of a stream or relation, batch by batch, and each of them piece by piece.
 
@@ -71,6 +88,8 @@ def read_source(
         schema: Its columns.
         memory: The frames that ``memory`` sources name.
         refuse: What is done with malformed rows; if it is not said, they are an error.
+        skip: Of a connector of another package that can go back to a position, how many batches
+            are left out, since they were read before.
 
     Raises:
         RunError: The source cannot be read, or does not have these columns.
@@ -81,7 +100,10 @@ def read_source(
         return iter([Arrival(0, only, is_last=True)])
     if place.kind in READERS:
         return _read_files(name, place, schema, refuse)
-    return _read_installed(name, place, schema, refuse, source.secrets())
+    side = arguments_of(source, Use.STREAM).connector.source
+    if side is None or side.positions is not Positions.REPLAYABLE:
+        skip = 0  # what it gives now is what has not been given
+    return _read_installed(name, place, schema, refuse, source.secrets(), skip)
 
 
 def _read_files(name: str, place: Place, schema: Schema, refuse: Refuse) -> Iterator[Arrival]:
@@ -96,14 +118,19 @@ def _read_files(name: str, place: Place, schema: Schema, refuse: Refuse) -> Iter
     )
 
 
-def file_batch(
+def file_batch(  # noqa: PLR0913 — what is read, and how
     number: int,
     files: Sequence[tuple[str, settling.Mark]],
     kind: str,
     schema: Schema,
     refuse: Refuse,
+    *,
+    given: Given = NOTHING,
 ) -> Iterator[Arrival]:
     """The rows of some files, which are as they were when they were taken.
+
+    Malformed rows are refused when the rows are given that they stand among, not sooner, so that
+    what has been given and what has been refused belong together whenever it is stopped.
 
     Args:
         number: The number of the batch that they make.
@@ -111,29 +138,33 @@ def file_batch(
         kind: Their format.
         schema: The columns to read.
         refuse: What is done with malformed rows.
+        given: What is left out, since it was given before; in which pieces does not matter.
 
     Raises:
         RunError: A file cannot be read, or has changed.
     """
+    found: list[Malformed] = []
 
-    def pieces() -> Iterator[pl.DataFrame]:
+    def pieces() -> Iterator[_Piece]:
         for path, mark in files:
-            for frame in read_file(Path(path), kind, schema, refuse):
+            for frame in read_file(Path(path), kind, schema, found.append):
                 settling.require_unchanged(path, mark)  # it might grow for ever
-                yield frame
+                yield _Piece(frame, _taken_from(found))
             settling.require_unchanged(path, mark)
 
-    return _arrivals(number, pieces())
+    return _arrivals(number, pieces(), found, _Rest(refuse, given))
 
 
-def _read_installed(
-    name: str, place: Place, schema: Schema, refuse: Refuse, secrets: frozenset[str]
+def _read_installed(  # noqa: PLR0913, PLR0917 — what is read, and how
+    name: str, place: Place, schema: Schema, refuse: Refuse, secrets: frozenset[str], skip: int
 ) -> Iterator[Arrival]:
     """The rows of a connector of another package, with the columns and types of the stream."""
     assert place.batches is not None, "a connector that the local engine has says how to read it"
     input_ = Input(f'the source of "{name}"', unit="row")
     try:
         for number, frame in enumerate(place.batches()):
+            if number < skip:
+                continue
             shaped = shaped_frame(frame, schema, input_, refuse, first=None)
             yield Arrival(number, shaped, is_last=True)
     except TidemillError:
@@ -165,17 +196,67 @@ def is_there(name: str, source: ConnectorCall, memory: Mapping[str, pl.DataFrame
     return place.kind not in READERS or bool(list_files(Path(place.path)))
 
 
-def _arrivals(batch: int, pieces: Iterator[pl.DataFrame]) -> Iterator[Arrival]:
+class _Piece(NamedTuple):
+    """Some rows, and the malformed ones that were found since those before."""
+
+    rows: pl.DataFrame
+    malformed: list[Malformed]
+
+
+def _taken_from(found: list[Malformed]) -> list[Malformed]:
+    """What is in a list, which is empty then."""
+    taken = list(found)
+    found.clear()
+    return taken
+
+
+class _Rest:
+    """What is left of a batch when what was given before is left out.
+
+    Args:
+        refuse: What is done with malformed rows.
+        given: What was given before.
+    """
+
+    def __init__(self, refuse: Refuse, given: Given) -> None:
+        self._refuse = refuse
+        self._rows, self._malformed = given
+
+    def of(self, rows: pl.DataFrame, malformed: Iterable[Malformed]) -> pl.DataFrame:
+        """The rows that have not been given; malformed ones that have not are refused."""
+        for one in malformed:
+            over = min(self._malformed, one.rows.height)
+            self._malformed -= over
+            if not over:
+                self._refuse(one)
+            elif over < one.rows.height:
+                self._refuse(replace(one, rows=one.rows.slice(over)))
+        over = min(self._rows, rows.height)
+        self._rows -= over
+        return rows.slice(over) if over else rows
+
+
+def _arrivals(
+    batch: int, pieces: Iterator[_Piece], found: list[Malformed], rest: _Rest
+) -> Iterator[Arrival]:
     """The pieces of a batch; of each it is known whether it is the last."""
-    waiting = next(pieces, None)
+    waiting, is_first = next(pieces, None), True
     while waiting is not None:
+        failure, following = None, None
         try:
             following = next(pieces, None)
-        except RunError:
-            yield Arrival(batch, waiting, is_last=False)  # what was read before is not lost
-            raise
-        yield Arrival(batch, waiting, is_last=following is None)
-        waiting = following
+        except RunError as error:
+            failure = error  # what was read before is not lost
+        is_last = following is None and failure is None
+        # What stands behind the last rows belongs to them.
+        rows = rest.of(waiting.rows, [*waiting.malformed, *(_taken_from(found) if is_last else ())])
+        if rows.height or is_last or not waiting.rows.height:
+            yield Arrival(batch, rows, is_last)
+        if failure is not None:
+            raise failure
+        waiting, is_first = following, False
+    if is_first:
+        rest.of(pl.DataFrame(), found)
 
 
 def memory_frame(

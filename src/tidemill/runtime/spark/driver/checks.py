@@ -10,7 +10,6 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from tidemill.catalog.records import user_name
 from tidemill.errors import RunError
 from tidemill.optimizer.planner import recut
 from tidemill.physical.fragments import build_graph
@@ -19,6 +18,7 @@ from tidemill.runtime.file_sink import FileSink
 from tidemill.runtime.local.sources import is_there, read_relation
 from tidemill.runtime.planning import plan_entry
 from tidemill.runtime.record import KnownQuery, asked_of
+from tidemill.runtime.sinks import is_first, owned_since
 from tidemill.runtime.spark.driver.assembly import inputs_of
 from tidemill.runtime.spark.driver.control import Word
 from tidemill.runtime.spark.io.places import check_sources
@@ -79,7 +79,7 @@ class Checked:
     def claim_sinks(self) -> None:
         """Take the directories of queries that begin."""
         for name, sink in self.sinks.items():
-            if isinstance(sink, FileSink) and name in self.new and _is_first(name):
+            if isinstance(sink, FileSink) and name in self.new and is_first(name):
                 sink.claim()
 
     def keep_plans(self, checkpoint: Checkpoint) -> None:
@@ -234,27 +234,11 @@ def _owned(
     """The sinks as those of this pipeline."""
     pipeline, place = checkpoint.facts.pipeline, checkpoint.lasting_place
     return {
-        name: sink.owned_by(pipeline, _owned_since(name, sink, pipeline, epochs[name]), place)
+        name: sink.owned_by(pipeline, owned_since(name, sink, pipeline, epochs[name]), place)
         if isinstance(sink, FileSink)
         else sink
         for name, sink in sinks.items()
     }
-
-
-def _is_first(instance: str) -> bool:
-    """Whether an instance is the first of its query, which takes the directory."""
-    return user_name(instance) == instance
-
-
-def _owned_since(instance: str, sink: FileSink, pipeline: str, epoch: int) -> int:
-    """The epoch in which the query began that the directory belongs to.
-
-    Later instances of a query go on in the directory that the first one took. While there are any,
-    no other query of this pipeline has had the name.
-    """
-    found = None if _is_first(instance) else sink.found_owner()
-    is_own = found is not None and (found.pipeline, found.query) == (pipeline, sink.query.lower())
-    return found.epoch if found is not None and is_own else epoch
 
 
 def _refuse_inside(sinks: Mapping[str, Sink], directory: Path) -> None:
@@ -271,7 +255,7 @@ def _check_sinks(sinks: Mapping[str, Sink], new: Container[str]) -> None:
     """Refuse a directory that is not there for its query."""
     for name, sink in sinks.items():
         if isinstance(sink, FileSink):
-            if name in new and _is_first(name):
+            if name in new and is_first(name):
                 sink.check_new()
             else:
                 sink.require_owned()

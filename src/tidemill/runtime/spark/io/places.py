@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tidemill.engine.ingest import Refused, readable
-from tidemill.errors import RunError
 from tidemill.runtime import settling
-from tidemill.runtime.connectors import Place, source_place
-from tidemill.runtime.local.sources import memory_frame, named_frame
+from tidemill.runtime.connectors import source_place
+from tidemill.runtime.local.frames import check_frame, kept_place
 from tidemill.runtime.paths import file_path, word_of
-from tidemill.runtime.reading.shaping import Input, found_columns
 from tidemill.runtime.spark.io.file_log import FileLog, require_place
 from tidemill.runtime.spark.state.damage import entries_taken
 
@@ -20,6 +17,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from tidemill.catalog.entries import StreamEntry
+    from tidemill.runtime.connectors import Place
     from tidemill.runtime.spark.state.batch_log import BatchLog
     from tidemill.runtime.spark.state.checkpoint import Checkpoint
 
@@ -46,12 +44,8 @@ def check_sources(
         RunError: A source is not there, or a frame is not the one that has been read before.
     """
     for name, stream in streams.items():
-        place = source_place(name, stream.source)
-        if place.kind == "memory":
-            kept = checkpoint.kept_frame(word_of(name))
-            if kept is None or place.path in memory:
-                _require_same(name, place.path, _frame(name, stream, place.path, memory), kept)
-        elif (path := file_path(place)) is not None:
+        check_frame(name, stream, checkpoint, memory)
+        if (path := file_path(source_place(name, stream.source))) is not None:
             require_place(name, path)
 
 
@@ -68,7 +62,7 @@ def places_of(
     Raises:
         RunError: There is no such frame.
     """
-    return {name: _place(name, stream, checkpoint, memory) for name, stream in streams.items()}
+    return {name: kept_place(name, stream, checkpoint, memory) for name, stream in streams.items()}
 
 
 def file_logs_of(
@@ -109,37 +103,3 @@ def read_only_files(streams: Iterable[StreamEntry]) -> bool:
 def source_name(stream: str) -> str:
     """What Spark calls the source of a stream."""
     return f"stream_{word_of(stream)}"
-
-
-def _place(
-    name: str, stream: StreamEntry, checkpoint: Checkpoint, memory: Mapping[str, pl.DataFrame]
-) -> Place:
-    place = source_place(name, stream.source)
-    if place.kind != "memory":
-        return place
-
-    def frame() -> pl.DataFrame:
-        return _frame(name, stream, place.path, memory)
-
-    return Place("parquet", str(checkpoint.frame(word_of(name), frame)), settle=0)
-
-
-def _frame(
-    name: str, stream: StreamEntry, key: str, memory: Mapping[str, pl.DataFrame]
-) -> pl.DataFrame:
-    """A frame in memory as it is written for Spark."""
-    schema, refused = readable(stream), Refused(stream)
-    found = memory_frame(name, key, schema, memory, refused.add_malformed)
-    if not refused.counts:
-        return found
-    # Malformed rows that the stream does not fail on are counted where rows are read.
-    given = named_frame(name, key, memory)
-    return given.select(found_columns(given.columns, schema, Input(f'frame "{key}"')))
-
-
-def _require_same(stream: str, key: str, frame: pl.DataFrame, kept: pl.DataFrame | None) -> None:
-    if kept is not None and not frame.equals(kept):
-        raise RunError(
-            f'frame "{key}" is not the one that this checkpoint has read for stream "{stream}"',
-            hint="put the frame as it was, or write the rows that are new to files",
-        )

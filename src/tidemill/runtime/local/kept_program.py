@@ -1,0 +1,251 @@
+"""The program of a checkpoint: queries that it knows go on with the plans and sinks they had.
+
+Law: making it writes nothing, neither to the checkpoint nor to a sink; what is refused is refused
+here, or when its sources are opened.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from tidemill.catalog.entries import QueryEntry, RelationEntry, StreamEntry
+from tidemill.catalog.records import user_name
+from tidemill.errors import RunError
+from tidemill.lang.statements import ObjectKind
+from tidemill.optimizer.planner import recut
+from tidemill.physical.plan import Input, walk_physical
+from tidemill.runtime.file_sink import FileSink
+from tidemill.runtime.local.checkpoint import has_ended_error
+from tidemill.runtime.local.frames import check_frame
+from tidemill.runtime.local.program import Program
+from tidemill.runtime.local.sources import is_there, read_relation
+from tidemill.runtime.planning import plan_entry
+from tidemill.runtime.record import (
+    KeptRelation,
+    KnownQuery,
+    asked_of,
+    content_digest,
+    relation_digest,
+)
+from tidemill.runtime.sinks import (
+    FormatSink,
+    is_first,
+    owned_since,
+    refuse_shared_places,
+    sinks_of,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Container, Mapping
+
+    from tidemill.catalog.catalog import Catalog
+    from tidemill.optimizer.planner import Planned
+    from tidemill.optimizer.planning import Planning
+    from tidemill.runtime.callback import Callback
+    from tidemill.runtime.local.checkpoint import LocalCheckpoint
+    from tidemill.runtime.local.delivering import LocalSink
+    from tidemill.runtime.record import Facts
+    from tidemill.runtime.sinks import Sink
+
+__all__ = ["Kept", "kept_program"]
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A program, and what its checkpoint is to know of it.
+
+    Attributes:
+        program: What is to run.
+        known_as: What is to be known of each query.
+        shared: The rows of relations that queries have read which the checkpoint knows.
+        fresh: The queries that begin.
+    """
+
+    program: Program
+    known_as: Mapping[str, KnownQuery]
+    shared: Mapping[str, pl.DataFrame]
+    fresh: frozenset[str]
+
+    def keep(
+        self, checkpoint: LocalCheckpoint, relations: Mapping[str, pl.DataFrame]
+    ) -> dict[str, KeptRelation]:
+        """Keep plans, and the rows of relations that are new, before anyone is told of them.
+
+        Args:
+            checkpoint: Where they are kept.
+            relations: The rows of all relations that are read.
+
+        Returns:
+            What the checkpoint is to know of relations.
+        """
+        for planned in self.program.planned.values():
+            checkpoint.keep_plan(planned)
+        kept = {name: checkpoint.facts.relations[name.lower()] for name in self.shared}
+        for name in relations.keys() - kept.keys():
+            entry = self.program.relations[name]
+            rows = checkpoint.keep_relation(entry, relations[name])
+            kept[name] = KeptRelation(relation_digest(entry), content_digest(rows))
+        return kept
+
+
+def kept_program(  # noqa: PLR0913, PLR0917 — all that is compared
+    catalog: Catalog,
+    before: Program,
+    checkpoint: LocalCheckpoint,
+    planning: Planning,
+    callbacks: Mapping[str, Callback],
+    memory: Mapping[str, pl.DataFrame],
+) -> Kept:
+    """What is to run with a catalog, given what runs and what the checkpoint knows.
+
+    Args:
+        catalog: What is registered.
+        before: What runs; nothing at the start of a session.
+        checkpoint: What is known.
+        planning: How new queries are planned.
+        callbacks: The functions that ``callback`` sinks name.
+        memory: The frames that ``memory`` sources name.
+
+    Raises:
+        RunError: Something is refused.
+    """
+    facts, now = checkpoint.facts, checkpoint.facts.latest + 1
+    queries = {e.name: e for e in catalog.entries(ObjectKind.QUERY) if isinstance(e, QueryEntry)}
+    opened = {n: entry for n, entry in queries.items() if before.queries.get(n) != entry}
+    refuse_shared_places(queries.values())
+    known = {**before.idle, **before.sinks}
+    made = sinks_of(_sinking(opened, known), callbacks)
+    by_user = known | {user_name(name): sink for name, sink in made.items()}
+    asked = {n: asked_of(entry, by_user.get(user_name(n))) for n, entry in queries.items()}
+    epochs = checkpoint.check_queries(asked, before.queries.keys() - queries.keys())
+    fresh = frozenset(name for name in queries if name.lower() not in facts.queries)
+    planned = {
+        name: plan_entry(
+            entry, planning, epoch=epochs[name], kept=checkpoint.kept_plan(name), now=now
+        )
+        if name in opened
+        else recut(before.planned[name], entry.cut, now)
+        for name, entry in queries.items()
+    }
+    owned = {name: _owned(name, sink, checkpoint, epochs[name]) for name, sink in made.items()}
+    sinks = known | {user_name(name): sink for name, sink in owned.items()}
+    users = {user_name(name) for name in queries}
+    program = Program(
+        queries,
+        planned,
+        {n: sink for n, sink in sinks.items() if n in users},
+        {},
+        {},
+        _latest(facts, epochs),
+        {n: sink for n, sink in sinks.items() if n not in users},
+        frozenset(opened.keys() - fresh),
+        frozenset(user_name(n) for n in owned if n not in fresh or not is_first(n)),
+    )
+    program = _reading(program, catalog)
+    program = replace(program, epoch=max(program.epoch, program.graph.epoch))
+    if facts.ended and (fresh or not _all_in_files(program)):
+        raise has_ended_error(checkpoint.directory)
+    _check(program, owned, fresh, checkpoint)
+    known_as = {n: KnownQuery(asked[n], epochs[n], planned[n].version) for n in queries}
+    shared = {} if facts.ended else _shared(program, fresh, before, checkpoint, memory)
+    return Kept(program, known_as, shared, fresh)
+
+
+def _sinking(opened: Mapping[str, QueryEntry], known: Container[str]) -> list[QueryEntry]:
+    """An instance of each query whose sink is to be made: another query, or the first instance."""
+    by_user: dict[str, QueryEntry] = {}
+    for name, entry in opened.items():
+        user = user_name(name)
+        if is_first(name):
+            by_user[user] = entry
+        elif user not in known:
+            by_user.setdefault(user, entry)
+    return list(by_user.values())
+
+
+def _latest(facts: Facts, epochs: Mapping[str, int]) -> int:
+    return max((facts.latest, *epochs.values()))
+
+
+def _owned(instance: str, sink: Sink, checkpoint: LocalCheckpoint, epoch: int) -> LocalSink:
+    """A sink as one of this checkpoint."""
+    assert not isinstance(sink, FormatSink), "they are refused when a query is created"
+    if isinstance(sink, FileSink):
+        pipeline = checkpoint.facts.pipeline
+        since = owned_since(instance, sink, pipeline, epoch)
+        return sink.owned_by(pipeline, since, checkpoint.lasting_place)
+    return sink
+
+
+def _reading(program: Program, catalog: Catalog) -> Program:
+    """The program with the streams and relations that it reads."""
+    read = {name: catalog.find(name) for name in sorted({i.name for i in program.graph.inputs})}
+    return replace(
+        program,
+        streams={name: e for name, e in read.items() if isinstance(e, StreamEntry)},
+        relations={name: e for name, e in read.items() if isinstance(e, RelationEntry)},
+    )
+
+
+def _all_in_files(program: Program) -> bool:
+    """Whether all answers can be read, although nothing runs any more."""
+    return all(isinstance(program.sinks.get(user_name(n)), FileSink) for n in program.queries)
+
+
+def _check(
+    program: Program,
+    opened: Mapping[str, LocalSink],
+    fresh: Container[str],
+    checkpoint: LocalCheckpoint,
+) -> None:
+    """Refuse sinks that are not there for their queries, and streams that are others."""
+    for name, sink in opened.items():
+        if not isinstance(sink, FileSink):
+            continue
+        if Path(sink.directory).resolve().is_relative_to(checkpoint.directory):
+            raise RunError(
+                f'"{sink.directory}", the sink of "{name}", is inside the checkpoint',
+                hint="choose a directory outside of it",
+            )
+        if name in fresh and is_first(name):
+            sink.check_new()
+        else:
+            sink.require_owned()
+    checkpoint.check_streams(program.streams)
+
+
+def _shared(
+    program: Program,
+    fresh: Container[str],
+    before: Program,
+    checkpoint: LocalCheckpoint,
+    memory: Mapping[str, pl.DataFrame],
+) -> dict[str, pl.DataFrame]:
+    """The rows of relations that queries read which have run before, as they were then.
+
+    They are compared with what they are now, at the start and whenever a query begins to read them.
+    """
+    for name, stream in program.streams.items():
+        if name not in before.streams:
+            check_frame(name, stream, checkpoint, memory)
+    read = {name: _names_read(p) for name, p in program.planned.items()}
+    found: dict[str, pl.DataFrame] = {}
+    for name, relation in program.relations.items():
+        readers = [query for query, names in read.items() if name in names]
+        if all(query in fresh for query in readers):
+            continue
+        is_due = name not in before.relations or any(query in fresh for query in readers)
+        is_looked_at = is_due and is_there(name, relation.source, memory)
+        now = read_relation(relation, memory) if is_looked_at else None
+        found[name] = pl.read_ipc_stream(checkpoint.check_relation(relation, now))
+    return found
+
+
+def _names_read(planned: Planned) -> frozenset[str]:
+    """The names of everything that a query reads."""
+    parts = walk_physical([planned.physical])
+    return frozenset(part.name for part in parts if isinstance(part, Input))
