@@ -228,6 +228,16 @@ def _made(*, counts: bool, spans: list[Span]) -> Run:
     return Run(PAIR, Form.SIGNED, spans, state, counts)
 
 
+def test_a_row_that_stands_at_a_seam_is_not_announced_later_either() -> None:
+    """What has waited since the seam is one row that stands: nothing is to be told of it."""
+    run = _made(counts=True, spans=[Span(Time(1), leaves=Leaves.HELD, joins=True)])
+    run.take(Arrive(0, (Change((None, None), 0, 1),)), reload=False)
+    run.take(Advance(5), reload=False)
+    run.spans = [replace(run.spans[0], leaves=Leaves.AT_ONCE)]
+    run.take(Advance(6), reload=False)
+    assert run.given == []
+
+
 def test_what_is_not_counted_cannot_be_withdrawn() -> None:
     with pytest.raises(AssertionError, match="cannot be withdrawn"):
         signed.Stretch(PAIR, "q", counts=False, spans=(Span(until=Time(5)),))

@@ -89,14 +89,14 @@ def replan(record: Record, here: Standpoint) -> Changed:
         RunError: It does not run, or its windows do not forget by time.
     """
     live = live_parts(record, here.known)
-    if record.paused is not None or not live:
+    open_ = [part for part in live if part.until == END_OF_TIME]
+    if record.paused is not None or not open_:
         raise RunError(
             f'query "{here.query}" does not run, so it has no plan to be replaced',
             hint="start it first; it is planned then",
         )
     plans = [record.version_of(part).plan for part in live]
     numbers = switch(Change.GRACEFUL, plans, record.current.plan, here.next)
-    open_ = [part for part in live if part.until == END_OF_TIME]
     ends = [part.since + 1 if here.withdraws else here.must_end(record, part) for part in open_]
     if numbers is None:
         raise _forgets_nothing(here.query, "REPLAN needs windows that forget by time")
