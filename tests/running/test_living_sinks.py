@@ -20,16 +20,25 @@ if TYPE_CHECKING:
 
 
 @pytest.mark.parametrize("using", Change)
-def test_sinks_get_the_formula_of_a_change(tmp_path: Path, using: Change) -> None:
-    altered(tidemill.connect(), tmp_path, using)
+@pytest.mark.parametrize("is_kept", [False, True])
+def test_sinks_get_the_formula_of_a_change(tmp_path: Path, using: Change, is_kept: bool) -> None:  # noqa: FBT001 — as pytest gives it
+    altered(tidemill.connect(checkpoint=tmp_path / "state" if is_kept else None), tmp_path, using)
 
 
 def test_what_sinks_are_to_get_is_kept_while_queries_are_paused(tmp_path: Path) -> None:
     kept_through(tidemill.connect(partitions=2), tmp_path)
 
 
+def test_they_are_kept_in_a_checkpoint(tmp_path: Path) -> None:
+    kept_through(tidemill.connect(checkpoint=tmp_path / "state"), tmp_path)
+
+
 def test_sinks_of_queries_that_are_stopped_and_started(tmp_path: Path) -> None:
     stopped_and_started(tidemill.connect(), tmp_path)
+
+
+def test_sinks_of_a_checkpoint_when_queries_are_stopped_and_started(tmp_path: Path) -> None:
+    stopped_and_started(tidemill.connect(checkpoint=tmp_path / "state", partitions=2), tmp_path)
 
 
 @pytest.fixture
