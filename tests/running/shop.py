@@ -29,10 +29,10 @@ def write(directory: Path, first: int, past: int) -> Path:
     """A file with the rows of some instants, which is there all at once."""
     directory.mkdir(exist_ok=True)
     path = directory / f"{first:06d}.parquet"
-    rows(first, past).write_parquet(directory / ".unfinished")
-    (directory / ".unfinished").rename(path)
-    os.utime(path, (1_000_000 + first, 1_000_000 + first))
-    return path
+    unfinished = directory / ".unfinished"
+    rows(first, past).write_parquet(unfinished)
+    os.utime(unfinished, (1_000_000 + first, 1_000_000 + first))
+    return unfinished.rename(path)
 
 
 def define(session: tidemill.Session, directory: Path, name: str = "s") -> None:
