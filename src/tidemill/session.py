@@ -200,12 +200,16 @@ class Session:
         """Process what comes, for all queries, until the session is stopped.
 
         Queries can be created and dropped meanwhile; those that stay keep their state. A session
-        with a checkpoint goes on where the last one was stopped.
+        with a checkpoint goes on where the last one was stopped. If it has other settings of
+        planning, each query migrates to the plan that they make, as REPLAN does; its answer is the
+        same at every instant.
 
         Raises:
             RunError: It is running already, the engine cannot, or a source cannot be read.
         """
-        self._queries.start(self._job_for)
+        for told in self._queries.start(self._job_for):
+            self._warnings.append(told)
+            warnings.warn(told, TidemillWarning, stacklevel=2)
 
     def _job_for(self, catalog: Catalog) -> Runs:
         """A job for queries, with the frames that there are now."""

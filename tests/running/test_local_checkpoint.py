@@ -358,7 +358,6 @@ def test_what_does_not_fit_is_refused_and_nothing_is_touched(tmp_path: Path) -> 
 
     q0 = f"CREATE QUERY q0 INTO parquet('{tmp_path / 'out0'}') AS {TOTAL}"
     attempt(q0, "has 2 partitions, not 3", partitions=3)
-    attempt(q0, "other settings of technique", technique="direct")
     attempt(q0.replace(TOTAL, LAST), "is not the one that this checkpoint runs")
     attempt(q0.replace("out0", "out1"), "it writes to parquet")
     attempt(f"CREATE QUERY q1 AS {TOTAL}", 'runs query "q0", which this session does not create')

@@ -217,29 +217,6 @@ def test_a_start_that_is_refused_touches_nothing(
     place.refused(asking(place), message)
 
 
-@pytest.mark.parametrize(
-    ("settings", "was"),
-    [
-        ({"optimize": False}, "optimize=True"),
-        ({"technique": "negative"}, 'technique="pattern"'),
-        ({"joins": "multiway"}, 'joins="binary"'),
-    ],
-)
-def test_other_settings_are_refused_and_named(
-    place: Place, settings: dict[str, Any], was: str
-) -> None:
-    session = place.session(settings=settings)
-    place.queries(session)
-    before = place.files()
-    with pytest.raises(tidemill.RunError) as caught:
-        session.start()
-    assert str(caught.value) == (
-        f'the checkpoint "{place.root / "state"}" was made with other settings of '
-        f"{was.partition('=')[0]}\nhint: write {was}, or choose a new directory"
-    )
-    assert place.files() == before
-
-
 def test_a_changed_statement_is_refused_with_a_way_on(place: Place) -> None:
     session, before = changed_text(place), place.files()
     with pytest.raises(tidemill.RunError) as caught:

@@ -1,7 +1,8 @@
-"""Changes and restarts at random on Spark: what sinks get is what the parts of each query say."""
+"""Restarts on Spark, at random and with other settings: sinks get what they are to get."""
 
 from __future__ import annotations
 
+from functools import partial
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -9,6 +10,7 @@ import pytest
 
 import tidemill
 from running.restarts_body import Story
+from running.settings_body import migrated
 from spark.on_spark import MASTER
 
 if TYPE_CHECKING:
@@ -29,3 +31,8 @@ def test_what_sinks_get_through_changes_and_restarts(tmp_path: Path, seed: int) 
         )
 
     Story(tmp_path, connect, random, queries=6, restarts=0.25).tell()
+
+
+def test_other_settings_on_a_checkpoint_are_a_migration(tmp_path: Path) -> None:
+    connect = partial(tidemill.connect, engine="spark", master=MASTER)
+    migrated(partial(connect, checkpoint=tmp_path / "state", partitions=2), tmp_path)

@@ -99,13 +99,6 @@ def test_a_checkpoint_goes_on_with_what_is_the_same_and_begins_what_is_new(tmp_p
     moved.mkdir()
     with pytest.raises(tidemill.BindError, match='stream "s" is another one in this checkpoint'):
         connected(tmp_path, moved)
-    with (
-        tidemill.connect(
-            engine="spark", master=MASTER, checkpoint=tmp_path / "state", max_delay=1
-        ) as session,
-        pytest.raises(tidemill.RunError, match="other settings"),
-    ):
-        session.run()
 
 
 def test_queries_that_are_alike_keep_their_state_when_others_come_and_go(tmp_path: Path) -> None:

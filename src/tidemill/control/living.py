@@ -24,6 +24,7 @@ from tidemill.errors import RunError
 from tidemill.lang.statements import (
     AlterQuery,
     Change,
+    Name,
     ObjectKind,
     PauseQuery,
     ReplanQuery,
@@ -36,7 +37,7 @@ from tidemill.lang.statements import (
 from tidemill.model.time import Time, time_text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Container, Mapping
 
     from tidemill.catalog.catalog import Catalog
     from tidemill.lang.statements import Instant, Lifecycle
@@ -50,6 +51,7 @@ __all__ = [
     "ended",
     "lives_of",
     "new_version",
+    "replanned",
     "rewritten",
     "standpoint",
 ]
@@ -152,6 +154,31 @@ def begun_late(query: QueryEntry, moment: Moment) -> QueryEntry:
     instance = Instance(1, 1, first, counts=is_signed and not is_silent(query.plan))
     begun = replace(record, instances=(instance,), parts=(Part(1, first),))
     return replace(query, record=begun if delivered is None else marked(begun))
+
+
+def replanned(
+    catalog: Catalog, outdated: Container[str], moment: Moment, told: list[str]
+) -> Catalog:
+    """The catalog in which other plans take over from some, each at its instant (REPLAN).
+
+    Args:
+        catalog: What is registered.
+        outdated: The queries that are to be planned anew.
+        moment: Where the pipeline stands.
+        told: Is told of queries that go on with the plans they have.
+    """
+    for query in list(catalog.entries(ObjectKind.QUERY)):
+        assert isinstance(query, QueryEntry), "asked for queries"
+        if query.name not in outdated:
+            continue
+        try:
+            here = standpoint(query, None, moment)
+            changed = carried_out(ReplanQuery(Name(query.name)), query, None, here)
+        except RunError as error:
+            told.append(f'query "{query.name}" goes on with the plan it had: {error.message}')
+        else:
+            catalog = catalog.replaced(altered(query, changed.record))
+    return catalog
 
 
 def ended(catalog: Catalog, known: Mapping[str, Time]) -> Catalog:

@@ -16,6 +16,7 @@ from tidemill.algebra.reach import begun_at
 from tidemill.catalog.catalog import Catalog
 from tidemill.catalog.durable import question
 from tidemill.catalog.entries import QueryEntry, StreamEntry
+from tidemill.catalog.records import user_name
 from tidemill.control.change import Changed
 from tidemill.control.given import gone_from
 from tidemill.control.instances import (
@@ -29,6 +30,7 @@ from tidemill.control.living import (
     begun_late,
     carried_out,
     ended,
+    replanned,
     rewritten,
     standpoint,
 )
@@ -122,11 +124,16 @@ class LivingQueries:
         with self._owning():
             job = new_job(self._to_run())
             self._active = job
+            job.follow(lambda moment: self._followed(job, moment))
             job.run(end=end)
             self._job = job
 
-    def start(self, new_job: Callable[[Catalog], Runs]) -> None:
-        """Process what comes, until it is stopped; ``Session.start`` has the details."""
+    def start(self, new_job: Callable[[Catalog], Runs]) -> list[str]:
+        """Process what comes, until it is stopped; ``Session.start`` has the details.
+
+        Returns:
+            What there is to be warned of.
+        """
         self._refuse_while_running()
         with self._owning() as share:
             self._active = self._job = job = new_job(self._to_run())
@@ -134,6 +141,16 @@ class LivingQueries:
             job.start()
             self.is_running = True
             self._owner = share.pop_all()
+        return self._migrated(job)
+
+    def _migrated(self, job: Runs) -> list[str]:
+        """Let plans that these settings make take over from those that others have made."""
+        outdated = {user_name(name) for name in job.outdated()}
+        told: list[str] = []
+        if outdated:
+            with self.changing():
+                self.go_on_with(lambda moment: replanned(self.catalog, outdated, moment, told))
+        return told
 
     @contextmanager
     def _owning(self) -> Iterator[ExitStack]:

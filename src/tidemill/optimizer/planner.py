@@ -126,6 +126,12 @@ class Planned:
     steps: tuple[Step | PhysicalStep, ...]
     target: Target
 
+    @property
+    def is_outdated(self) -> bool:
+        """Whether it runs on with a plan that would not be made today."""
+        last = self.steps[-1] if self.steps else None
+        return isinstance(last, PhysicalStep) and last.phase == _RESUME
+
     @cached_property
     def version(self) -> str:
         """A short name for the physical plan, another for every other plan."""
@@ -308,14 +314,15 @@ def resume(
         context: What is known besides.
         now: The epoch that begins now, in case its answer is cut from now on.
     """
-    physical = cut_answer(physical, target.cut, now)
+    physical, whole = cut_answer(physical, target.cut, now), cut_answer(physical, None)
     try:
-        made = plan(query, target, context)
+        made = plan(query, replace(target, cut=None), context)
     except PlanError:
         made = None  # what cannot be planned today runs on all the same
-    if made is not None and made.physical.fingerprint == physical.fingerprint:
+    if made is not None and made.physical.fingerprint == whole.fingerprint:
         # The same state; how joins probe, and what else is no part of that, stays as it was.
-        return replace(made, physical=physical)
+        labels = made.labels.completed(physical)
+        return replace(made, physical=physical, labels=labels, target=target)
     patterns = {n.name: update_pattern(n) for n in walk(query) if isinstance(n, Source | Relation)}
     inputs = [part for part in walk_physical([physical]) if isinstance(part, Input)]
     labels = Labels(
@@ -324,8 +331,11 @@ def resume(
     ).completed(physical)
     if made is None:
         return Planned(query, query, physical, labels, (), target)
-    step = PhysicalStep("resume", made.physical, physical)
+    step = PhysicalStep(_RESUME, made.physical, physical)
     return Planned(query, made.logical, physical, labels, (*made.steps, step), target)
+
+
+_RESUME = "resume"
 
 
 def recut(planned: Planned, cut: Cut | None, now: int) -> Planned:

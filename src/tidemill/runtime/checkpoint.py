@@ -240,6 +240,7 @@ class CheckpointDirectory:
         relations: Mapping[str, tuple[RelationEntry, bytes]],
         *,
         epoch: int = 0,
+        planning: Mapping[str, int | str | None] | None = None,
     ) -> None:
         """Know these queries from now on, and no others; and the streams and relations they read.
 
@@ -248,12 +249,13 @@ class CheckpointDirectory:
             streams: The streams they read; others that were read stay known.
             relations: The relations they read, with their rows.
             epoch: That of the youngest of their operators.
+            planning: The settings that plans are made with; ``None`` if some are still to be made.
         """
         kept = {
             name: KeptRelation(relation_digest(relation), content_digest(rows))
             for name, (relation, rows) in relations.items()
         }
-        self.record_kept(queries, streams, kept, epoch=epoch)
+        self.record_kept(queries, streams, kept, epoch=epoch, planning=planning)
 
     def record_kept(
         self,
@@ -262,12 +264,14 @@ class CheckpointDirectory:
         relations: Mapping[str, KeptRelation],
         *,
         epoch: int = 0,
+        planning: Mapping[str, int | str | None] | None = None,
     ) -> None:
         """Know these queries from now on, and no others; relations by how they are kept."""
         known = {name.lower(): query for name, query in queries.items()}
         facts = replace(
             self.facts,
             queries=known,
+            planning=self.facts.planning if planning is None else planning,
             latest=max(epoch, self.facts.latest, *(query.epoch for query in known.values())),
             streams={
                 **self.facts.streams,

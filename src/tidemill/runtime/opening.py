@@ -17,7 +17,7 @@ from tidemill.runtime.records_file import RECORDS_FILE
 from tidemill.runtime.statement_log import STATEMENTS_FILE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from tidemill.runtime.lock import Lock
 
@@ -38,8 +38,7 @@ def open_directory(
 
     Args:
         place: Where it is, or is to be.
-        facts: What a new one is made for; one that is there must be for the same engine and
-            planning.
+        facts: What a new one is made for; one that is there must be for the same engine.
         partitions: How many partitions it must have; ``None`` for any number.
         stages: How many stages it must have; ``None`` for any number.
         take: Takes its lock; a session that has it already gives a share.
@@ -58,7 +57,7 @@ def open_directory(
         if not (directory / RECORD).is_file():
             return directory, replace(facts, place=str(directory)), lock
         found = read_record(directory, facts.engine)
-        _require_fit(directory, found, facts.planning, partitions, stages)
+        _require_fit(directory, found, partitions, stages)
     except BaseException:
         lock.release()
         raise
@@ -124,11 +123,10 @@ def _require_checkpoint_or_nothing(directory: Path) -> None:
 def _require_fit(
     directory: Path,
     facts: Facts,
-    planning: Mapping[str, object],
     partitions: int | None,
     stages: int | None,
 ) -> None:
-    """Refuse settings under which the state would be that of other plans."""
+    """Refuse settings under which the state would not be where it is."""
     pids = facts.pids
     if partitions not in (None, len(pids)):
         raise RunError(
@@ -140,25 +138,3 @@ def _require_fit(
             f'the checkpoint "{directory}" has {facts.stages} stages, not {stages}',
             hint=f"write stages={facts.stages}, or choose a new directory",
         )
-    if differing := _differing(planning, facts.planning):
-        raise RunError(
-            f'the checkpoint "{directory}" was made with other settings of {", ".join(differing)}',
-            hint=f"write {', '.join(differing.values())}, or choose a new directory",
-        )
-
-
-def _differing(now: Mapping[str, object], then: Mapping[str, object]) -> dict[str, str]:
-    """The settings of planning that are not what they were, and how to write what they were."""
-    found = {}
-    for name in [*now, *(name for name in then if name not in now)]:
-        was = then.get(name)
-        if name in now and name in then and now[name] == was:
-            continue
-        if name == "optimize":
-            was = bool(was)
-        elif isinstance(was, int):
-            was = f"{was / 1_000_000:g}"  # the others count microseconds
-        elif isinstance(was, str):
-            was = f'"{was}"'
-        found[name] = f"{name}={was}"
-    return found

@@ -9,12 +9,15 @@ from tidemill.optimizer.planning import PLANNING
 from tidemill.runtime.shapes import answer_form
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from tidemill.catalog.entries import QueryEntry
     from tidemill.optimizer.planner import Planned
     from tidemill.optimizer.planning import Planning
     from tidemill.physical.plan import PhysicalPlan
+    from tidemill.runtime.record import Facts
 
-__all__ = ["plan_entry"]
+__all__ = ["outdated_in", "plan_entry"]
 
 
 def plan_entry(  # noqa: PLR0913 — what a plan is made for
@@ -47,3 +50,16 @@ def plan_entry(  # noqa: PLR0913 — what a plan is made for
     if kept is not None:
         return resume(query.plan, kept, target, context, epoch if now is None else now)
     return plan(query.plan, target, context)
+
+
+def outdated_in(planned: Mapping[str, Planned], facts: Facts, planning: Planning) -> frozenset[str]:
+    """The queries of a checkpoint whose plans were made with other settings, which make others.
+
+    Args:
+        planned: The plans that they run with.
+        facts: What is known of the checkpoint.
+        planning: The settings now.
+    """
+    if facts.planning == planning.facts():
+        return frozenset()  # a planner of another version changes nothing by itself
+    return frozenset(name for name, one in planned.items() if one.is_outdated)

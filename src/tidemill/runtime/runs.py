@@ -113,6 +113,10 @@ class Runs(Protocol):
         """
         ...
 
+    def outdated(self) -> frozenset[str]:
+        """The queries that go on with plans of other settings, where those of now make others."""
+        ...
+
     def close(self) -> None:
         """Stop, if it runs, and let go of everything but the answers."""
         ...

@@ -305,6 +305,10 @@ class Job:
         """The plan that a query runs with, if it runs or was run."""
         return self._program.planned.get(query)
 
+    def outdated(self) -> frozenset[str]:
+        """The queries whose plans were made with other settings: none, without a checkpoint."""
+        return frozenset()
+
     def quarantine(self, stream: str) -> pl.DataFrame:
         """The rows of a stream that were refused and are kept."""
         return self.gates[stream].refused.kept()

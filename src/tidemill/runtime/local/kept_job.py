@@ -21,6 +21,7 @@ from tidemill.runtime.local.job import Job
 from tidemill.runtime.local.keeping import Keeper
 from tidemill.runtime.local.kept_pipeline import KeptPipeline
 from tidemill.runtime.local.kept_program import kept_program
+from tidemill.runtime.planning import outdated_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -94,6 +95,12 @@ class KeptJob(Job):
         finally:
             if self._keeper is not None:
                 self._keeper.checkpoint.close()
+
+    def outdated(self) -> frozenset[str]:
+        """The queries whose plans were made with other settings, which make others."""
+        assert self._keeper is not None, "it was started"
+        facts = self._keeper.checkpoint.facts
+        return outdated_in(self._program.planned, facts, self.settings.planning)
 
     def quarantine(self, stream: str) -> pl.DataFrame:
         """The rows of a stream that were refused and are kept.

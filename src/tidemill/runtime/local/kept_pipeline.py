@@ -163,7 +163,11 @@ class KeptPipeline(Pipeline):
                 self._runner.change(program.graph)
             self._take_up(program, opened, relations, is_first=is_first)
             checkpoint.record_kept(
-                kept.known_as, program.streams, relations_kept, epoch=program.epoch
+                kept.known_as,
+                program.streams,
+                relations_kept,
+                epoch=program.epoch,
+                planning=kept.planning,
             )
             self._commit(program, opened, is_first=is_first)
         self._replay(again if is_first else self._again)

@@ -23,7 +23,7 @@ from tidemill.runtime.local.checkpoint import has_ended_error
 from tidemill.runtime.local.frames import check_frame
 from tidemill.runtime.local.program import Program
 from tidemill.runtime.local.sources import is_there, read_relation
-from tidemill.runtime.planning import plan_entry
+from tidemill.runtime.planning import outdated_in, plan_entry
 from tidemill.runtime.record import (
     KeptRelation,
     KnownQuery,
@@ -63,12 +63,14 @@ class Kept:
         known_as: What is to be known of each query.
         shared: The rows of relations that queries have read which the checkpoint knows.
         fresh: The queries that begin.
+        planning: The settings that plans are made with; ``None`` if some are still to be made.
     """
 
     program: Program
     known_as: Mapping[str, KnownQuery]
     shared: Mapping[str, pl.DataFrame]
     fresh: frozenset[str]
+    planning: Mapping[str, int | str | None] | None
 
     def keep(
         self, checkpoint: LocalCheckpoint, relations: Mapping[str, pl.DataFrame]
@@ -152,7 +154,8 @@ def kept_program(  # noqa: PLR0913, PLR0917 — all that is compared
     _check(program, owned, fresh, checkpoint)
     known_as = {n: KnownQuery(asked[n], epochs[n], planned[n].version) for n in queries}
     shared = {} if facts.ended else _shared(program, fresh, before, checkpoint, memory)
-    return Kept(program, known_as, shared, fresh)
+    is_due = not before.queries and outdated_in(planned, facts, planning)
+    return Kept(program, known_as, shared, fresh, None if is_due else planning.facts())
 
 
 def _sinking(opened: Mapping[str, QueryEntry], known: Container[str]) -> list[QueryEntry]:

@@ -16,7 +16,7 @@ from tidemill.physical.fragments import build_graph
 from tidemill.physical.plan import Input, walk_physical
 from tidemill.runtime.file_sink import FileSink
 from tidemill.runtime.local.sources import is_there, read_relation
-from tidemill.runtime.planning import plan_entry
+from tidemill.runtime.planning import outdated_in, plan_entry
 from tidemill.runtime.record import KnownQuery, asked_of
 from tidemill.runtime.sinks import is_first, owned_since
 from tidemill.runtime.spark.driver.assembly import inputs_of
@@ -57,6 +57,7 @@ class Checked:
         unshared: The streams that no query reads which has run before.
         known: The rows of relations that the checkpoint keeps.
         unread: The rows of relations that it is to keep from now on.
+        outdated: The queries whose plans were made with other settings, which make others.
     """
 
     queries: list[QueryEntry]
@@ -70,6 +71,7 @@ class Checked:
     unshared: frozenset[str]
     known: dict[str, bytes]
     unread: list[tuple[str, pl.DataFrame]]
+    outdated: frozenset[str]
 
     @property
     def resumed(self) -> frozenset[str]:
@@ -200,6 +202,7 @@ def check_queries(  # noqa: PLR0913 — all that is checked
         frozenset(streams) - shared,
         known,
         unread,
+        outdated_in(planned, facts, settings.planning),
     )
 
 

@@ -95,6 +95,7 @@ class SparkJob:
         self._was_stopped = Event()
         self._lost: str | None = None
         self._ask: Callable[[Moment], Catalog | None] | None = None
+        self._outdated = frozenset[str]()
         self._ends = False
         self._is_taken = False  # whether what is in the quarantine has been taken into memory
 
@@ -371,6 +372,10 @@ class SparkJob:
         """The plan that a query runs with, if it runs or was run."""
         return self._planned.get(query)
 
+    def outdated(self) -> frozenset[str]:
+        """The queries whose plans were made with other settings, which make others."""
+        return self._outdated
+
     def progress(self) -> Progress:
         """How far the run has come."""
         running = self._running
@@ -481,7 +486,7 @@ class SparkJob:
 
     def _know_of(self, checked: Checked) -> None:
         """Know the plans and the sinks of what runs; a query of which nothing runs has its sink."""
-        self._planned = checked.planned
+        self._planned, self._outdated = checked.planned, checked.outdated
         users = {user_name(name) for name in checked.planned}
         idle = {name: sink for name, sink in self._sinks.items() if name not in users}
         now = {user_name(name): sink for name, sink in checked.sinks.items()}

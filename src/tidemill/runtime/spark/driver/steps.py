@@ -127,9 +127,13 @@ def skip_old_files(start: Start) -> None:
 
 def record(start: Start) -> None:
     """Know the queries from now on, with the streams and relations that they read."""
-    checked = start.checked
+    checked, is_due = start.checked, start.checked.outdated and not start.is_change
     start.checkpoint.record(
-        checked.known_as, checked.streams, start.relations, epoch=checked.graph.epoch
+        checked.known_as,
+        checked.streams,
+        start.relations,
+        epoch=checked.graph.epoch,
+        planning=None if is_due else start.settings.planning.facts(),
     )
 
 
