@@ -574,6 +574,7 @@ class Session:
             self._catalog = decide(Moment())
             return
         chosen: list[Catalog] = []
+        runs: dict[str, QueryEntry] = {}
         gone: dict[str, Answer] = {}
 
         def decided(moment: Moment) -> Catalog:
@@ -582,16 +583,17 @@ class Session:
             if self._keeper is not None:
                 self._keeper.write(_records(chosen[0]))  # before it takes effect
             gone.update(_gone(job, moment, chosen[0], queries))
+            runs.update(_queries(queries))
             return queries
 
         try:
-            given = job.change(decided)
+            job.change(decided)
         except BaseException:
             if self._keeper is not None and chosen:
                 self._keeper.write(_records(self._catalog))
             raise
         self._catalog, self._past = chosen[0], {**self._past, **gone}
-        self._runs = _queries(given)
+        self._runs = runs
 
     def _followed(self, job: Runs, moment: Moment) -> Catalog | None:
         """What is to run from the next batch on, if it is something else: nobody waits here.

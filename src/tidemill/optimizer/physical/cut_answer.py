@@ -32,7 +32,7 @@ def cut_answer(plan: PhysicalPlan, cut: Cut | None, epoch: int = 0) -> PhysicalP
         cut: How its answer is cut; ``None`` if it answers everything.
         epoch: When it began.
     """
-    if isinstance(plan, Apply) and isinstance(plan.operator, interval.Stretch | signed.Stretch):
+    if isinstance(plan, Apply) and plan.traits.waits:  # nothing else stands there that does
         (plan,) = plan.inputs
     if cut is None:
         return plan
