@@ -96,7 +96,9 @@ def replan(record: Record, here: Standpoint) -> Changed:
             hint="start it first; it is planned then",
         )
     plans = [record.version_of(part).plan for part in live]
-    numbers = switch(Change.GRACEFUL, plans, record.current.plan, here.next)
+    # What is to begin later has nothing from before in its windows, nor has what takes over.
+    first = max(here.next, *(record.instance(part.instance).fresh for part in open_))
+    numbers = switch(Change.GRACEFUL, plans, record.current.plan, first)
     ends = [part.since + 1 if here.withdraws else here.must_end(record, part) for part in open_]
     if numbers is None:
         raise _forgets_nothing(here.query, "REPLAN needs windows that forget by time")

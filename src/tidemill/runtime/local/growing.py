@@ -19,7 +19,7 @@ from tidemill.engine.ingest import readable
 from tidemill.errors import RunError
 from tidemill.runtime.files import READERS, is_pattern, list_files
 from tidemill.runtime.local.sources import Given, file_batch, read_source
-from tidemill.runtime.settling import SETTLE, Settling, await_settled, mark_of
+from tidemill.runtime.settling import Settling, await_settled, mark_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -96,7 +96,8 @@ class GrowingFiles:
         self._path = Path(place.path).absolute()  # whatever the current directory is later
         self._schema = schema
         self._refuse = refuse
-        self._settling = Settling(SETTLE if place.settle is None else place.settle)
+        seconds = settling.SETTLE if place.settle is None else place.settle
+        self._settling = Settling(seconds)
         self._names: set[str] = set()
         self._batches = self._size = self._rows = self._malformed = 0
         self._turn = 0
