@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from tidemill.engine.ingest import readable
 from tidemill.errors import RunError
+from tidemill.runtime import settling
 from tidemill.runtime.files import READERS, is_pattern, list_files
 from tidemill.runtime.local.sources import Given, file_batch, read_source
 from tidemill.runtime.settling import Settling, await_settled, mark_of
