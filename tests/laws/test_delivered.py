@@ -19,7 +19,7 @@ from laws.catalogue import PAIR, S
 from laws.delivering import Reader, SinkQuery
 from laws.living import END, version
 from laws.strategies import conformed, time_windows
-from laws.test_changes import COUNTS, FAR, QUERIES, Scene, formula, scenes
+from laws.test_changes import COUNTS, FAR, Scene, formula, scenes
 from tidemill.algebra.expr import AggregateCall, Column, Named
 from tidemill.algebra.plan import Aggregate, NamedAggregate, Window
 from tidemill.algebra.reach import begun_at, forgets, is_silent
@@ -259,9 +259,10 @@ def test_the_law_finds_what_is_wrong(harm: Callable[[Span], Span]) -> None:
         done = changed(scene, Delivered.CHANGES, using, min(after, len(scene.arrival.steps)), harm)
         return done is not None and is_wrong(scene, using, done)
 
-    queries = QUERIES if harm is _without_hold else COUNTS
+    # There it shows soonest: rows of the new version come before those of the old one.
+    ways = st.just(Change.QUERY_ORDER) if harm is _without_hold else st.sampled_from(Change)
     find(
-        st.tuples(scenes(queries=queries), st.sampled_from(Change), st.integers(0, 4)),
+        st.tuples(scenes(queries=COUNTS), ways, st.integers(0, 4)),
         is_found,
         settings=settings(max_examples=4000, deadline=None, phases=[Phase.generate]),
     )
