@@ -16,14 +16,11 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from tidemill.catalog.entries import QueryEntry, StreamEntry
-from tidemill.catalog.records import user_name
 from tidemill.engine.ingest import Refused
 from tidemill.errors import RunError
 from tidemill.lang.statements import ObjectKind
-from tidemill.model.time import END_OF_TIME, Time
 from tidemill.optimizer.physical.fold import stages_needed
 from tidemill.runtime.damage import telling_where
-from tidemill.runtime.file_sink import FileSink
 from tidemill.runtime.planning import plan_entry
 from tidemill.runtime.record import Facts
 from tidemill.runtime.settling import still_written
@@ -33,6 +30,7 @@ from tidemill.runtime.spark.driver.cluster import Cluster, open_cluster
 from tidemill.runtime.spark.driver.control import Word
 from tidemill.runtime.spark.driver.failures import failure_of, telling_failures
 from tidemill.runtime.spark.driver.java import has_ended
+from tidemill.runtime.spark.driver.known import Known
 from tidemill.runtime.spark.driver.partitions import partition_ids
 from tidemill.runtime.spark.driver.run_report import RunReport
 from tidemill.runtime.spark.driver.steps import Start, change_steps, know, take_steps
@@ -86,8 +84,7 @@ class SparkJob:
         self._settings = settings
         self._callbacks = callbacks
         self._report = RunReport()
-        self._sinks: dict[str, Sink] = {}
-        self._planned: dict[str, Planned] = {}
+        self._known = Known(self._report)
         self._checkpoint: Checkpoint | None = None
         self._cluster: Cluster | None = None
         self._running: Running | None = None
@@ -95,7 +92,6 @@ class SparkJob:
         self._was_stopped = Event()
         self._lost: str | None = None
         self._ask: Callable[[Moment], Catalog | None] | None = None
-        self._outdated = frozenset[str]()
         self._ends = False
         self._is_taken = False  # whether what is in the quarantine has been taken into memory
 
@@ -258,7 +254,7 @@ class SparkJob:
         start.batch_log = running.delivery.batch_log
         change_steps(start, running)
         self._catalog = catalog
-        self._know_of(checked)
+        self._known.take(checked)
 
     def _require_sound(self, running: Running) -> None:
         """Raise what was wrong, if something was."""
@@ -286,7 +282,7 @@ class SparkJob:
             memory=self._memory,
             dropped=_gone(self._catalog, catalog),
             compared=self._compared,
-            running=self._planned,
+            running=self._known.planned,
         )
         self._compared |= set(checked.declared)
         return checked
@@ -353,28 +349,15 @@ class SparkJob:
         Raises:
             RunError: It goes to where it cannot be read back from.
         """
-        sink = self._sinks.get(user_name(query))
-        if sink is None:
-            return self._report.answer(query)
-        if isinstance(sink, FileSink):
-            # What instances have given was cut, so that all of it is the answer of the query.
-            answer, mine = sink.answer(), [n for n in self._planned if user_name(n) == query]
-            answer.known = Time(min(map(self._report.known, mine), default=END_OF_TIME))
-            reads = [t for t in map(self._report.last_read, mine) if t is not None]
-            answer.last_read = max(reads, default=None)
-            return answer
-        raise RunError(
-            f'the answer of "{query}" goes to its sink and is not kept',
-            hint="leave out INTO, or write INTO parquet(…)",
-        )
+        return self._known.answer(query)
 
     def planned(self, query: str) -> Planned | None:
         """The plan that a query runs with, if it runs or was run."""
-        return self._planned.get(query)
+        return self._known.planned.get(query)
 
     def outdated(self) -> frozenset[str]:
         """The queries whose plans were made with other settings, which make others."""
-        return self._outdated
+        return self._known.outdated
 
     def progress(self) -> Progress:
         """How far the run has come."""
@@ -461,7 +444,7 @@ class SparkJob:
         self._compared = set(checked.declared)
         if checkpoint.facts.ended:  # what there is to read is in files, and nothing runs any more
             know(self._report, checked, BatchLog(checkpoint.batch_log, self._settings.clock))
-            self._know_of(checked)
+            self._known.take(checked)
         else:
             start = self._new_start(cluster, checkpoint, checked, every, is_change=is_change)
             take_steps(start, partial(self._follow, checked))
@@ -482,15 +465,7 @@ class SparkJob:
         """Follow a pipeline that is about to start."""
         self._running, self._is_taken = running, False
         running.delivery.between = lambda: self._asked(running)
-        self._know_of(checked)
-
-    def _know_of(self, checked: Checked) -> None:
-        """Know the plans and the sinks of what runs; a query of which nothing runs has its sink."""
-        self._planned, self._outdated = checked.planned, checked.outdated
-        users = {user_name(name) for name in checked.planned}
-        idle = {name: sink for name, sink in self._sinks.items() if name not in users}
-        now = {user_name(name): sink for name, sink in checked.sinks.items()}
-        self._sinks = {**idle, **now}
+        self._known.take(checked)
 
     def _opened(self, cluster: Cluster, queries: list[QueryEntry]) -> Checkpoint:
         """Where to keep the state; a new place has room for the queries."""
