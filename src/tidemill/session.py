@@ -38,6 +38,7 @@ from tidemill.control.living import (
 from tidemill.control.queries import LivingQueries
 from tidemill.control.shown import version_rows
 from tidemill.errors import (
+    ParseError,
     PlanError,
     RunError,
     TidemillError,
@@ -353,6 +354,27 @@ class Session:
         """
         entry = self._queries.look.query_entry(Name(name))
         return Query(entry.name, entry.plan, self, entry.time)
+
+    def verdict(self, text: str) -> Verdict:
+        """What ALTER, START, STOP, PAUSE or RESUME QUERY would do, as a value; nothing is done.
+
+        Its ``text()`` is what EXPLAIN shows, its ``frame()`` has a row for each way of changing,
+        and its ``json()`` is for programs.
+
+        Raises:
+            TidemillError: It is not exactly one such statement, or cannot be done.
+        """
+        script = _script(text)
+        statement = script[0][0] if len(script) == 1 else None
+        try:
+            if not isinstance(statement, Lifecycle):
+                raise ParseError(
+                    "there is a verdict on one statement that concerns a query that lives",
+                    hint="write ALTER, START, STOP, PAUSE or RESUME QUERY",
+                )
+            return self._lives(statement, text, is_done=False)
+        except TidemillError as error:
+            raise error.located(text) from None
 
     def explain(self, query: str, mode: ExplainMode, *, as_json: bool = False) -> str:
         """A registered query as text, as EXPLAIN shows it.

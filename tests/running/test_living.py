@@ -126,3 +126,27 @@ def test_only_queries_live(tmp_path: Path) -> None:
         session.sql("STOP QUERY s")
     with pytest.raises(tidemill.BindError, match="no stream, relation, query or function"):
         session.sql("ALTER QUERY nobody AS SELECT k FROM s")
+
+
+def test_a_verdict_is_a_value(tmp_path: Path) -> None:
+    write(tmp_path, 0, 50)
+    with tidemill.connect() as session:
+        define(session, tmp_path)
+        session.query("CREATE QUERY q AS SELECT k, COUNT(*) AS n FROM s [RANGE 30] GROUP BY k")
+        session.start()
+        session.await_idle()
+        text = "ALTER QUERY q AS SELECT k, COUNT(*) AS n FROM s [RANGE 10] GROUP BY k"
+        verdict = session.verdict(text)
+        assert verdict.exact_from == 59
+        assert verdict.text() == session.sql(f"EXPLAIN {text}")
+        assert verdict.json() == session.sql(f"EXPLAIN FORMAT JSON {text}")
+        ways = verdict.frame()
+        assert ways["chosen"].sum() == 1
+        assert ways.filter(ways["chosen"])["exact_from"].to_list() == [59]
+        assert {"IMMEDIATE", "DRAIN", "GRACEFUL DRAIN"} <= set(ways["using"])
+        assert session.versions("q").height == 1, "nothing was done"
+        for other in ("SELECT k FROM s", f"{text}; {text}", ""):
+            with pytest.raises(tidemill.ParseError, match="there is a verdict on one statement"):
+                session.verdict(other)
+        with pytest.raises(tidemill.BindError):
+            session.verdict("STOP QUERY nobody")
