@@ -261,4 +261,5 @@ def _exact_text(time: Time | None) -> str:
 def _stretch_text(one: Stretch) -> str:
     rows = f" (rows from {time_text(one.fresh)} on)" if one.fresh else ""
     end = "on" if one.until == END_OF_TIME else f"to {time_text(one.until)}"
-    return f"answers from {time_text(one.since)} {end}{rows}"
+    since = time_text(one.since) if one.since else "the beginning"
+    return f"answers from {since} {end}{rows}"
