@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 import tidemill
-from running.shop import define, write
+from running.shop import Bag, bags, define, write
 from running.test_verdicts import drawn
 from tidemill.lang.statements import Change
 
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from random import Random
 
 __all__ = ["Story"]
-
-Bag = Counter[tuple[object, ...]]
 
 LAST, COMPARED = 200, 140
 END = 2**63 - 1
@@ -131,7 +129,7 @@ class Story:
             asked = [text[text.index("SELECT") :] for text in texts]
             queries = [session.query(f"CREATE QUERY u{n} AS {t}") for n, t in enumerate(asked)]
             session.run()
-            right = {t: bags(q.changes()) for t, q in zip(texts, queries, strict=True)}
+            right = {t: bags(q.changes(), COMPARED) for t, q in zip(texts, queries, strict=True)}
         for number, frame in enumerate(parts):
             found = self._delivered(number)
             for time in range(COMPARED):
@@ -149,10 +147,10 @@ class Story:
             return [Counter() for _ in range(COMPARED)]
         whole = pl.concat(rows)
         if "sign" in whole.columns:
-            return bags(whole)
+            return bags(whole, COMPARED)
         begun = whole.drop("end").rename({"start": "time"}).with_columns(sign=pl.lit(1))
         gone = whole.drop("start").rename({"end": "time"}).with_columns(sign=pl.lit(-1))
-        return bags(pl.concat([begun, gone]))
+        return bags(pl.concat([begun, gone]), COMPARED)
 
 
 def _state(session: tidemill.Session, number: int) -> str:
@@ -160,16 +158,3 @@ def _state(session: tidemill.Session, number: int) -> str:
     shown = session.sql("SHOW QUERIES")
     assert isinstance(shown, pl.DataFrame)
     return str(shown.filter(pl.col("name") == f"q{number}")["state"].item())
-
-
-def bags(changes: pl.DataFrame) -> list[Bag]:
-    """The rows at every instant."""
-    moves = sorted(changes.rows(), key=lambda row: row[-2])
-    found: list[Bag] = []
-    now: Bag = Counter()
-    for time in range(COMPARED):
-        while moves and moves[0][-2] <= time:
-            *row, _, sign = moves.pop(0)
-            now[tuple(row)] += sign
-        found.append(Counter({row: count for row, count in now.items() if count}))
-    return found

@@ -8,8 +8,8 @@ import polars as pl
 import pytest
 
 import tidemill
-from running.restarts_body import COMPARED, LAST, bags
-from running.shop import define, write
+from running.restarts_body import COMPARED, LAST
+from running.shop import bags, define, write
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -71,7 +71,7 @@ def _compare(source: Path, root: Path) -> None:
         define(session, source)
         queries = {name: session.query(text) for name, text in TEXTS.items()}
         session.run()
-        right = {name: bags(query.changes()) for name, query in queries.items()}
+        right = {name: bags(query.changes(), COMPARED) for name, query in queries.items()}
     for name in TEXTS:
         for form in FORMS:
             files = sorted((root / name / form).glob("batch=*/*.parquet"))
@@ -80,6 +80,6 @@ def _compare(source: Path, root: Path) -> None:
                 begun = rows.drop("end").rename({"start": "time"}).with_columns(sign=pl.lit(1))
                 gone = rows.drop("start").rename({"end": "time"}).with_columns(sign=pl.lit(-1))
                 rows = pl.concat([begun, gone])
-            found = bags(rows)
+            found = bags(rows, COMPARED)
             for time in range(COMPARED):
                 assert found[time] == right[name][time], f"{name} as {form} at {time}"

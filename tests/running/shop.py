@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from collections import Counter
+from typing import TYPE_CHECKING, TypeAlias
 
 import polars as pl
 
@@ -49,6 +50,24 @@ def expected(directory: Path, text: str) -> pl.DataFrame:
         found = session.query(text)
         session.run()
         return found.changes()
+
+
+Bag: TypeAlias = "Counter[tuple[object, ...]]"
+
+
+def bags(changes: pl.DataFrame, past: int) -> list[Bag]:
+    """The rows at every instant before one, given all changes."""
+    moves = sorted(changes.rows(), key=lambda row: row[-2])
+    found: list[Bag] = []
+    now: Bag = Counter()
+    place = 0
+    for time in range(past):
+        while place < len(moves) and moves[place][-2] <= time:
+            *row, _, sign = moves[place]
+            now[tuple(row)] += sign
+            place += 1
+        found.append(Counter({row: count for row, count in now.items() if count}))
+    return found
 
 
 def known(query: tidemill.Query, past: int) -> pl.DataFrame:

@@ -9,20 +9,18 @@ too many, gives another answer. What is right is what a bounded run of each vers
 from __future__ import annotations
 
 import json
-from collections import Counter
 from random import Random
 from typing import TYPE_CHECKING
 
 import pytest
 
 import tidemill
-from running.shop import define, write
+from running.shop import Bag, bags, define, write
 from tidemill.lang.statements import Change
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    import polars as pl
 
 CHANGES, SESSIONS = 200, 4
 BEFORE, PAST = 60, 150
@@ -43,26 +41,13 @@ def drawn(random: Random) -> str:
     return f"SELECT {key} AS x, {value} AS y FROM {source}{where} GROUP BY {key}"
 
 
-def bags(changes: pl.DataFrame) -> list[Counter[tuple[object, ...]]]:
-    """The rows at every instant."""
-    moves = sorted(changes.rows(), key=lambda row: row[-2])
-    found: list[Counter[tuple[object, ...]]] = []
-    now: Counter[tuple[object, ...]] = Counter()
-    for time in range(PAST):
-        while moves and moves[0][-2] <= time:
-            *row, _, sign = moves.pop(0)
-            now[tuple(row)] += sign
-        found.append(+now)
-    return found
-
-
-def undisturbed(directory: Path, texts: list[str]) -> list[list[Counter[tuple[object, ...]]]]:
+def undisturbed(directory: Path, texts: list[str]) -> list[list[Bag]]:
     """What bounded runs give."""
     with tidemill.connect() as session:
         define(session, directory)
         queries = [session.query(text) for text in texts]
         session.run()
-        return [bags(query.changes()) for query in queries]
+        return [bags(query.changes(), PAST) for query in queries]
 
 
 @pytest.mark.parametrize("seed", range(SESSIONS))
@@ -85,7 +70,7 @@ def test_the_instant_that_the_verdict_names_is_the_first_exact_one(
             told.append(verdict["exact_from"])
         write(tmp_path, BEFORE, PAST + 50)
         session.await_idle()
-        given = [bags(query.changes()) for query in queries]
+        given = [bags(query.changes(), PAST) for query in queries]
     right = [undisturbed(tmp_path, list(texts)) for texts in zip(*pairs, strict=True)]
     differ = 0
     for n, first in enumerate(told):

@@ -11,14 +11,13 @@ import os
 import signal
 import subprocess
 import sys
-from collections import Counter
 from pathlib import Path
 
 import polars as pl
 import pytest
 
 import tidemill
-from running.shop import expected, write
+from running.shop import bags, expected, write
 from spark.changed import LAST, NEW, OLD, POINTS
 from spark.on_spark import MASTER
 
@@ -29,8 +28,6 @@ SOME = ("after the record", "after deploy", "after end")
 
 UNTIL = 81
 """From there on the new version answers, as can be told when 50 rows have come."""
-
-Bag = Counter[tuple[object, ...]]
 
 
 @pytest.mark.parametrize(
@@ -62,10 +59,10 @@ def test_a_change_that_is_killed_is_done_or_not(tmp_path: Path, point: str) -> N
                 write(source, first, first + 25)
             session.await_idle()
         versions = session.versions("changed")["version"].max()
-    old, new = bags(expected(source, OLD)), bags(expected(source, NEW))
+    old, new = bags(expected(source, OLD), LAST), bags(expected(source, NEW), LAST)
     is_done = versions == 2
     assert is_done is (point != "before the record")
-    found = {name: bags(delivered(output / name)) for name in ("changed", "other")}
+    found = {name: bags(delivered(output / name), LAST) for name in ("changed", "other")}
     for time in range(LAST - 5):
         wanted = new[time] if is_done and time >= UNTIL else old[time]
         assert found["changed"][time] == wanted, f"changed at {time}"
@@ -76,16 +73,3 @@ def delivered(directory: Path) -> pl.DataFrame:
     """What is in the files of a sink."""
     files = sorted(directory.glob("batch=*/*.parquet"))
     return pl.concat(pl.read_parquet(file, hive_partitioning=False) for file in files)
-
-
-def bags(changes: pl.DataFrame) -> list[Bag]:
-    """The rows at every instant."""
-    moves = sorted(changes.rows(), key=lambda row: row[-2])
-    found: list[Bag] = []
-    now: Bag = Counter()
-    for time in range(LAST):
-        while moves and moves[0][-2] <= time:
-            *row, _, sign = moves.pop(0)
-            now[tuple(row)] += sign
-        found.append(Counter({row: count for row, count in now.items() if count}))
-    return found

@@ -16,6 +16,7 @@ from __future__ import annotations
 import io
 import json
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -39,11 +40,11 @@ from tidemill.runtime.record import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
-    from pathlib import Path
 
     from tidemill.catalog.entries import RelationEntry, StreamEntry
     from tidemill.optimizer.planner import Planned
     from tidemill.physical.plan import PhysicalPlan
+    from tidemill.runtime.file_sink import FileSink
     from tidemill.runtime.lock import Lock
 
 __all__ = ["CheckpointDirectory", "keeps_rows"]
@@ -131,6 +132,41 @@ class CheckpointDirectory:
         return {
             name: known[name.lower()].epoch if name.lower() in known else now for name in queries
         }
+
+    def require_open(self, *, ends: bool) -> None:
+        """Refuse to go on where the streams were being ended, but to end them.
+
+        Args:
+            ends: Whether they are to end.
+
+        Raises:
+            RunError: They are not.
+        """
+        if self.facts.ending and not (self.facts.ended or ends):
+            raise RunError(
+                f'the checkpoint "{self.directory}" was being run to the end of its streams when'
+                " it was stopped, and rows that come now would be late",
+                hint="call run(end=True), or write --end, to finish it, or choose a new checkpoint",
+            )
+
+    def require_outside(self, query: str, sink: FileSink) -> None:
+        """Refuse files of answers among those of the checkpoint.
+
+        Raises:
+            RunError: They would be there.
+        """
+        if Path(sink.directory).resolve().is_relative_to(self.directory):
+            raise RunError(
+                f'"{sink.directory}", the sink of "{query}", is inside the checkpoint',
+                hint="choose a directory outside of it",
+            )
+
+    def has_ended_error(self) -> RunError:
+        """The error that says that the checkpoint takes nothing more."""
+        return RunError(
+            f'the checkpoint "{self.directory}" has been run to the end of its streams',
+            hint="read the files of its sinks, or choose a new checkpoint",
+        )
 
     def check_streams(self, streams: Mapping[str, StreamEntry]) -> None:
         """See whether streams are those they were here.

@@ -13,7 +13,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tidemill.connectors.connector import Engine
-from tidemill.errors import RunError
 from tidemill.runtime.checkpoint import CheckpointDirectory
 from tidemill.runtime.lock import take_lock
 from tidemill.runtime.opening import open_directory
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     from tidemill.optimizer.planning import Planning
     from tidemill.runtime.lock import Lock
 
-__all__ = ["LocalCheckpoint", "has_ended_error", "open_local"]
+__all__ = ["LocalCheckpoint", "open_local"]
 
 
 class LocalCheckpoint(CheckpointDirectory):
@@ -41,22 +40,6 @@ class LocalCheckpoint(CheckpointDirectory):
         """Note that there is a commit; from now on there must be one."""
         if not self.facts.begun:
             self.know(replace(self.facts, begun=True))
-
-    def require_open(self, *, ends: bool) -> None:
-        """Refuse to go on where the streams were being ended, but to end them.
-
-        Args:
-            ends: Whether they are to end.
-
-        Raises:
-            RunError: They are not.
-        """
-        if self.facts.ending and not (self.facts.ended or ends):
-            raise RunError(
-                f'the checkpoint "{self.directory}" was being run to the end of its streams when'
-                " it was stopped, and rows that come now would be late",
-                hint="call run(end=True), or write --end, to finish it, or choose a new checkpoint",
-            )
 
     def close(self) -> None:
         """Let others have it."""
@@ -87,11 +70,3 @@ def open_local(
     pids = tuple(range(partitions or 1))
     facts = Facts(pids, stages=0, planning=planning.facts(), engine=Engine.LOCAL.value)
     return LocalCheckpoint(*open_directory(place, facts, partitions=partitions, take=take))
-
-
-def has_ended_error(checkpoint: Path) -> RunError:
-    """The error that says that a checkpoint takes nothing more."""
-    return RunError(
-        f'the checkpoint "{checkpoint}" has been run to the end of its streams',
-        hint="read the files of its sinks, or choose a new checkpoint",
-    )

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from tidemill.engine.ingest import Refused
 from tidemill.model.time import Time
 from tidemill.runtime.damage import telling_where
-from tidemill.runtime.local.checkpoint import has_ended_error, open_local
+from tidemill.runtime.local.checkpoint import open_local
 from tidemill.runtime.local.delivering import Delivery
 from tidemill.runtime.local.job import Job
 from tidemill.runtime.local.keeping import Keeper
@@ -119,7 +119,7 @@ class KeptJob(Job):
         with self._opening(ends=False) as keeper:
             pipeline = self._resumed(keeper)
             if pipeline is None:
-                raise has_ended_error(keeper.checkpoint.directory)
+                raise keeper.checkpoint.has_ended_error()
             return pipeline
 
     def _change_pipeline(self, pipeline: Pipeline, catalog: Catalog) -> None:

@@ -7,19 +7,16 @@ here, or when its sources are opened.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import polars as pl
 
 from tidemill.catalog.entries import QueryEntry, RelationEntry, StreamEntry
 from tidemill.catalog.records import user_name
-from tidemill.errors import RunError
 from tidemill.lang.statements import ObjectKind
 from tidemill.optimizer.planner import recut
 from tidemill.physical.plan import Input, walk_physical
 from tidemill.runtime.file_sink import FileSink
-from tidemill.runtime.local.checkpoint import has_ended_error
 from tidemill.runtime.local.frames import check_frame
 from tidemill.runtime.local.program import Program
 from tidemill.runtime.local.sources import is_there, read_relation
@@ -150,7 +147,7 @@ def kept_program(  # noqa: PLR0913, PLR0917 — all that is compared
     program = _reading(program, catalog)
     program = replace(program, epoch=max(program.epoch, program.graph.epoch))
     if facts.ended and (fresh or not _all_in_files(program)):
-        raise has_ended_error(checkpoint.directory)
+        raise checkpoint.has_ended_error()
     _check(program, owned, fresh, checkpoint)
     known_as = {n: KnownQuery(asked[n], epochs[n], planned[n].version) for n in queries}
     shared = {} if facts.ended else _shared(program, fresh, before, checkpoint, memory)
@@ -209,11 +206,7 @@ def _check(
     for name, sink in opened.items():
         if not isinstance(sink, FileSink):
             continue
-        if Path(sink.directory).resolve().is_relative_to(checkpoint.directory):
-            raise RunError(
-                f'"{sink.directory}", the sink of "{name}", is inside the checkpoint',
-                hint="choose a directory outside of it",
-            )
+        checkpoint.require_outside(name, sink)
         if name in fresh and is_first(name):
             sink.check_new()
         else:

@@ -6,11 +6,9 @@ Law: a start that is refused leaves the checkpoint and all sinks as they were.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from tidemill.errors import RunError
 from tidemill.optimizer.planner import recut
 from tidemill.physical.fragments import build_graph
 from tidemill.physical.plan import Input, walk_physical
@@ -38,7 +36,7 @@ if TYPE_CHECKING:
     from tidemill.runtime.spark.driver.settings import SparkSettings
     from tidemill.runtime.spark.state.checkpoint import Checkpoint
 
-__all__ = ["Checked", "check_place", "check_queries", "has_ended_error"]
+__all__ = ["Checked", "check_place", "check_queries"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,15 +104,9 @@ def check_place(checkpoint: Checkpoint, *, ends: bool = False) -> None:
     Raises:
         RunError: Something is refused.
     """
-    facts = checkpoint.facts
-    if facts.ending and not (facts.ended or ends):
-        raise RunError(
-            f'the checkpoint "{checkpoint.directory}" was being run to the end of its streams when'
-            " it was stopped, and rows that come now would be late",
-            hint="call run(end=True), or write --end, to finish it, or choose a new checkpoint",
-        )
+    checkpoint.require_open(ends=ends)
     set_aside_torn(checkpoint.directory)  # a loss of power leaves these, and Spark stumbles
-    require_agreement(checkpoint.directory, has_begun=facts.begun)
+    require_agreement(checkpoint.directory, has_begun=checkpoint.facts.begun)
     require_words(checkpoint.control, list(Word))
 
 
@@ -169,10 +161,9 @@ def check_queries(  # noqa: PLR0913 — all that is checked
     }
     plans = {name: made.physical for name, made in planned.items()}
     if facts.ended and (new or not _any_in_files(queries, sinks)):
-        raise has_ended_error(str(checkpoint.directory))
+        raise checkpoint.has_ended_error()
     owned = _owned(sinks, checkpoint, epochs)
-    _refuse_inside(owned, checkpoint.directory)
-    _check_sinks(owned, new)
+    _check_sinks(owned, new, checkpoint)
     graph = build_graph(plans)
     streams, declared = inputs_of(graph, catalog)
     checkpoint.check_streams(streams)
@@ -206,14 +197,6 @@ def check_queries(  # noqa: PLR0913 — all that is checked
     )
 
 
-def has_ended_error(checkpoint: str | None) -> RunError:
-    """The error that says that a checkpoint takes nothing more."""
-    return RunError(
-        f'the checkpoint "{checkpoint}" has been run to the end of its streams',
-        hint="read the files of its sinks, or choose a new checkpoint",
-    )
-
-
 def _rows_now(relation: RelationEntry, memory: Mapping[str, pl.DataFrame]) -> pl.DataFrame | None:
     """The rows of a relation as they are now; ``None`` if they are not there any more."""
     if not is_there(relation.name, relation.source, memory):
@@ -244,20 +227,11 @@ def _owned(
     }
 
 
-def _refuse_inside(sinks: Mapping[str, Sink], directory: Path) -> None:
-    """Refuse files of answers among those of the checkpoint."""
-    for name, sink in sinks.items():
-        if isinstance(sink, FileSink) and Path(sink.directory).resolve().is_relative_to(directory):
-            raise RunError(
-                f'"{sink.directory}", the sink of "{name}", is inside the checkpoint',
-                hint="choose a directory outside of it",
-            )
-
-
-def _check_sinks(sinks: Mapping[str, Sink], new: Container[str]) -> None:
+def _check_sinks(sinks: Mapping[str, Sink], new: Container[str], checkpoint: Checkpoint) -> None:
     """Refuse a directory that is not there for its query."""
     for name, sink in sinks.items():
         if isinstance(sink, FileSink):
+            checkpoint.require_outside(name, sink)
             if name in new and is_first(name):
                 sink.check_new()
             else:

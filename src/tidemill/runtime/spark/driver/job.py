@@ -25,7 +25,7 @@ from tidemill.runtime.planning import plan_entry
 from tidemill.runtime.record import Facts
 from tidemill.runtime.settling import still_written
 from tidemill.runtime.sinks import FormatSink, sinks_of
-from tidemill.runtime.spark.driver.checks import check_place, check_queries, has_ended_error
+from tidemill.runtime.spark.driver.checks import check_place, check_queries
 from tidemill.runtime.spark.driver.cluster import Cluster, open_cluster
 from tidemill.runtime.spark.driver.control import Word
 from tidemill.runtime.spark.driver.failures import failure_of, telling_failures
@@ -158,7 +158,8 @@ class SparkJob:
         every = self._settings.trigger
         self._start(every=every, dropped=dropped, is_change=is_change)
         if self._running is None or self._running.query is None:
-            raise has_ended_error(self._settings.checkpoint)
+            assert self._checkpoint is not None, "it was opened"
+            raise self._checkpoint.has_ended_error()
         self._running.follow(every)
 
     def await_idle(self) -> None:
