@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tidemill.optimizer.planner import Planned
     from tidemill.runtime.runs import Moment, Runs
 
-__all__ = ["answer_in", "figures_in", "gone_from", "is_in", "planned_in"]
+__all__ = ["answer_in", "figures_in", "gone_from", "is_in", "past_of", "planned_in"]
 
 
 def answer_in(
@@ -103,6 +103,14 @@ def gone_from(job: Runs, moment: Moment, catalog: Catalog, queries: Catalog) -> 
             answer = job.answer(name)
             gone |= {} if answer is None else {name: answer}
     return gone
+
+
+def past_of(catalog: Catalog, past: Mapping[str, Answer]) -> dict[str, Answer]:
+    """What instances gave of queries that are still there.
+
+    Another query that has the name of one that was dropped must not find it.
+    """
+    return {n: one for n, one in past.items() if catalog.find(user_name(n)) is not None}
 
 
 def planned_in(

@@ -18,7 +18,7 @@ from tidemill.catalog.durable import question
 from tidemill.catalog.entries import QueryEntry, StreamEntry
 from tidemill.catalog.records import user_name
 from tidemill.control.change import Changed
-from tidemill.control.given import gone_from
+from tidemill.control.given import gone_from, past_of
 from tidemill.control.instances import (
     instance_name,
     record_of,
@@ -260,6 +260,7 @@ class LivingQueries:
         job = self._job
         if job is None or not self.is_running:
             self.catalog = decide(Moment())
+            self._past = past_of(self.catalog, self._past)
             return
         chosen: list[Catalog] = []
         gone: dict[str, Answer] = {}
@@ -278,7 +279,7 @@ class LivingQueries:
             if self._kept is not None and chosen:
                 self._kept.write_records(self.catalog)
             raise
-        self.catalog, self._past = chosen[0], {**self._past, **gone}
+        self.catalog, self._past = chosen[0], past_of(chosen[0], {**self._past, **gone})
         self._runs = _queries(given)
 
     def _followed(self, job: Runs, moment: Moment) -> Catalog | None:
