@@ -89,6 +89,30 @@ def test_what_other_columns_gave_is_there_by_version(tmp_path: Path) -> None:
         query.results(version=3)
 
 
+def test_a_column_that_may_be_null_now_is_the_same_column(tmp_path: Path) -> None:
+    """A count is never NULL and a sum may be: for readers and files both are numbers."""
+    counted, added = (f"SELECT k, {one} AS n FROM s [RANGE 10] GROUP BY k" for one in _NUMBERS)
+    write(tmp_path / "in", 0, 50)
+    with tidemill.connect(checkpoint=tmp_path / "state") as session:
+        define(session, tmp_path / "in")
+        query = session.query(f"CREATE QUERY q AS {counted}")
+        session.sql(f"CREATE QUERY f INTO parquet('{tmp_path / 'out'}') AS {counted}")
+        session.start()
+        session.await_idle()
+        for name in ("q", "f"):
+            session.sql(f"ALTER QUERY {name} AS {added}")
+        for first in (50, 75):
+            write(tmp_path / "in", first, first + 25)
+            session.await_idle()
+        for time in (40, 90):
+            given = query.snapshot(time).sort("k")
+            assert given.height == 3
+            assert session.answer("f").snapshot(time).sort("k").equals(given)
+
+
+_NUMBERS = ("COUNT(*)", "SUM(v)")
+
+
 def test_a_run_from_the_beginning_gives_the_same_parts(tmp_path: Path) -> None:
     """The parts are instants of the streams, so a session that starts over answers alike."""
     write(tmp_path, 0, 100)

@@ -61,11 +61,12 @@ def answer_in(
         return job.answer(entry.name)
     if version is not None and not 0 < version <= len(record.versions):
         raise _no_version(query, version, len(record.versions))
-    schema = record.version(version or record.current.number).plan.schema
+    wanted = record.version(version or record.current.number)
+    schema = wanted.plan.schema
     pieces: list[Piece] = []
     for part in record.parts:
         asked = record.version_of(part)
-        is_wanted = version == asked.number if version else asked.plan.schema == schema
+        is_wanted = version == asked.number if version else asked.columns == wanted.columns
         if is_wanted:
             name = instance_name(entry.name, part.instance)
             given = past.get(name) or job.answer(name)
