@@ -106,12 +106,12 @@ def replan(record: Record, here: Standpoint) -> Changed:
     instance = Instance(
         record.next_instance, record.current.number, numbers.fresh, here.epoch, here.withdraws
     )
-    seam = here.withdraws
+    seam, held = here.withdraws, max(part.held for part in open_)
     cut = [
         replace(part.cut(after), hands_on=seam) if part in open_ else part for part in record.parts
     ]
     begun = replace(record, instances=(*record.instances, instance))
-    changed = begun.with_parts(*cut, Part(instance.number, after, joins=seam))
+    changed = begun.with_parts(*cut, Part(instance.number, after, held=held, joins=seam))
     numbers = replace(numbers, until=tuple(after for _ in live), since=after)
     return Changed(changed, numbers, at=numbers.at)
 
