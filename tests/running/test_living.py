@@ -113,6 +113,30 @@ def test_a_column_that_may_be_null_now_is_the_same_column(tmp_path: Path) -> Non
 _NUMBERS = ("COUNT(*)", "SUM(v)")
 
 
+@pytest.mark.parametrize("using", [Change.IMMEDIATE, Change.DRAIN, Change.GRACEFUL])
+def test_what_waits_is_given_although_it_ends_before_what_it_waits_for(
+    tmp_path: Path, using: Change
+) -> None:
+    """QUERY ORDER, and a change on top of it: the second version ends, and then the first one."""
+    texts = [f"SELECT {n} AS x, MAX(t) AS n FROM s [RANGE {w}]" for n, w in ((1, 40), (2, 5))]
+    write(tmp_path, 0, 50)
+    with tidemill.connect() as session:
+        define(session, tmp_path)
+        query = session.query(f"CREATE QUERY q AS {texts[0]}")
+        session.start()
+        session.await_idle()
+        session.sql(f"ALTER QUERY q AS {texts[1]} USING QUERY ORDER")
+        write(tmp_path, 50, 60)
+        session.await_idle()
+        assert query.snapshot(57)["x"].to_list() == [1], "the new version waits"
+        third = "SELECT 3 AS x, MAX(t) AS n FROM s [RANGE 2]"
+        session.sql(f"ALTER QUERY q AS {third} USING {using.value}")
+        for first in (60, 70, 80, 120):
+            write(tmp_path, first, first + 10)
+            session.await_idle()
+        assert sorted(query.snapshot(57)["x"].to_list()) == [1, 2]
+
+
 def test_a_run_from_the_beginning_gives_the_same_parts(tmp_path: Path) -> None:
     """The parts are instants of the streams, so a session that starts over answers alike."""
     write(tmp_path, 0, 100)

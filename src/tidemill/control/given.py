@@ -64,16 +64,17 @@ def answer_in(
     wanted = record.version(version or record.current.number)
     schema = wanted.plan.schema
     pieces: list[Piece] = []
+    is_over = True  # whether all parts so far are
     for part in record.parts:
-        asked = record.version_of(part)
+        asked, name = record.version_of(part), instance_name(entry.name, part.instance)
+        given = past.get(name) or job.answer(name)
+        if given is None:  # it was over before this session began
+            given = Answer(asked.plan.schema, is_whole=False)
+            given.known = END_OF_TIME if part.instance in record.ended else Time(0)
         is_wanted = version == asked.number if version else asked.columns == wanted.columns
-        if is_wanted:
-            name = instance_name(entry.name, part.instance)
-            given = past.get(name) or job.answer(name)
-            if given is None:  # it was over before this session began
-                given = Answer(schema, is_whole=False)
-                given.known = END_OF_TIME if part.instance in record.ended else Time(0)
-            pieces.append(Piece(given, part.since, part.until, part.held))
+        piece = Piece(given, part.since, part.until, waits=bool(part.held) and not is_over)
+        pieces += [piece] if is_wanted else []
+        is_over = is_over and (piece.is_over or part.instance in record.ended)
     return parted(schema, pieces)
 
 
