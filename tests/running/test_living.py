@@ -137,6 +137,35 @@ def test_what_waits_is_given_although_it_ends_before_what_it_waits_for(
         assert sorted(query.snapshot(57)["x"].to_list()) == [1, 2]
 
 
+def test_the_verdict_tells_of_rows_that_nobody_has_read(tmp_path: Path) -> None:
+    """The only query over a stream is stopped, and rows come before it is started again."""
+    write(tmp_path, 0, 20)
+    with tidemill.connect() as session:
+        define(session, tmp_path)
+        session.sql("CREATE QUERY q AS SELECT COUNT(*) AS n FROM s [RANGE 10]")
+        session.start()
+        session.await_idle()
+        told = str(session.sql("STOP QUERY q"))
+        write(tmp_path, 20, 30)
+        session.await_idle()
+        assert "reads anew" not in told
+        write(tmp_path, 30, 70)
+        told = str(session.sql("START QUERY q COLD"))
+        assert "reads anew     s, what comes from now on: rows from 30 on that are there" in told
+
+
+def test_the_verdict_tells_when_parts_answer_together(tmp_path: Path) -> None:
+    write(tmp_path, 0, 20)
+    with tidemill.connect() as session:
+        define(session, tmp_path)
+        session.sql("CREATE QUERY q AS SELECT COUNT(*) AS n FROM s [RANGE 10]")
+        session.start()
+        session.await_idle()
+        session.sql("STOP QUERY q AT 100")
+        told = str(session.sql("START QUERY q COLD"))
+        assert "from 29 on, and what was to answer until 100 does so as well" in told
+
+
 def test_a_run_from_the_beginning_gives_the_same_parts(tmp_path: Path) -> None:
     """The parts are instants of the streams, so a session that starts over answers alike."""
     write(tmp_path, 0, 100)
