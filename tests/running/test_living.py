@@ -166,6 +166,19 @@ def test_the_verdict_tells_when_parts_answer_together(tmp_path: Path) -> None:
         assert "from 29 on, and what was to answer until 100 does so as well" in told
 
 
+def test_a_paused_query_is_resumed_before_it_is_planned_anew(tmp_path: Path) -> None:
+    write(tmp_path, 0, 20)
+    with tidemill.connect() as session:
+        define(session, tmp_path)
+        session.sql("CREATE QUERY q AS SELECT COUNT(*) AS n FROM s [RANGE 10]")
+        session.start()
+        session.await_idle()
+        session.sql("PAUSE QUERY q")
+        with pytest.raises(tidemill.RunError, match="paused") as refused:
+            session.sql("ALTER QUERY q REPLAN")
+        assert refused.value.hint == "write RESUME QUERY q first"
+
+
 def test_a_run_from_the_beginning_gives_the_same_parts(tmp_path: Path) -> None:
     """The parts are instants of the streams, so a session that starts over answers alike."""
     write(tmp_path, 0, 100)

@@ -90,10 +90,15 @@ def replan(record: Record, here: Standpoint) -> Changed:
     """
     live = live_parts(record, here.known)
     open_ = [part for part in live if part.until == END_OF_TIME]
-    if record.paused is not None or not open_:
+    if record.paused is not None:
+        raise RunError(
+            f'query "{here.query}" is paused, and keeps the plan it has',
+            hint=f"write RESUME QUERY {here.query} first",
+        )
+    if not open_:
         raise RunError(
             f'query "{here.query}" does not run, so it has no plan to be replaced',
-            hint="start it first; it is planned then",
+            hint=f"write START QUERY {here.query}; it is planned then",
         )
     plans = [record.version_of(part).plan for part in live]
     # What is to begin later has nothing from before in its windows, nor has what takes over.
