@@ -141,7 +141,8 @@ class LivingQuery:
             return Piece(answer, Time(0), END_OF_TIME)
         early = self.hurry if part.instance > 1 else 0
         late = self.hurry if part.until < END_OF_TIME else 0
-        return Piece(answer, Time(part.since - early), Time(part.until - late), part.held)
+        since, until = Time(part.since - early), Time(part.until - late)
+        return Piece(answer, since, until, waits=answer.known < part.held)
 
     def snapshots(self, far: int) -> list[Counter[Row]]:
         """The rows at every instant before ``far``, with how often they are there."""

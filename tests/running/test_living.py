@@ -89,6 +89,96 @@ def test_what_other_columns_gave_is_there_by_version(tmp_path: Path) -> None:
         query.results(version=3)
 
 
+def test_a_column_that_may_be_null_now_is_the_same_column(tmp_path: Path) -> None:
+    """A count is never NULL and a sum may be: for readers and files both are numbers."""
+    counted, added = (f"SELECT k, {one} AS n FROM s [RANGE 10] GROUP BY k" for one in _NUMBERS)
+    write(tmp_path / "in", 0, 50)
+    with tidemill.connect(checkpoint=tmp_path / "state") as session:
+        define(session, tmp_path / "in")
+        query = session.query(f"CREATE QUERY q AS {counted}")
+        session.sql(f"CREATE QUERY f INTO parquet('{tmp_path / 'out'}') AS {counted}")
+        session.start()
+        session.await_idle()
+        for name in ("q", "f"):
+            session.sql(f"ALTER QUERY {name} AS {added}")
+        for first in (50, 75):
+            write(tmp_path / "in", first, first + 25)
+            session.await_idle()
+        for time in (40, 90):
+            given = query.snapshot(time).sort("k")
+            assert given.height == 3
+            assert session.answer("f").snapshot(time).sort("k").equals(given)
+
+
+_NUMBERS = ("COUNT(*)", "SUM(v)")
+
+
+@pytest.mark.parametrize("using", [Change.IMMEDIATE, Change.DRAIN, Change.GRACEFUL])
+def test_what_waits_is_given_although_it_ends_before_what_it_waits_for(
+    tmp_path: Path, using: Change
+) -> None:
+    """QUERY ORDER, and a change on top of it: the second version ends, and then the first one."""
+    texts = [f"SELECT {n} AS x, MAX(t) AS n FROM s [RANGE {w}]" for n, w in ((1, 40), (2, 5))]
+    write(tmp_path, 0, 50)
+    with tidemill.connect() as session:
+        define(session, tmp_path)
+        query = session.query(f"CREATE QUERY q AS {texts[0]}")
+        session.start()
+        session.await_idle()
+        session.sql(f"ALTER QUERY q AS {texts[1]} USING QUERY ORDER")
+        write(tmp_path, 50, 60)
+        session.await_idle()
+        assert query.snapshot(57)["x"].to_list() == [1], "the new version waits"
+        third = "SELECT 3 AS x, MAX(t) AS n FROM s [RANGE 2]"
+        session.sql(f"ALTER QUERY q AS {third} USING {using.value}")
+        for first in (60, 70, 80, 120):
+            write(tmp_path, first, first + 10)
+            session.await_idle()
+        assert sorted(query.snapshot(57)["x"].to_list()) == [1, 2]
+
+
+def test_the_verdict_tells_of_rows_that_nobody_has_read(tmp_path: Path) -> None:
+    """The only query over a stream is stopped, and rows come before it is started again."""
+    write(tmp_path, 0, 20)
+    with tidemill.connect() as session:
+        define(session, tmp_path)
+        session.sql("CREATE QUERY q AS SELECT COUNT(*) AS n FROM s [RANGE 10]")
+        session.start()
+        session.await_idle()
+        told = str(session.sql("STOP QUERY q"))
+        write(tmp_path, 20, 30)
+        session.await_idle()
+        assert "reads anew" not in told
+        write(tmp_path, 30, 70)
+        told = str(session.sql("START QUERY q COLD"))
+        assert "reads anew     s, what comes from now on: rows from 30 on that are there" in told
+
+
+def test_the_verdict_tells_when_parts_answer_together(tmp_path: Path) -> None:
+    write(tmp_path, 0, 20)
+    with tidemill.connect() as session:
+        define(session, tmp_path)
+        session.sql("CREATE QUERY q AS SELECT COUNT(*) AS n FROM s [RANGE 10]")
+        session.start()
+        session.await_idle()
+        session.sql("STOP QUERY q AT 100")
+        told = str(session.sql("START QUERY q COLD"))
+        assert "from 29 on, and what was to answer until 100 does so as well" in told
+
+
+def test_a_paused_query_is_resumed_before_it_is_planned_anew(tmp_path: Path) -> None:
+    write(tmp_path, 0, 20)
+    with tidemill.connect() as session:
+        define(session, tmp_path)
+        session.sql("CREATE QUERY q AS SELECT COUNT(*) AS n FROM s [RANGE 10]")
+        session.start()
+        session.await_idle()
+        session.sql("PAUSE QUERY q")
+        with pytest.raises(tidemill.RunError, match="paused") as refused:
+            session.sql("ALTER QUERY q REPLAN")
+        assert refused.value.hint == "write RESUME QUERY q first"
+
+
 def test_a_run_from_the_beginning_gives_the_same_parts(tmp_path: Path) -> None:
     """The parts are instants of the streams, so a session that starts over answers alike."""
     write(tmp_path, 0, 100)

@@ -78,6 +78,23 @@ def test_what_has_waited_leaves_by_itself(session: tidemill.Session, tmp_path: P
     assert [(times[n - 1], times[n]) for n in back] == [(81, 61)]
 
 
+@pytest.mark.parametrize("form", ["results", "changes"])
+def test_another_plan_keeps_to_the_order_of_versions(
+    session: tidemill.Session, tmp_path: Path, form: str
+) -> None:
+    """QUERY ORDER, and REPLAN while the new version waits for the old one to end."""
+    old, new = (f"SELECT {n} AS x, MAX(t) AS n FROM s [RANGE {w}]" for n, w in ((1, 40), (2, 5)))
+    taken = begun(session, f"callback('taken', form => '{form}')", old)
+    session.sql(f"ALTER QUERY q AS {new} USING QUERY ORDER")
+    session.sql("ALTER QUERY q REPLAN")
+    for first in range(50, 140, 10):
+        write(tmp_path / "in", first, first + 10)
+        session.await_idle()
+    versions = pl.concat(taken)["x"].to_list()
+    assert versions == sorted(versions)
+    assert set(versions) == {1, 2}
+
+
 def test_rows_of_both_versions_at_an_instant_are_one_call(
     session: tidemill.Session, tmp_path: Path
 ) -> None:

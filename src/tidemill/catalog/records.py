@@ -67,6 +67,11 @@ class Version:
     uses: frozenset[str] = frozenset()
     time: DataType = BIGINT
 
+    @property
+    def columns(self) -> tuple[tuple[str, DataType], ...]:
+        """The columns of its answer for its readers, whether or not they may be NULL."""
+        return tuple((one.name, one.type) for one in self.plan.schema)
+
 
 @dataclass(frozen=True, slots=True)
 class Instance:

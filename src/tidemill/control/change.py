@@ -90,10 +90,15 @@ def replan(record: Record, here: Standpoint) -> Changed:
     """
     live = live_parts(record, here.known)
     open_ = [part for part in live if part.until == END_OF_TIME]
-    if record.paused is not None or not open_:
+    if record.paused is not None:
+        raise RunError(
+            f'query "{here.query}" is paused, and keeps the plan it has',
+            hint=f"write RESUME QUERY {here.query} first",
+        )
+    if not open_:
         raise RunError(
             f'query "{here.query}" does not run, so it has no plan to be replaced',
-            hint="start it first; it is planned then",
+            hint=f"write START QUERY {here.query}; it is planned then",
         )
     plans = [record.version_of(part).plan for part in live]
     # What is to begin later has nothing from before in its windows, nor has what takes over.
@@ -106,12 +111,12 @@ def replan(record: Record, here: Standpoint) -> Changed:
     instance = Instance(
         record.next_instance, record.current.number, numbers.fresh, here.epoch, here.withdraws
     )
-    seam = here.withdraws
+    seam, held = here.withdraws, max(part.held for part in open_)
     cut = [
         replace(part.cut(after), hands_on=seam) if part in open_ else part for part in record.parts
     ]
     begun = replace(record, instances=(*record.instances, instance))
-    changed = begun.with_parts(*cut, Part(instance.number, after, joins=seam))
+    changed = begun.with_parts(*cut, Part(instance.number, after, held=held, joins=seam))
     numbers = replace(numbers, until=tuple(after for _ in live), since=after)
     return Changed(changed, numbers, at=numbers.at)
 

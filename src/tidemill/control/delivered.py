@@ -154,7 +154,8 @@ def refuse_overlaps(query: QueryEntry, record: Record) -> None:
                 f'the sink of query "{query.name}" gets upserts, and there would be two answers'
                 f" from {time_text(first)} to {_past_text(past)}, of which one would replace rows"
                 " of the other",
-                hint="write USING GRACEFUL, DRAIN or IMMEDIATE, or IMMEDIATE for STOP and PAUSE",
+                hint="write USING GRACEFUL, DRAIN or IMMEDIATE; IMMEDIATE for STOP and PAUSE; or"
+                " COLD for START and RESUME",
             )
 
 

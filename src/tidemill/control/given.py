@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tidemill.optimizer.planner import Planned
     from tidemill.runtime.runs import Moment, Runs
 
-__all__ = ["answer_in", "figures_in", "gone_from", "is_in", "planned_in"]
+__all__ = ["answer_in", "figures_in", "gone_from", "is_in", "past_of", "planned_in"]
 
 
 def answer_in(
@@ -61,18 +61,20 @@ def answer_in(
         return job.answer(entry.name)
     if version is not None and not 0 < version <= len(record.versions):
         raise _no_version(query, version, len(record.versions))
-    schema = record.version(version or record.current.number).plan.schema
+    wanted = record.version(version or record.current.number)
+    schema = wanted.plan.schema
     pieces: list[Piece] = []
+    is_over = True  # whether all parts so far are
     for part in record.parts:
-        asked = record.version_of(part)
-        is_wanted = version == asked.number if version else asked.plan.schema == schema
-        if is_wanted:
-            name = instance_name(entry.name, part.instance)
-            given = past.get(name) or job.answer(name)
-            if given is None:  # it was over before this session began
-                given = Answer(schema, is_whole=False)
-                given.known = END_OF_TIME if part.instance in record.ended else Time(0)
-            pieces.append(Piece(given, part.since, part.until, part.held))
+        asked, name = record.version_of(part), instance_name(entry.name, part.instance)
+        given = past.get(name) or job.answer(name)
+        if given is None:  # it was over before this session began
+            given = Answer(asked.plan.schema, is_whole=False)
+            given.known = END_OF_TIME if part.instance in record.ended else Time(0)
+        is_wanted = version == asked.number if version else asked.columns == wanted.columns
+        piece = Piece(given, part.since, part.until, waits=bool(part.held) and not is_over)
+        pieces += [piece] if is_wanted else []
+        is_over = is_over and (piece.is_over or part.instance in record.ended)
     return parted(schema, pieces)
 
 
@@ -103,6 +105,14 @@ def gone_from(job: Runs, moment: Moment, catalog: Catalog, queries: Catalog) -> 
             answer = job.answer(name)
             gone |= {} if answer is None else {name: answer}
     return gone
+
+
+def past_of(catalog: Catalog, past: Mapping[str, Answer]) -> dict[str, Answer]:
+    """What instances gave of queries that are still there.
+
+    Another query that has the name of one that was dropped must not find it.
+    """
+    return {n: one for n, one in past.items() if catalog.find(user_name(n)) is not None}
 
 
 def planned_in(

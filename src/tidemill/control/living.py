@@ -226,7 +226,7 @@ def lives_of(query: QueryEntry, known: Mapping[int, Time]) -> tuple[str, str, st
 
 def _require_columns(query: QueryEntry, record: Record, version: Version) -> None:
     """Refuse other columns where rows of both versions go to one place."""
-    old, new = ((one.plan.schema, one.time) for one in (record.current, version))
+    old, new = ((one.columns, one.time) for one in (record.current, version))
     if query.sink is not None and old != new:
         raise RunError(
             f'the sink of query "{query.name}" gets the columns of its first version, and the new'

@@ -18,7 +18,7 @@ from tidemill.catalog.durable import question
 from tidemill.catalog.entries import QueryEntry, StreamEntry
 from tidemill.catalog.records import user_name
 from tidemill.control.change import Changed
-from tidemill.control.given import gone_from
+from tidemill.control.given import gone_from, past_of
 from tidemill.control.instances import (
     instance_name,
     record_of,
@@ -35,6 +35,7 @@ from tidemill.control.living import (
     standpoint,
 )
 from tidemill.control.look import Look
+from tidemill.control.read_anew import read_anew
 from tidemill.control.sink_text import sink_text
 from tidemill.control.standpoint import Standpoint
 from tidemill.control.stored import with_records
@@ -260,6 +261,7 @@ class LivingQueries:
         job = self._job
         if job is None or not self.is_running:
             self.catalog = decide(Moment())
+            self._past = past_of(self.catalog, self._past)
             return
         chosen: list[Catalog] = []
         gone: dict[str, Answer] = {}
@@ -278,7 +280,7 @@ class LivingQueries:
             if self._kept is not None and chosen:
                 self._kept.write_records(self.catalog)
             raise
-        self.catalog, self._past = chosen[0], {**self._past, **gone}
+        self.catalog, self._past = chosen[0], past_of(chosen[0], {**self._past, **gone})
         self._runs = _queries(given)
 
     def _followed(self, job: Runs, moment: Moment) -> Catalog | None:
@@ -372,8 +374,12 @@ class LivingQueries:
             plans = self.look.planned(entry.name), self._planner(replace(entry, plan=plan))
         state = self._state_text(entry)
         sink = sink_text(here.sink, before, record)
+        after = running_queries(self.catalog.replaced(altered(entry, record)), moment.known)
+        runs = self._runs.values(), _queries(after).values()
+        reads = read_anew(self.catalog, *runs, record.instances[-1].fresh)
+        does = unparse(statement)
         verdict = verdict_on(
-            unparse(statement), before, changed, here, planned=plans, state=state, sink=sink
+            does, before, changed, here, planned=plans, state=state, sink=sink, reads=reads
         )
         return record, verdict
 

@@ -71,6 +71,7 @@ class Verdict:
         new: The operators that begin empty.
         state: How much is remembered now, and what becomes of it.
         sink: What the sink gets.
+        reads: Which streams are read that were not, and what of them is missing.
         guarantees: What the variant promises; empty for other statements.
         alternatives: What the other variants would give.
     """
@@ -85,6 +86,7 @@ class Verdict:
     new: tuple[str, ...] = ()
     state: str = ""
     sink: str = ""
+    reads: str = ""
     guarantees: dict[str, bool] = field(default_factory=dict)
     alternatives: tuple[Alternative, ...] = ()
 
@@ -100,6 +102,7 @@ class Verdict:
         rows += [("begins empty", line) for line in self.new]
         rows += [("state", self.state)] if self.state else []
         rows += [("sink", self.sink)] if self.sink else []
+        rows += [("reads anew", self.reads)] if self.reads else []
         rows += [(name.replace("_", " "), "yes" if v else "no") for name, v in _named(self)]
         width = max(len(title) for title, _ in rows)
         lines = [f"{self.does}", *(f"  {title:<{width}}  {cell}" for title, cell in rows)]
@@ -133,6 +136,7 @@ def verdict_on(  # noqa: PLR0913 — all that it tells
     planned: tuple[Planned, Planned] | None = None,
     state: str = "",
     sink: str = "",
+    reads: str = "",
 ) -> Verdict:
     """The verdict on a statement.
 
@@ -144,6 +148,7 @@ def verdict_on(  # noqa: PLR0913 — all that it tells
         planned: The plans of the old and the new version, if both run.
         state: How much is remembered, and what becomes of it.
         sink: What the sink gets.
+        reads: Which streams are read that were not, and what of them is missing.
     """
     record, numbers, using = changed.record, changed.switch, changed.using
     shared, new = _compared(planned)
@@ -166,6 +171,7 @@ def verdict_on(  # noqa: PLR0913 — all that it tells
         new,
         state,
         sink,
+        reads,
         {} if using is None else asdict(GUARANTEES[using]),
         () if using is None else tuple(_alternatives(before, changed, here)),
     )
@@ -217,7 +223,11 @@ def _then(record: Record) -> str:
     last = record.parts[-1] if record.parts else None
     if last is None or last.until < END_OF_TIME:
         return "it answers up to the end of its last part, and nothing after that"
-    return f"it answers from {time_text(last.since)} on"
+    told = f"it answers from {time_text(last.since)} on"
+    others = [part.until for part in record.parts[:-1] if part.until > last.since]
+    if not others:
+        return told
+    return f"{told}, and what was to answer until {time_text(max(others))} does so as well"
 
 
 def _meanwhile(numbers: Switch) -> str:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from tidemill.catalog.records import BEGINNING
 from tidemill.model.batch import END, SIGN, START, TIME, Form
 from tidemill.model.time import END_OF_TIME, Time
 from tidemill.runtime.answers import Answer
@@ -34,28 +33,23 @@ class Piece:
         answer: What it has given.
         since: The first instant that counts.
         until: The first one that does not count any more.
-        held: Nothing of it counts before the answer is known up to here.
+        waits: Whether nothing of it counts yet, since pieces before it are not over.
     """
 
     answer: Answer
     since: Time
     until: Time
-    held: Time = BEGINNING
+    waits: bool = False
 
     @property
     def is_everything(self) -> bool:
         """Whether nothing is cut off."""
-        return (self.since, self.until, self.held) == (0, END_OF_TIME, 0)
+        return (self.since, self.until, self.waits) == (0, END_OF_TIME, False)
 
     @property
     def is_over(self) -> bool:
         """Whether all that counts has come."""
         return self.answer.known >= self.until
-
-    @property
-    def counts(self) -> bool:
-        """Whether it may be given."""
-        return self.answer.known >= self.held
 
 
 def parted(schema: Schema, pieces: Sequence[Piece]) -> Answer:
@@ -69,7 +63,7 @@ def parted(schema: Schema, pieces: Sequence[Piece]) -> Answer:
         return pieces[0].answer
     whole = Answer(schema, is_whole=all(piece.answer.is_whole for piece in pieces))
     for piece in pieces:
-        if piece.counts:
+        if not piece.waits:
             whole.add(clipped(piece, schema))
     # What is over does not change any more, however far its instance has come.
     open_ = [piece.answer.known for piece in pieces if not piece.is_over]

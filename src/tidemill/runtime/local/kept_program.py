@@ -18,7 +18,7 @@ from tidemill.optimizer.planner import recut
 from tidemill.physical.plan import Input, walk_physical
 from tidemill.runtime.file_sink import FileSink
 from tidemill.runtime.local.frames import check_frame
-from tidemill.runtime.local.program import Program
+from tidemill.runtime.local.program import Program, known_sinks
 from tidemill.runtime.local.sources import is_there, read_relation
 from tidemill.runtime.planning import outdated_in, plan_entry
 from tidemill.runtime.record import (
@@ -116,7 +116,7 @@ def kept_program(  # noqa: PLR0913, PLR0917 — all that is compared
     queries = {e.name: e for e in catalog.entries(ObjectKind.QUERY) if isinstance(e, QueryEntry)}
     opened = {n: entry for n, entry in queries.items() if before.queries.get(n) != entry}
     refuse_shared_places(queries.values())
-    known = {**before.idle, **before.sinks}
+    known = known_sinks(before, opened)
     made = sinks_of(_sinking(opened, known), callbacks)
     by_user = known | {user_name(name): sink for name, sink in made.items()}
     asked = {n: asked_of(entry, by_user.get(user_name(n))) for n, entry in queries.items()}

@@ -22,7 +22,7 @@ from tidemill.runtime.planning import plan_entry
 from tidemill.runtime.sinks import FormatSink, refuse_shared_places, sinks_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from tidemill.catalog.catalog import Catalog
     from tidemill.optimizer.planner import Planned
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from tidemill.runtime.callback import Callback
     from tidemill.runtime.local.delivering import LocalSink
 
-__all__ = ["NOTHING", "Program", "next_program"]
+__all__ = ["NOTHING", "Program", "known_sinks", "next_program"]
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ def next_program(
     new = {n: entry for n, entry in queries.items() if before.queries.get(n) != entry}
     refuse_shared_places(queries.values())
     epoch = before.epoch + 1 if new else before.epoch
-    known = {**before.idle, **before.sinks}
+    known = known_sinks(before, new)
     begun = {
         user_name(n): entry
         for n, entry in new.items()
@@ -141,6 +141,17 @@ def next_program(
         streams={name: e for name, e in read.items() if isinstance(e, StreamEntry)},
         relations={name: e for name, e in read.items() if isinstance(e, RelationEntry)},
     )
+
+
+def known_sinks(before: Program, new: Iterable[str]) -> dict[str, LocalSink]:
+    """The sinks that there are, but for those of queries whose names others have now.
+
+    Args:
+        before: What runs.
+        new: The queries, or instances of them, that begin or go on in this session.
+    """
+    known = {**before.idle, **before.sinks}
+    return {name: sink for name, sink in known.items() if name not in set(new)}
 
 
 def _local(
