@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from errno import ENOSPC
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -10,6 +11,7 @@ import pytest
 import tidemill
 from running.shop import DIFFERENT, NAMED, PAIRS, TOTAL, define, expected, known, write
 from spark.on_spark import MASTER
+from tidemill.runtime.spark.driver.control import Control
 from tidemill.runtime.spark.driver.job import SparkJob
 
 if TYPE_CHECKING:
@@ -111,3 +113,32 @@ def kept(checkpoint: Path) -> dict[str, bytes]:
     """What a checkpoint knows of queries."""
     paths = [checkpoint / "tidemill.json", *checkpoint.glob("deployments/*")]
     return {str(path): path.read_bytes() for path in paths}
+
+
+def test_a_change_that_cannot_be_written_changes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    directory = tmp_path / "in"
+    write(directory, 0, 20)
+    with connected(tmp_path / "state") as session:
+        define(session, directory)
+        total = session.query(f"CREATE QUERY total AS {TOTAL}")
+        session.start()
+        session.await_idle()
+        known_before = (tmp_path / "state" / "tidemill.json").read_bytes()
+        with monkeypatch.context() as full:
+            full.setattr(Control, "say", no_room)
+            with pytest.raises(tidemill.RunError, match="No space left"):
+                session.sql("CREATE QUERY only AS SELECT name FROM r")
+        assert (tmp_path / "state" / "tidemill.json").read_bytes() == known_before
+        write(directory, 20, 60)
+        session.await_idle()
+        only = session.query("CREATE QUERY only AS SELECT name FROM r")
+        session.await_idle()
+        assert only.snapshot(0).height == 2
+        found = known(total, 59)
+    assert_equal(found, expected(directory, TOTAL).filter(pl.col("time") < 59))
+
+
+def no_room(*_args: object) -> None:
+    raise OSError(ENOSPC, "No space left on device")
