@@ -81,6 +81,14 @@ class Deployed:
         """The channel of each query's answer."""
         return self.deployment.graph.answers
 
+    def same(self, other: Deployment) -> dict[str, str]:
+        """The channels of those queries that are the same in another deployment.
+
+        A name may have come to mean another query.
+        """
+        mine = self.channels
+        return {name: c for name, c in other.graph.answers.items() if mine.get(name) == c}
+
 
 class Delivery:
     """What is done with the results of each batch, as long as the pipeline runs.
@@ -186,14 +194,14 @@ class Delivery:
     def _deployed_for(self, batch: int) -> Deployed:
         """What a batch is computed with: one that was delivered before, what it was then.
 
-        Of queries that are gone since then, files are as they were delivered.
+        Sinks have all of that one, so they get nothing of it again: an instance of a query may be
+        gone since then whose rows are in the same files as those of others.
         """
         version, now = self.batch_log.version_of(batch), self.deployed
         if version is None or version == now.deployment.version:
             return now
         before = self._deployments.open(version)
-        there = {q: c for q, c in before.graph.answers.items() if q in now.channels}
-        routes = routes_of(there, now.sinks)
+        routes = routes_of({q: c for q, c in now.same(before).items() if q not in now.sinks}, {})
         deployment = replace(before, sink_writer=routes.sink_writer())
         self._deployments.keep(deployment)
         return Deployed(deployment, now.sinks, routes, now.cuts)
@@ -221,9 +229,7 @@ class Delivery:
         finally:
             if routes.formats:
                 results.unpersist()
-        known = self.deployed.channels
-        channels = {query: c for query, c in deployed.channels.items() if query in known}
-        self._report.take(batch, messages, answers, channels)
+        self._report.take(batch, messages, answers, self.deployed.same(deployment))
         begun, files = self.batch_log.begin(batch), files_read(messages)
         self.batch_log.end(batch, self._ending(messages, deployed))
         self.came |= dict.fromkeys(files, begun.now)
