@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from errno import ENOSPC
+from threading import Event
+from time import sleep
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -15,6 +18,7 @@ from tidemill.runtime.spark.driver.control import Control
 from tidemill.runtime.spark.driver.job import SparkJob
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
     from pathlib import Path
 
 pytestmark = pytest.mark.spark
@@ -142,3 +146,35 @@ def test_a_change_that_cannot_be_written_changes_nothing(
 
 def no_room(*_args: object) -> None:
     raise OSError(ENOSPC, "No space left on device")
+
+
+def test_a_session_that_is_stopped_while_it_starts_again_is_stopped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begins, go_on = Event(), SparkJob._go_on  # noqa: SLF001 — it is made slow
+
+    def slowly(job: SparkJob, dropped: Collection[str] = (), *, is_change: bool = False) -> None:
+        begins.set()
+        sleep(1)
+        go_on(job, dropped, is_change=is_change)
+
+    for name in ("in", "other"):
+        write(tmp_path / name, 0, 20)
+    with connected(tmp_path / "state") as session, ThreadPoolExecutor(1) as pool:
+        define(session, tmp_path / "in")
+        session.sql(f"CREATE QUERY total AS {TOTAL}")
+        session.sql(
+            "CREATE STREAM u (k BIGINT, v BIGINT, t BIGINT)"
+            f" SOURCE parquet('{tmp_path / 'other'}') ORDERED BY t"
+        )
+        session.start()
+        session.await_idle()
+        monkeypatch.setattr(SparkJob, "_go_on", slowly)
+        creating = pool.submit(session.sql, "CREATE QUERY late AS SELECT k FROM u [RANGE 3]")
+        assert begins.wait(30)
+        session.stop()
+        creating.result()
+        job = session._queries.look.finished()  # noqa: SLF001
+        assert isinstance(job, SparkJob)
+        assert job._running is not None  # noqa: SLF001
+        assert job._running.query is None, "nothing runs"  # noqa: SLF001

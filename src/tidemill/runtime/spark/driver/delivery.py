@@ -52,7 +52,15 @@ if TYPE_CHECKING:
     from tidemill.runtime.spark.worker.deployment import Deployment
     from tidemill.runtime.spark.worker.wire import Message
 
-__all__ = ["Delivery", "Deployed", "files_read", "has_stepped", "refused_counts", "watermarks"]
+__all__ = [
+    "Delivery",
+    "Deployed",
+    "files_read",
+    "has_stepped",
+    "refused_counts",
+    "stopping_error",
+    "watermarks",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +154,7 @@ class Delivery:
         """
         with self._turn:
             if self._is_closed:
-                raise RunError("the pipeline is being stopped", hint="start it again")
+                raise stopping_error()
             self._thread = get_ident()
             try:
                 with telling_where(self._spark_files.directory.parent):
@@ -184,7 +192,7 @@ class Delivery:
         """
         with self._turn:
             if self._is_closed:
-                raise RunError("the pipeline is being stopped", hint="start it again")
+                raise stopping_error()
             yield
 
     def end_here(self) -> None:
@@ -263,6 +271,11 @@ class Delivery:
             self._quarantine.take(stream, batch, counts, (m.rows() for m in kept))
             removed = self._quarantine.removed(stream)
             self._report.refuse(stream, self._quarantine.counts(stream), removed)
+
+
+def stopping_error() -> RunError:
+    """The error that says that nothing more is done."""
+    return RunError("the pipeline is being stopped", hint="start it again")
 
 
 def _for_the_driver(results: DataFrame, routes: Routes) -> DataFrame:
