@@ -178,3 +178,34 @@ def test_a_session_that_is_stopped_while_it_starts_again_is_stopped(
         assert isinstance(job, SparkJob)
         assert job._running is not None  # noqa: SLF001
         assert job._running.query is None, "nothing runs"  # noqa: SLF001
+
+
+def test_a_pipeline_that_cannot_start_again_is_not_idle(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("in", "other"):
+        write(tmp_path / name, 0, 20)
+    with connected(tmp_path / "state") as session:
+        define(session, tmp_path / "in")
+        total = session.query(f"CREATE QUERY total AS {TOTAL}")
+        session.sql(
+            "CREATE STREAM u (k BIGINT, v BIGINT, t BIGINT)"
+            f" SOURCE parquet('{tmp_path / 'other'}') ORDERED BY t"
+        )
+        session.start()
+        session.await_idle()
+        with monkeypatch.context() as full:
+            full.setattr(SparkJob, "_start", no_room_to_start)
+            with pytest.raises(OSError, match="No space left"):
+                session.sql("CREATE QUERY late AS SELECT k FROM u [RANGE 3]")
+        with pytest.raises(tidemill.RunError, match="could not be started again"):
+            session.await_idle()
+        session.stop()
+        write(tmp_path / "in", 20, 60)
+        session.start()
+        session.await_idle()
+        assert known(total, 59).height
+
+
+def no_room_to_start(*_args: object, **_options: object) -> None:
+    no_room()

@@ -177,7 +177,11 @@ class SparkJob:
         if running is None:
             return
         running.delivery.refuse_callbacks("wait for")
-        query = running.query
+        with self._stopping:  # one that starts again has started, or has failed to
+            running = self._running or running
+            query = running.query
+        if query is None and not self._was_stopped.is_set():
+            raise RunError("the pipeline could not be started again", hint="stop the session first")
         running.poller.await_settled()
         with telling_failures(running.delivery, self._cluster, self._secrets()):
             if query is not None:
