@@ -59,6 +59,9 @@ def test_a_drop_of_a_query_is_unfinished_until_it_is_done() -> None:
     assert unfinished_drops(entries) == [entries[1]]
     assert unfinished_drops([*entries, Done(2)]) == []
     assert unfinished_drops([*entries, Undone(2)]) == []
+    again = [*entries, create(3, "A")]
+    assert unfinished_drops(again) == [], "the state is that of the new one"
+    assert unfinished_drops([*again, drop(4, "a")]) == [drop(4, "a")]
     assert (
         unfinished_drops([create(1, "s", ObjectKind.STREAM), drop(2, "s", ObjectKind.STREAM)]) == []
     )

@@ -41,8 +41,13 @@ _IN_THE_NEXT_BATCH: dict[str, tuple[object, str, bool]] = {
     "after end": (BatchLog, "end", False),
     "after the batch": (Delivery, "__call__", False),
 }
-POINTS = (*_IN_THE_STATEMENT, *_IN_THE_NEXT_BATCH)
-"""Where a change can be killed: between statement, record, log of batches and commit."""
+_AT_ITS_END: dict[str, tuple[object, str, bool]] = {
+    "after its end is written": (RecordKeeper, "write", False),
+    "after the batch of its end": (Delivery, "__call__", False),
+}
+POINTS = (*_IN_THE_STATEMENT, *_IN_THE_NEXT_BATCH, *_AT_ITS_END)
+"""Where a change can be killed: between statement, record, log of batches and commit,
+and when the old version has answered all it had to."""
 
 
 def _kill(*_args: object) -> None:
@@ -84,8 +89,12 @@ def main(source: Path, output: Path, checkpoint: Path, point: str) -> None:
         if point in _IN_THE_STATEMENT:
             _arm(*_IN_THE_STATEMENT[point])
         session.sql(f"ALTER QUERY changed AS {NEW}")
-        _arm(*_IN_THE_NEXT_BATCH[point])
+        if point in _IN_THE_NEXT_BATCH:
+            _arm(*_IN_THE_NEXT_BATCH[point])
         write(source, 50, 75)
+        session.await_idle()
+        _arm(*_AT_ITS_END[point])
+        write(source, 75, 100)
         session.await_idle()
 
 

@@ -23,7 +23,13 @@ from spark.on_spark import MASTER
 
 pytestmark = pytest.mark.spark
 
-SOME = ("after the record", "after deploy", "after end")
+SOME = (
+    "after the record",
+    "after deploy",
+    "after end",
+    "after its end is written",
+    "after the batch of its end",
+)
 """Those that are tried every time."""
 
 UNTIL = 81

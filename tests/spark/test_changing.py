@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+from errno import ENOSPC
+from threading import Event
+from time import sleep
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -10,9 +14,11 @@ import pytest
 import tidemill
 from running.shop import DIFFERENT, NAMED, PAIRS, TOTAL, define, expected, known, write
 from spark.on_spark import MASTER
+from tidemill.runtime.spark.driver.control import Control
 from tidemill.runtime.spark.driver.job import SparkJob
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
     from pathlib import Path
 
 pytestmark = pytest.mark.spark
@@ -111,3 +117,95 @@ def kept(checkpoint: Path) -> dict[str, bytes]:
     """What a checkpoint knows of queries."""
     paths = [checkpoint / "tidemill.json", *checkpoint.glob("deployments/*")]
     return {str(path): path.read_bytes() for path in paths}
+
+
+def test_a_change_that_cannot_be_written_changes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    directory = tmp_path / "in"
+    write(directory, 0, 20)
+    with connected(tmp_path / "state") as session:
+        define(session, directory)
+        total = session.query(f"CREATE QUERY total AS {TOTAL}")
+        session.start()
+        session.await_idle()
+        known_before = (tmp_path / "state" / "tidemill.json").read_bytes()
+        with monkeypatch.context() as full:
+            full.setattr(Control, "say", no_room)
+            with pytest.raises(tidemill.RunError, match="No space left"):
+                session.sql("CREATE QUERY only AS SELECT name FROM r")
+        assert (tmp_path / "state" / "tidemill.json").read_bytes() == known_before
+        write(directory, 20, 60)
+        session.await_idle()
+        only = session.query("CREATE QUERY only AS SELECT name FROM r")
+        session.await_idle()
+        assert only.snapshot(0).height == 2
+        found = known(total, 59)
+    assert_equal(found, expected(directory, TOTAL).filter(pl.col("time") < 59))
+
+
+def no_room(*_args: object) -> None:
+    raise OSError(ENOSPC, "No space left on device")
+
+
+def test_a_session_that_is_stopped_while_it_starts_again_is_stopped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begins, go_on = Event(), SparkJob._go_on  # noqa: SLF001 — it is made slow
+
+    def slowly(job: SparkJob, dropped: Collection[str] = (), *, is_change: bool = False) -> None:
+        begins.set()
+        sleep(1)
+        go_on(job, dropped, is_change=is_change)
+
+    for name in ("in", "other"):
+        write(tmp_path / name, 0, 20)
+    with connected(tmp_path / "state") as session, ThreadPoolExecutor(1) as pool:
+        define(session, tmp_path / "in")
+        session.sql(f"CREATE QUERY total AS {TOTAL}")
+        session.sql(
+            "CREATE STREAM u (k BIGINT, v BIGINT, t BIGINT)"
+            f" SOURCE parquet('{tmp_path / 'other'}') ORDERED BY t"
+        )
+        session.start()
+        session.await_idle()
+        monkeypatch.setattr(SparkJob, "_go_on", slowly)
+        creating = pool.submit(session.sql, "CREATE QUERY late AS SELECT k FROM u [RANGE 3]")
+        assert begins.wait(30)
+        session.stop()
+        creating.result()
+        job = session._queries.look.finished()  # noqa: SLF001
+        assert isinstance(job, SparkJob)
+        assert job._running is not None  # noqa: SLF001
+        assert job._running.query is None, "nothing runs"  # noqa: SLF001
+
+
+def test_a_pipeline_that_cannot_start_again_is_not_idle(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("in", "other"):
+        write(tmp_path / name, 0, 20)
+    with connected(tmp_path / "state") as session:
+        define(session, tmp_path / "in")
+        total = session.query(f"CREATE QUERY total AS {TOTAL}")
+        session.sql(
+            "CREATE STREAM u (k BIGINT, v BIGINT, t BIGINT)"
+            f" SOURCE parquet('{tmp_path / 'other'}') ORDERED BY t"
+        )
+        session.start()
+        session.await_idle()
+        with monkeypatch.context() as full:
+            full.setattr(SparkJob, "_start", no_room_to_start)
+            with pytest.raises(OSError, match="No space left"):
+                session.sql("CREATE QUERY late AS SELECT k FROM u [RANGE 3]")
+        with pytest.raises(tidemill.RunError, match="could not be started again"):
+            session.await_idle()
+        session.stop()
+        write(tmp_path / "in", 20, 60)
+        session.start()
+        session.await_idle()
+        assert known(total, 59).height
+
+
+def no_room_to_start(*_args: object, **_options: object) -> None:
+    no_room()

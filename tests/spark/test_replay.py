@@ -64,6 +64,13 @@ def written(place: Path) -> dict[str, list[tuple[object, ...]]]:
     }
 
 
+def take_back_the_last_commit(checkpoint: Path) -> None:
+    """Let Spark compute the last batch again."""
+    commits = sorted((checkpoint / "spark" / "commits").glob("[0-9]*"), key=lambda p: int(p.name))
+    commits[-1].unlink()
+    commits[-1].with_name(f".{commits[-1].name}.crc").unlink(missing_ok=True)
+
+
 def test_a_replayed_batch_gives_what_it_gave(tmp_path: Path) -> None:
     for name in "abt":
         (tmp_path / name).mkdir()
@@ -93,11 +100,7 @@ def test_a_replayed_batch_gives_what_it_gave(tmp_path: Path) -> None:
         2,
     ]
 
-    commits = sorted(
-        (tmp_path / "state" / "spark" / "commits").glob("[0-9]*"), key=lambda p: int(p.name)
-    )
-    commits[-1].unlink()
-    commits[-1].with_name(f".{commits[-1].name}.crc").unlink(missing_ok=True)
+    take_back_the_last_commit(tmp_path / "state")
     with connected(tmp_path) as session:
         session.start()
         session.await_idle()
@@ -117,3 +120,31 @@ def test_a_replayed_batch_gives_what_it_gave(tmp_path: Path) -> None:
     assert isinstance(expected, tidemill.Query)
     answer = pl.read_parquet(tmp_path / "counted" / "*" / "*.parquet")
     assert sorted(answer.rows()) == sorted(expected.results().rows())
+
+
+def test_a_replayed_batch_is_not_that_of_another_query_of_the_name(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    give(tmp_path, "a", 0, {"k": [1, 2], "at": [10, 11]})
+    got: list[tuple[int, list[str]]] = []
+    place = tmp_path / "state"
+    with tidemill.connect(engine="spark", master=MASTER, partitions=2, checkpoint=place) as session:
+        session.callback("got", lambda rows, batch: got.append((batch, rows.columns)))
+        session.sql(
+            "CREATE STREAM a (k BIGINT, at BIGINT)"
+            f" SOURCE parquet('{tmp_path / 'a'}') ORDERED BY at"
+        )
+        session.sql(f"CREATE QUERY called INTO callback('got') AS {QUERIES['plain']}")
+        session.sql(f"CREATE QUERY here AS {QUERIES['plain']}")
+        session.start()
+        session.await_idle()
+        session.stop()
+        take_back_the_last_commit(place)
+        session.sql("DROP QUERY called; DROP QUERY here")
+        session.sql("CREATE QUERY called INTO callback('got') AS SELECT at FROM a [NOW]")
+        here = session.query("CREATE QUERY here AS SELECT at FROM a [NOW]")
+        session.start()
+        session.await_idle()
+        give(tmp_path, "a", 1, {"k": [3, 4], "at": [20, 21]})
+        session.await_idle()
+        assert sorted(here.results()["at"]) == [20, 21]
+    assert got == [(0, ["k", "at", "start", "end"]), (1, ["at", "start", "end"])]

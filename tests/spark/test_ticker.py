@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -212,6 +213,15 @@ def test_words_are_numbered_and_go_when_they_have_been_read(control: Path) -> No
     last.say(Word.TICK)
     assert words(control) == [(4, "tick")]
     assert [path.stat().st_mtime_ns for path in control.iterdir()] == [4_000_000]
+
+
+def test_threads_that_speak_at_once_are_all_heard(control: Path) -> None:
+    stream = Control(control)
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(stream.say, [Word.TICK] * 80))
+    assert words(control) == [(number, "tick") for number in range(80)]
+    stream.forget(80)
+    assert words(control) == []
 
 
 def test_a_word_that_means_nothing_is_an_error() -> None:

@@ -105,11 +105,18 @@ def standing(entries: Iterable[LogEntry]) -> list[Written]:
 
 
 def unfinished_drops(entries: Iterable[LogEntry]) -> list[Written]:
-    """The drops of queries that were written, and of which it is not known that they were done."""
+    """The drops of queries that were written, and of which it is not known that they were done.
+
+    One whose name was given again was done: the state is that of the new query.
+    """
     entries = list(entries)
     done = {entry.number for entry in entries if isinstance(entry, Done)}
-    drops = (one for one in _carried_out(entries) if one.is_drop and one.kind is ObjectKind.QUERY)
-    return [drop for drop in drops if drop.number not in done]
+    open_: dict[Key, Written] = {}
+    for one in _carried_out(entries):
+        open_.pop(one.key, None)
+        if one.is_drop and one.kind is ObjectKind.QUERY and one.number not in done:
+            open_[one.key] = one
+    return list(open_.values())
 
 
 def question(text: str) -> str:

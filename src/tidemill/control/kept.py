@@ -305,6 +305,26 @@ class KeptCatalog:
         )
         return is_known or record is not None
 
+    def let_go(self, catalog: Catalog, runs: Catalog) -> None:
+        """Give up instances that are over, as the records say: a kill may have come before that.
+
+        Args:
+            catalog: What people have registered.
+            runs: The instances that are to run.
+
+        Raises:
+            RunError: The checkpoint cannot be read or written.
+        """
+        queries = (e for e in catalog.entries(ObjectKind.QUERY) if isinstance(e, QueryEntry))
+        changed = {query.name.lower() for query in queries if query.record is not None}
+        stay = {query.name.lower() for query in runs.entries(ObjectKind.QUERY)}
+        with telling_where(self.directory):
+            forget_queries(
+                self.directory,
+                self._engine.value,
+                lambda known: user_name(known) in changed and known not in stay,
+            )
+
     # Asking
 
     def has_run(self, query: str) -> bool:

@@ -172,6 +172,8 @@ class LivingQueries:
         else:
             self.catalog = with_records(self.catalog, self._kept.read_records(), self._engine)
         queries = running_queries(self.catalog, {})
+        if self._kept is not None:
+            self._kept.let_go(self.catalog, queries)
         self._runs = _queries(queries)
         return queries
 

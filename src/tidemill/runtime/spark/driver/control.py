@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 from enum import StrEnum
+from threading import Lock
 from typing import TYPE_CHECKING
 
 from tidemill.runtime.damage import damaged, telling_where
@@ -40,7 +41,7 @@ class Word(StrEnum):
 
 
 class Control:
-    """The control stream.
+    """The control stream; several threads may say something.
 
     Args:
         directory: Where it is.
@@ -50,6 +51,7 @@ class Control:
     def __init__(self, directory: Path, *, committed: int = 0) -> None:
         make_directory(directory)
         self._directory = directory
+        self._turn = Lock()
         found = {int(path.stem): path for path in directory.glob("*.json")}
         for number, path in found.items():
             set_number(path, number)  # a copy of a checkpoint may have lost it
@@ -62,16 +64,16 @@ class Control:
         Raises:
             RunError: It cannot be written.
         """
-        path = self._path(self._next)
-        unfinished = path.with_name(f".{path.name}")
-        text = json.dumps({"number": self._next, "word": word}) + "\n"
-        with telling_where(self._directory.parent):
+        with self._turn, telling_where(self._directory.parent):
+            path = self._path(self._next)
+            unfinished = path.with_name(f".{path.name}")
+            text = json.dumps({"number": self._next, "word": word}) + "\n"
             unfinished.write_text(text, encoding="utf-8")
             set_number(unfinished, self._next)
             sync_file(unfinished)
             rename_durably(unfinished, path)
-        self._numbers.append(self._next)
-        self._next += 1
+            self._numbers.append(self._next)
+            self._next += 1
 
     def forget(self, committed: int) -> None:
         """Remove what Spark does not read again: it has read so many words for good."""

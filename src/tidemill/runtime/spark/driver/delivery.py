@@ -52,7 +52,15 @@ if TYPE_CHECKING:
     from tidemill.runtime.spark.worker.deployment import Deployment
     from tidemill.runtime.spark.worker.wire import Message
 
-__all__ = ["Delivery", "Deployed", "files_read", "has_stepped", "refused_counts", "watermarks"]
+__all__ = [
+    "Delivery",
+    "Deployed",
+    "files_read",
+    "has_stepped",
+    "refused_counts",
+    "stopping_error",
+    "watermarks",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +88,14 @@ class Deployed:
     def channels(self) -> Mapping[str, str]:
         """The channel of each query's answer."""
         return self.deployment.graph.answers
+
+    def same(self, other: Deployment) -> dict[str, str]:
+        """The channels of those queries that are the same in another deployment.
+
+        A name may have come to mean another query.
+        """
+        mine = self.channels
+        return {name: c for name, c in other.graph.answers.items() if mine.get(name) == c}
 
 
 class Delivery:
@@ -138,7 +154,7 @@ class Delivery:
         """
         with self._turn:
             if self._is_closed:
-                raise RunError("the pipeline is being stopped", hint="start it again")
+                raise stopping_error()
             self._thread = get_ident()
             try:
                 with telling_where(self._spark_files.directory.parent):
@@ -176,7 +192,7 @@ class Delivery:
         """
         with self._turn:
             if self._is_closed:
-                raise RunError("the pipeline is being stopped", hint="start it again")
+                raise stopping_error()
             yield
 
     def end_here(self) -> None:
@@ -186,14 +202,14 @@ class Delivery:
     def _deployed_for(self, batch: int) -> Deployed:
         """What a batch is computed with: one that was delivered before, what it was then.
 
-        Of queries that are gone since then, files are as they were delivered.
+        Sinks have all of that one, so they get nothing of it again: an instance of a query may be
+        gone since then whose rows are in the same files as those of others.
         """
         version, now = self.batch_log.version_of(batch), self.deployed
         if version is None or version == now.deployment.version:
             return now
         before = self._deployments.open(version)
-        there = {q: c for q, c in before.graph.answers.items() if q in now.channels}
-        routes = routes_of(there, now.sinks)
+        routes = routes_of({q: c for q, c in now.same(before).items() if q not in now.sinks}, {})
         deployment = replace(before, sink_writer=routes.sink_writer())
         self._deployments.keep(deployment)
         return Deployed(deployment, now.sinks, routes, now.cuts)
@@ -221,9 +237,7 @@ class Delivery:
         finally:
             if routes.formats:
                 results.unpersist()
-        known = self.deployed.channels
-        channels = {query: c for query, c in deployed.channels.items() if query in known}
-        self._report.take(batch, messages, answers, channels)
+        self._report.take(batch, messages, answers, self.deployed.same(deployment))
         begun, files = self.batch_log.begin(batch), files_read(messages)
         self.batch_log.end(batch, self._ending(messages, deployed))
         self.came |= dict.fromkeys(files, begun.now)
@@ -257,6 +271,11 @@ class Delivery:
             self._quarantine.take(stream, batch, counts, (m.rows() for m in kept))
             removed = self._quarantine.removed(stream)
             self._report.refuse(stream, self._quarantine.counts(stream), removed)
+
+
+def stopping_error() -> RunError:
+    """The error that says that nothing more is done."""
+    return RunError("the pipeline is being stopped", hint="start it again")
 
 
 def _for_the_driver(results: DataFrame, routes: Routes) -> DataFrame:

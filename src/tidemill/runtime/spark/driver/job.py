@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from threading import Event
+from threading import Event, RLock
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -28,6 +28,7 @@ from tidemill.runtime.sinks import FormatSink, sinks_of
 from tidemill.runtime.spark.driver.checks import check_place, check_queries
 from tidemill.runtime.spark.driver.cluster import Cluster, open_cluster
 from tidemill.runtime.spark.driver.control import Word
+from tidemill.runtime.spark.driver.delivery import stopping_error
 from tidemill.runtime.spark.driver.failures import failure_of, telling_failures
 from tidemill.runtime.spark.driver.java import has_ended
 from tidemill.runtime.spark.driver.known import Known
@@ -90,6 +91,7 @@ class SparkJob:
         self._running: Running | None = None
         self._compared: set[str] = set()
         self._was_stopped = Event()
+        self._stopping = RLock()  # a pipeline that starts again is stopped when it has started
         self._lost: str | None = None
         self._ask: Callable[[Moment], Catalog | None] | None = None
         self._ends = False
@@ -172,7 +174,11 @@ class SparkJob:
         if running is None:
             return
         running.delivery.refuse_callbacks("wait for")
-        query = running.query
+        with self._stopping:  # one that starts again has started, or has failed to
+            running = self._running or running
+            query = running.query
+        if query is None and not self._was_stopped.is_set():
+            raise RunError("the pipeline could not be started again", hint="stop the session first")
         running.poller.await_settled()
         with telling_failures(running.delivery, self._cluster, self._secrets()):
             if query is not None:
@@ -193,17 +199,18 @@ class SparkJob:
             RunError: This is called by a function that gets rows.
         """
         self._refuse_callbacks()
-        self._was_stopped.set()
-        query = None if self._running is None else self._running.end()
-        if query is None:
-            return
-        try:
-            with telling_failures(None, self._cluster):
-                query.stop()
-        except RunError as error:
-            if not self._has_lost_java():
-                raise
-            self._lost = str(error)  # there is nothing left to stop; progress tells why
+        with self._stopping:
+            self._was_stopped.set()
+            query = None if self._running is None else self._running.end()
+            if query is None:
+                return
+            try:
+                with telling_failures(None, self._cluster):
+                    query.stop()
+            except RunError as error:
+                if not self._has_lost_java():
+                    raise
+                self._lost = str(error)  # there is nothing left to stop; progress tells why
 
     def moment(self) -> Moment:
         """Where the pipeline stands: what it has told with its last batch."""
@@ -290,16 +297,19 @@ class SparkJob:
 
     def _changed_by_restart(self, decide: Callable[[Moment], Catalog]) -> Catalog:
         """Stop the pipeline, and start it with another catalog on the same checkpoint."""
-        self.stop()
-        before = self._catalog
-        try:
-            catalog = self._catalog = decide(self.moment())
-            self._go_on(_gone(before, catalog), is_change=True)
-        except Exception:
-            self._catalog = before
-            self.start()
-            raise
-        return catalog
+        with self._stopping:
+            if self._checkpoint is None:  # another thread has stopped it before
+                raise stopping_error()
+            self.stop()
+            before = self._catalog
+            try:
+                catalog = self._catalog = decide(self.moment())
+                self._go_on(_gone(before, catalog), is_change=True)
+            except Exception:
+                self._catalog = before
+                self.start()
+                raise
+            return catalog
 
     def close(self) -> None:
         """Stop, and forget the state if no later session is to go on with it.
@@ -308,15 +318,16 @@ class SparkJob:
             RunError: This is called by a function that gets rows.
         """
         self._refuse_callbacks()
-        try:
-            self.stop()
-        finally:
-            if self._checkpoint is not None:
-                if self._checkpoint.is_temporary:
-                    self._take_refused()
-                forget_java(self._checkpoint.directory)
-                self._checkpoint.close()
-                self._checkpoint = None
+        with self._stopping:
+            try:
+                self.stop()
+            finally:
+                if self._checkpoint is not None:
+                    if self._checkpoint.is_temporary:
+                        self._take_refused()
+                    forget_java(self._checkpoint.directory)
+                    self._checkpoint.close()
+                    self._checkpoint = None
 
     def _refuse_callbacks(self) -> None:
         if self._running is not None:

@@ -9,7 +9,7 @@ of its version, and the next batch is computed with that.
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -200,13 +200,15 @@ def change_steps(start: Start, running: Running) -> None:
     with _known_again(start.checkpoint):
         for step in CHANGE_STEPS:
             step(start)
-        plans = (query.plan for query in start.checked.queries)
-        running.ticker.follow(start.deployed.deployment.groups, plans)
-        know(start.report, start.checked, start.batch_log)
-        before, running.delivery.deployed = running.delivery.deployed, start.deployed
         _tick_for_relations(start, running.control)
-        if before.is_recut(start.deployed):
+        if running.delivery.deployed.is_recut(start.deployed):
             running.control.say(Word.TICK)  # rows may leave that have waited, although none come
+    # From here on nothing is written that could fail.
+    plans = (query.plan for query in start.checked.queries)
+    running.ticker.follow(start.deployed.deployment.groups, plans)
+    know(start.report, start.checked, start.batch_log)
+    running.delivery.deployed = start.deployed
+    with suppress(OSError):  # the next change removes them
         _forget_deployments(start)
 
 
@@ -216,7 +218,7 @@ def _known_again(checkpoint: Checkpoint) -> Iterator[None]:
     before = checkpoint.facts
     try:
         yield
-    except Exception:
+    except BaseException:
         if checkpoint.facts is not before:
             checkpoint.know(before)
         raise
@@ -266,6 +268,7 @@ def launch(start: Start, ready: Callable[[Running], None]) -> None:
         plans=[query.plan for query in checked.queries],
     )
     _tick_for_relations(start, control)
+    _tick_for_held(start, control)
     _forget_deployments(start)
     running = Running(delivery, poller, control, ticker, quarantine)
     ready(running)
@@ -293,6 +296,13 @@ def _forget_deployments(start: Start) -> None:
 def _tick_for_relations(start: Start, control: Control) -> None:
     """Make a batch for new queries over relations: no row will come that would make one."""
     if any(_reads_no_stream(start.checked, name) for name in start.checked.new):
+        control.say(Word.TICK)
+
+
+def _tick_for_held(start: Start, control: Control) -> None:
+    """Make a batch if rows may leave that have waited, since the last batch ran with other cuts."""
+    is_changed = start.batch_log.last_version not in ("", start.deployed.deployment.version)
+    if is_changed and any(cut is not None for cut in start.deployed.cuts.values()):
         control.say(Word.TICK)
 
 

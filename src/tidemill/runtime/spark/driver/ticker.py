@@ -115,6 +115,7 @@ class Ticker:
         self.error: RunError | None = None
         self._streams = streams
         self._control = control
+        self._ends: tuple[object, dict[str, int], set[int]] = None, {}, set()
         self.follow(groups, plans)
         self._batch_log = batch_log
         self._clock = clock
@@ -135,7 +136,6 @@ class Ticker:
         timeless = {name for name, stream in self._streams.items() if stream.time_column is None}
         read = {part: streams_of(part) & timeless for plan in plans for part in walk(plan)}
         self._parts = [(part, streams) for part, streams in read.items() if streams]
-        self._ends: tuple[dict[str, int], set[int]] = {}, set()
 
     def start(self, failed: Callable[[], None]) -> None:
         """Tick when time matters, until it is closed.
@@ -179,14 +179,15 @@ class Ticker:
 
     def _window_ends(self) -> set[int]:
         """When the last rows of streams without a time of their own leave windows."""
-        newest, (known_for, ends) = self._batch_log.newest, self._ends
-        if newest != known_for:
+        newest, parts = self._batch_log.newest, self._parts  # a change may give others meanwhile
+        of_parts, of_newest, ends = self._ends
+        if parts is not of_parts or newest != of_newest:
             ends = set[int]()
-            for part, streams in self._parts:
+            for part, streams in parts:
                 came = [newest[name] for name in streams if name in newest]
                 end = clear(part, Time(max(came) + 1)) if came else None
                 ends |= set() if end is None else {end}
-            self._ends = dict(newest), ends
+            self._ends = parts, dict(newest), ends
         return ends
 
     def close(self) -> None:
