@@ -189,6 +189,9 @@ def test_a_session_that_refuses_to_stop_still_runs() -> None:
         def follow(self, ask: object) -> None:
             pass
 
+        def outdated(self) -> frozenset[str]:
+            return frozenset()
+
         def start(self) -> None:
             pass
 
@@ -224,6 +227,9 @@ def test_two_threads_do_not_undo_what_the_other_does() -> None:
 
         def follow(self, ask: object) -> None:
             pass
+
+        def outdated(self) -> frozenset[str]:
+            return frozenset()
 
         def start(self) -> None:
             pass

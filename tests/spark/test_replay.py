@@ -133,9 +133,12 @@ def test_a_replayed_batch_is_not_that_of_another_query_of_the_name(tmp_path: Pat
             "CREATE STREAM a (k BIGINT, at BIGINT)"
             f" SOURCE parquet('{tmp_path / 'a'}') ORDERED BY at"
         )
-        session.sql(f"CREATE QUERY called INTO callback('got') AS {QUERIES['plain']}")
-        session.sql(f"CREATE QUERY here AS {QUERIES['plain']}")
+        session.sql(f"CREATE QUERY called INTO callback('got') AS {QUERIES['counted']}")
+        session.sql(f"CREATE QUERY stays AS {QUERIES['alike']}")
+        session.sql(f"CREATE QUERY here AS {QUERIES['counted']}")
         session.start()
+        session.await_idle()
+        give(tmp_path, "a", 1, {"k": [1, 2], "at": [30, 31]})
         session.await_idle()
         session.stop()
         take_back_the_last_commit(place)
@@ -144,7 +147,7 @@ def test_a_replayed_batch_is_not_that_of_another_query_of_the_name(tmp_path: Pat
         here = session.query("CREATE QUERY here AS SELECT at FROM a [NOW]")
         session.start()
         session.await_idle()
-        give(tmp_path, "a", 1, {"k": [3, 4], "at": [20, 21]})
+        give(tmp_path, "a", 2, {"k": [3, 4], "at": [40, 41]})
         session.await_idle()
-        assert sorted(here.results()["at"]) == [20, 21]
-    assert got == [(0, ["k", "at", "start", "end"]), (1, ["at", "start", "end"])]
+        assert sorted(here.results()["at"]) == [40, 41]
+    assert got == [(1, ["k", "n", "start", "end"]), (2, ["at", "start", "end"])]
