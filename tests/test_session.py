@@ -195,9 +195,6 @@ def test_a_session_that_refuses_to_stop_still_runs() -> None:
         def start(self) -> None:
             pass
 
-        def outdated(self) -> frozenset[str]:
-            return frozenset()
-
         def await_idle(self) -> None:
             pass
 
@@ -233,9 +230,6 @@ def test_two_threads_do_not_undo_what_the_other_does() -> None:
 
         def start(self) -> None:
             pass
-
-        def outdated(self) -> frozenset[str]:
-            return frozenset()
 
         def change(self, decide: Callable[[Moment], Catalog]) -> Catalog:
             chosen = decide(Moment())

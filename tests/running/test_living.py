@@ -137,21 +137,42 @@ def test_what_waits_is_given_although_it_ends_before_what_it_waits_for(
         assert sorted(query.snapshot(57)["x"].to_list()) == [1, 2]
 
 
-def test_the_verdict_tells_of_rows_that_nobody_has_read(tmp_path: Path) -> None:
+def test_rows_that_came_while_nobody_read_them_count(tmp_path: Path) -> None:
     """The only query over a stream is stopped, and rows come before it is started again."""
     write(tmp_path, 0, 20)
     with tidemill.connect() as session:
         define(session, tmp_path)
-        session.sql("CREATE QUERY q AS SELECT COUNT(*) AS n FROM s [RANGE 10]")
+        query = session.query("CREATE QUERY q AS SELECT COUNT(*) AS n FROM s [RANGE 10]")
         session.start()
         session.await_idle()
-        told = str(session.sql("STOP QUERY q"))
+        session.sql("STOP QUERY q")
         write(tmp_path, 20, 30)
         session.await_idle()
-        assert "reads anew" not in told
         write(tmp_path, 30, 70)
-        told = str(session.sql("START QUERY q COLD"))
-        assert "reads anew     s, what comes from now on: rows from 30 on that are there" in told
+        assert "exact from     39" in str(session.sql("START QUERY q COLD"))
+        write(tmp_path, 70, 100)
+        session.await_idle()
+        for time in (39, 45, 60, 72, 90):
+            assert query.snapshot(time).rows() == [(10,)], f"at {time}"
+        assert query.snapshot(38).is_empty()
+
+
+def test_a_query_goes_over_to_a_stream_that_nobody_reads(tmp_path: Path) -> None:
+    for name in ("s", "u"):
+        write(tmp_path / name, 0, 70)
+    with tidemill.connect() as session:
+        for name in ("s", "u"):
+            define(session, tmp_path / name, name)
+        query = session.query("CREATE QUERY q AS SELECT COUNT(*) AS n FROM s [RANGE 10]")
+        session.start()
+        session.await_idle()
+        told = session.sql("ALTER QUERY q AS SELECT COUNT(*) + 1 AS n FROM u [RANGE 5]")
+        assert "exact from     74" in str(told)
+        for name in ("s", "u"):
+            write(tmp_path / name, 70, 100)
+        session.await_idle()
+        assert query.snapshot(73).rows() == [(10,)]
+        assert query.snapshot(74).rows() == [(6,)]
 
 
 def test_the_verdict_tells_when_parts_answer_together(tmp_path: Path) -> None:

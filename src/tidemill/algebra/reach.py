@@ -13,7 +13,7 @@ ROWS, SESSION and UNBOUNDED windows forget by what comes, not by time: nothing i
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import assert_never
+from typing import TYPE_CHECKING, assert_never
 
 from tidemill.algebra.plan import (
     Aggregate,
@@ -44,7 +44,19 @@ from tidemill.algebra.plan import (
 from tidemill.algebra.tree import children, transform_up, walk
 from tidemill.model.time import END_OF_TIME, Time
 
-__all__ = ["begun_at", "clear", "forgets", "is_silent", "newest", "reach", "unbegun"]
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = [
+    "begin_by_time",
+    "begun_at",
+    "clear",
+    "forgets",
+    "is_silent",
+    "newest",
+    "reach",
+    "unbegun",
+]
 
 
 def clear(plan: Plan, time: Time) -> Time | None:
@@ -171,6 +183,12 @@ def begun_at(plan: Plan, time: Time) -> Plan:
         return replace(node, since=max(time, node.since)) if isinstance(node, Source) else None
 
     return transform_up(plan, begun)
+
+
+def begin_by_time(plans: Iterable[Plan], stream: str) -> bool:
+    """Whether all that read a stream take the rows of it that are from an instant on."""
+    read = (node for plan in plans for node in walk(plan) if isinstance(node, Source))
+    return all(node.since for node in read if node.name == stream)
 
 
 def unbegun(plan: Plan) -> Plan:

@@ -35,7 +35,6 @@ from tidemill.control.living import (
     standpoint,
 )
 from tidemill.control.look import Look
-from tidemill.control.read_anew import read_anew
 from tidemill.control.sink_text import sink_text
 from tidemill.control.standpoint import Standpoint
 from tidemill.control.stored import with_records
@@ -376,12 +375,8 @@ class LivingQueries:
             plans = self.look.planned(entry.name), self._planner(replace(entry, plan=plan))
         state = self._state_text(entry)
         sink = sink_text(here.sink, before, record)
-        after = running_queries(self.catalog.replaced(altered(entry, record)), moment.known)
-        runs = self._runs.values(), _queries(after).values()
-        reads = read_anew(self.catalog, *runs, record.instances[-1].fresh)
-        does = unparse(statement)
         verdict = verdict_on(
-            does, before, changed, here, planned=plans, state=state, sink=sink, reads=reads
+            unparse(statement), before, changed, here, planned=plans, state=state, sink=sink
         )
         return record, verdict
 

@@ -71,7 +71,6 @@ class Verdict:
         new: The operators that begin empty.
         state: How much is remembered now, and what becomes of it.
         sink: What the sink gets.
-        reads: Which streams are read that were not, and what of them is missing.
         guarantees: What the variant promises; empty for other statements.
         alternatives: What the other variants would give.
     """
@@ -86,7 +85,6 @@ class Verdict:
     new: tuple[str, ...] = ()
     state: str = ""
     sink: str = ""
-    reads: str = ""
     guarantees: dict[str, bool] = field(default_factory=dict)
     alternatives: tuple[Alternative, ...] = ()
 
@@ -102,7 +100,6 @@ class Verdict:
         rows += [("begins empty", line) for line in self.new]
         rows += [("state", self.state)] if self.state else []
         rows += [("sink", self.sink)] if self.sink else []
-        rows += [("reads anew", self.reads)] if self.reads else []
         rows += [(name.replace("_", " "), "yes" if v else "no") for name, v in _named(self)]
         width = max(len(title) for title, _ in rows)
         lines = [f"{self.does}", *(f"  {title:<{width}}  {cell}" for title, cell in rows)]
@@ -136,7 +133,6 @@ def verdict_on(  # noqa: PLR0913 — all that it tells
     planned: tuple[Planned, Planned] | None = None,
     state: str = "",
     sink: str = "",
-    reads: str = "",
 ) -> Verdict:
     """The verdict on a statement.
 
@@ -148,7 +144,6 @@ def verdict_on(  # noqa: PLR0913 — all that it tells
         planned: The plans of the old and the new version, if both run.
         state: How much is remembered, and what becomes of it.
         sink: What the sink gets.
-        reads: Which streams are read that were not, and what of them is missing.
     """
     record, numbers, using = changed.record, changed.switch, changed.using
     shared, new = _compared(planned)
@@ -171,7 +166,6 @@ def verdict_on(  # noqa: PLR0913 — all that it tells
         new,
         state,
         sink,
-        reads,
         {} if using is None else asdict(GUARANTEES[using]),
         () if using is None else tuple(_alternatives(before, changed, here)),
     )

@@ -188,7 +188,9 @@ class KeptPipeline(Pipeline):
             place,
             self._memory,
             gate.refused.add_malformed,
-            skips=stream is None and self.batches > 0 and not is_frame,
+            skips=stream is None
+            and self.batches > 0
+            and not (is_frame or program.takes_by_time(name)),
             given=0 if stream is None else stream.position.batches,
         )
         if stream is not None:

@@ -245,7 +245,7 @@ class Pipeline:
         """A stream that is read from now on; what came before queries that begin is not theirs."""
         gate = Gate(program.streams[name], has_ids=program.graph.needs_ids)
         place, refuse = source_place(name, gate.stream.source), gate.refused.add_malformed
-        skips = self.batches > 0
+        skips = self.batches > 0 and not program.takes_by_time(name)
         return Opened(gate, open_source(gate.stream, place, self._memory, refuse, skips=skips))
 
     def _rows_of(self, relation: RelationEntry, program: Program) -> pl.DataFrame:

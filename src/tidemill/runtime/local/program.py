@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from tidemill.algebra.reach import begin_by_time
 from tidemill.catalog.entries import QueryEntry, RelationEntry, StreamEntry
 from tidemill.catalog.records import user_name
 from tidemill.lang.statements import ObjectKind
@@ -69,6 +70,11 @@ class Program:
     def groups(self) -> frozenset[frozenset[str]]:
         """The streams that are read together: those of each query."""
         return frozenset(group.intersection(self.streams) for group in self.graph.groups())
+
+    def takes_by_time(self, stream: str) -> bool:
+        """Whether it is known by their times which rows of a stream are for its readers."""
+        plans = [entry.plan for entry in self.queries.values()]
+        return self.streams[stream].time_column is not None and begin_by_time(plans, stream)
 
     def new_sinks(self, before: Program) -> dict[str, LocalSink]:
         """The sinks that another program did not have, and no earlier session."""

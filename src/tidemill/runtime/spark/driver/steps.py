@@ -13,6 +13,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from tidemill.algebra.reach import begin_by_time
 from tidemill.physical.plan import Input, walk_physical
 from tidemill.runtime.quarantine import Quarantine
 from tidemill.runtime.spark.driver.assembly import deployment_of
@@ -114,15 +115,20 @@ def skip_old_files(start: Start) -> None:
     While a pipeline runs, others would have read all that is there. When it starts again, they
     would read what has come since it was stopped: if the stream was read before, that is known, and
     if not, nothing of what is there can be told to be new. A frame in memory does not come at some
-    time, so it is for all.
+    time, so it is for all. Queries that begin at an instant know by their times which rows are
+    theirs, so all that was not read is for them.
     """
     if not start.batch_log.has_delivered:
         return
-    delivered = start.batch_log.delivered
-    for name in start.file_logs.keys() & start.checked.unshared:
-        if start.checked.streams[name].source.name.text.lower() != "memory":
-            was_read = not start.is_change and name in delivered
-            start.file_logs[name].skip(delivered[name] if was_read else None)
+    delivered, checked = start.batch_log.delivered, start.checked
+    plans = [query.plan for query in checked.queries]
+    for name in start.file_logs.keys() & checked.unshared:
+        stream = checked.streams[name]
+        by_time = stream.time_column is not None and begin_by_time(plans, name)
+        if stream.source.name.text.lower() == "memory" or (by_time and name not in delivered):
+            continue
+        was_read = name in delivered and (by_time or not start.is_change)
+        start.file_logs[name].skip(delivered[name] if was_read else None)
 
 
 def record(start: Start) -> None:
