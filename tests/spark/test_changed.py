@@ -25,9 +25,7 @@ pytestmark = pytest.mark.spark
 
 SOME = (
     "after the record",
-    "after deploy",
     "after end",
-    "after its end is written",
     "after the batch of its end",
 )
 """Those that are tried every time."""
