@@ -41,8 +41,8 @@ _STATE_STORE = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStore
 _SETTINGS = {
     "spark.sql.streaming.stateStore.providerClass": _STATE_STORE,
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
-    # A batch is known by its attempt, too: what one that was stopped has written, perhaps later, is
-    # never mixed with what the next attempt writes. Checkpoints that began without it go on so.
+    # In this format Spark names what it writes by the attempt at a batch, so that files of one that
+    # was stopped are not those of the next. Checkpoints that began with format 1 go on with it.
     "spark.sql.streaming.stateStore.checkpointFormatVersion": "2",
     "spark.sql.streaming.queryEvolution.enableSourceEvolution": "true",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
