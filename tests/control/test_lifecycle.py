@@ -8,6 +8,7 @@ L3 says, by these two numbers alone; the record has to answer just these, and as
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
@@ -53,9 +54,13 @@ class Lifecycle(RuleBasedStateMachine):
         self.now = 0
         self.answered = answers(0)
         self.kept: tuple[int, Counter[Answered]] | None = None
+        self.keeps = 0
 
     def here(self) -> Standpoint:
-        return standing(self.now, self.record)
+        return replace(standing(self.now, self.record), kept={S.name: Time(self.first_kept())})
+
+    def first_kept(self) -> int:
+        return max(self.now - self.keeps, 0)
 
     def status(self) -> Status:
         return status(self.record, self.here().known)
@@ -66,9 +71,9 @@ class Lifecycle(RuleBasedStateMachine):
     def keep(self, choice: Callable[[Answered], bool]) -> None:
         self.answered = Counter({one: n for one, n in self.answered.items() if choice(one)})
 
-    @initialize(steps=st.integers(1, 10))
-    def begin(self, steps: int) -> None:
-        self.now = steps
+    @initialize(steps=st.integers(1, 10), keeps=st.sampled_from([0, 3, SIZE - 1, 100]))
+    def begin(self, steps: int, keeps: int) -> None:
+        self.now, self.keeps = steps, keeps
 
     @precondition(lambda self: self.now < FAR - 60)
     @rule(steps=st.integers(1, 12))
@@ -106,7 +111,7 @@ class Lifecycle(RuleBasedStateMachine):
         self.kept = at, Counter({one: n for one, n in self.answered.items() if one.time >= at})
         self._stopped(mode, at)
 
-    @rule(mode=st.sampled_from(StartMode))
+    @rule(mode=st.sampled_from([StartMode.WARM, StartMode.COLD, StartMode.FRESH]))
     def resume(self, mode: StartMode) -> None:
         if not self.can(Move[f"RESUME_{mode.name}"]):
             with pytest.raises(RunError, match="is not possible"):
@@ -124,6 +129,8 @@ class Lifecycle(RuleBasedStateMachine):
             case StartMode.COLD:
                 first = at + SIZE - 1  # full windows with nothing from before the pause
                 self.answered += Counter({o: n for o, n in whole.items() if o.time >= first})
+            case StartMode.HISTORY:
+                raise AssertionError("it is not drawn")
 
     @rule(mode=st.sampled_from(StartMode))
     def start(self, mode: StartMode) -> None:
@@ -143,6 +150,9 @@ class Lifecycle(RuleBasedStateMachine):
                 self.answered += answers(self.now, drains[-1])
             case StartMode.WARM:  # what has stopped needs time to fill its windows
                 self.answered += answers(self.now + SIZE - 1)
+            case StartMode.HISTORY:
+                full = self.first_kept() + SIZE - 1 if self.first_kept() else 0
+                self.answered += answers(max(self.now, full))
 
     def _drains(self, instance: int) -> bool:
         """Whether an instance has something left to answer, so that its windows are full."""

@@ -128,6 +128,8 @@ def formula(using: Change, old: Plan, new: Plan, at: Time) -> tuple[Time, Time] 
     """Until when the old version answers, and from when on the new one does (M5 to M8)."""
     drained, full = clear(old, at), clear(new, at)
     match using:
+        case Change.EXACT:
+            return None if full is None or full > at else (at, at)
         case Change.IMMEDIATE:
             return at, at if full is None else full
         case _ if full is None:

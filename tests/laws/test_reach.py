@@ -24,7 +24,16 @@ from tidemill.algebra.plan import (
     Union,
     Window,
 )
-from tidemill.algebra.reach import begun_at, clear, forgets, is_silent, newest, reach
+from tidemill.algebra.reach import (
+    begun_at,
+    clear,
+    first_needed,
+    forgets,
+    is_silent,
+    needs,
+    newest,
+    reach,
+)
 from tidemill.algebra.snapshot import Element, Reference
 from tidemill.model.time import Time
 from tidemill.model.types import BIGINT
@@ -41,6 +50,30 @@ def test_from_there_on_the_past_does_not_matter(plan: Plan, content: Inputs, tim
     for instant in range(first, first + 8):
         whole, late = reference.snapshot(plan, instant), reference.snapshot(begun, instant)
         assert whole == late, f"at {instant}:\n{explain(plan)}"
+
+
+@given(plan=plans(), content=inputs() | dense_inputs(), time=st.integers(0, LAST))
+def test_what_is_not_needed_does_not_matter(plan: Plan, content: Inputs, time: int) -> None:
+    first = needs(plan, Time(time))
+    streams = {
+        name: tuple(one for one in elements if one.time >= first.get(name, 0))
+        for name, elements in content.streams.items()
+    }
+    late = Inputs(streams, content.relations).reference()
+    reference = content.reference()
+    for instant in range(time, time + 8):
+        whole, without = reference.snapshot(plan, instant), late.snapshot(plan, instant)
+        assert whole == without, f"at {instant}:\n{explain(plan)}"
+
+
+@given(plan=plans(), time=st.integers(0, 40))
+def test_all_that_is_needed_is_needed_by_some_stream(plan: Plan, time: int) -> None:
+    """The first instant that is needed is the latest from which on a plan is clear in time."""
+    first = first_needed(plan, Time(time))
+    full = clear(plan, first)
+    assert not first or (full is not None and full <= time)
+    later = clear(plan, Time(first + 1))
+    assert first >= time or later is None or later > time
 
 
 @given(plan=plans(), content=inputs() | dense_inputs(), time=st.integers(0, LAST))

@@ -6,8 +6,10 @@ past. That is what lets a query be changed while it runs, and says from when the
 Law of ``clear``: from ``clear(plan, t)`` on, the snapshots of the plan are the same whether or not
 elements from before ``t`` are there. No earlier instant will do for every input.
 Law of ``reach``: ``clear(plan, t) ≤ t + reach(plan)`` for every t, and equal for some.
+Law of ``needs``: the snapshots from ``t`` on are the same whether or not elements of a stream from
+before ``needs(plan, t)[stream]`` are there.
 
-ROWS, SESSION and UNBOUNDED windows forget by what comes, not by time: nothing is said of them.
+ROWS, SESSION and UNBOUNDED windows forget by what comes, not by time: they may need everything.
 """
 
 from __future__ import annotations
@@ -45,24 +47,30 @@ from tidemill.algebra.tree import children, transform_up, walk
 from tidemill.model.time import END_OF_TIME, Time
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
 __all__ = [
     "begin_by_time",
     "begun_at",
     "clear",
+    "first_needed",
     "forgets",
     "is_silent",
+    "needs",
     "newest",
     "reach",
     "unbegun",
 ]
 
 
-def clear(plan: Plan, time: Time) -> Time | None:
+def clear(plan: Plan, time: Time | Mapping[str, Time]) -> Time | None:
     """The first instant from which on nothing from before ``time`` matters; ``None`` if none is.
 
     A plan that reads no stream never depends on one: it is clear from 0 on.
+
+    Args:
+        plan: The plan.
+        time: The instant, or one for each stream.
     """
     known: dict[int, Time | None] = {}
     for node in walk(plan):
@@ -71,11 +79,11 @@ def clear(plan: Plan, time: Time) -> Time | None:
     return known[id(plan)]
 
 
-def _clear(node: Plan, below: list[Time], time: Time) -> Time | None:
+def _clear(node: Plan, below: list[Time], time: Time | Mapping[str, Time]) -> Time | None:
     """The same for one operator, given it for those of its inputs that depend on a stream."""
     match node:
-        case Source():
-            return time
+        case Source(name):
+            return time if isinstance(time, int) else time[name]
         case Relation():
             return Time(0)
         case _ if not below:
@@ -130,6 +138,33 @@ def _reach(node: Plan, below: int) -> int | None:
             return below + 1
         case _:
             return below
+
+
+def needs(plan: Plan, time: Time) -> dict[str, Time]:
+    """The first instant of each stream whose elements can matter at ``time`` or later."""
+    streams = sorted({node.name for node in walk(plan) if isinstance(node, Source)})
+    return {name: _first(plan, time, name, streams) for name in streams}
+
+
+def _first(plan: Plan, time: Time, stream: str, streams: Iterable[str]) -> Time:
+    """The same for one stream: the latest instant before which nothing of it matters."""
+    others = dict.fromkeys(streams, Time(0))
+
+    def matters(since: Time) -> bool:
+        found = clear(plan, {**others, stream: since})
+        return found is None or found > time
+
+    # What matters from an instant on matters from a later one on, so it is found by halving.
+    low, high = Time(0), time
+    while low < high:
+        middle = Time((low + high + 1) // 2)
+        low, high = (low, Time(middle - 1)) if matters(middle) else (middle, high)
+    return low
+
+
+def first_needed(plan: Plan, time: Time) -> Time:
+    """The first instant whose elements can matter at ``time`` or later, on any stream."""
+    return Time(min(needs(plan, time).values(), default=time))
 
 
 def newest(plan: Plan, time: Time) -> Time:

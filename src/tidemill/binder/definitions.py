@@ -34,12 +34,13 @@ from tidemill.catalog.entries import (
     DerivedStreamEntry,
     Entry,
     FunctionEntry,
+    Kept,
     QueryEntry,
     RelationEntry,
     StreamEntry,
 )
 from tidemill.catalog.functions import is_aggregate, is_scalar
-from tidemill.connectors.check import check
+from tidemill.connectors.check import check, reads_files
 from tidemill.connectors.connector import Use
 from tidemill.errors import BindError, PlanError, suggestion
 from tidemill.lang.statements import (
@@ -110,12 +111,12 @@ def define(  # noqa: PLR0913 — what a definition depends on
         case CreateDerivedStream(name, query):
             plan, uses = plan_query(query, catalog, allow_unbounded=allow_unbounded, notes=notes)
             return DerivedStreamEntry(name.text, plan, unparse(statement), uses)
-        case CreateQuery(name, query, sink):
+        case CreateQuery(name, query, sink, start):
             plan, uses = plan_query(query, catalog, allow_unbounded=allow_unbounded, notes=notes)
             if sink is not None:
                 check_sink(sink, name.text, plan, engine, looks_up=looks_up)
             time = time_type(plan, catalog)
-            return QueryEntry(name.text, plan, unparse(statement), uses, sink, time)
+            return QueryEntry(name.text, plan, unparse(statement), uses, sink, time, start)
         case Select(query):
             plan, uses = plan_query(query, catalog, allow_unbounded=allow_unbounded, notes=notes)
             name_, time = catalog.unused_query_name(), time_type(plan, catalog)
@@ -209,7 +210,22 @@ def _stream(statement: CreateStream) -> StreamEntry:
         statement.late,
         None if idle is None else _duration(idle, "IDLE AFTER", least=1),
         statement.malformed,
+        _kept(statement),
     )
+
+
+def _kept(statement: CreateStream) -> Kept | None:
+    keep = statement.keep
+    if keep is None:
+        return None
+    if keep.by_reference and not reads_files(statement.source):
+        raise BindError(
+            f'KEEP BY REFERENCE needs files, and "{statement.source.name.text}" reads none',
+            span=statement.source.name.span,
+            hint="leave BY REFERENCE out: rows are copied",
+        )
+    length = None if keep.length is None else _duration(keep.length, "KEEP", least=1)
+    return Kept(length, keep.by_reference)
 
 
 def _relation(statement: CreateRelation) -> RelationEntry:

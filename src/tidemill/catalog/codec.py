@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from tidemill.algebra.codec.records import Record
 from tidemill.algebra.codec.values import PLAIN, SCHEMA, Codec, enum, many, optional
 from tidemill.algebra.plan import Validity
-from tidemill.catalog.entries import RelationEntry, StreamEntry
+from tidemill.catalog.entries import Kept, RelationEntry, StreamEntry
 from tidemill.lang.statements import ConnectorCall, Environment, LatePolicy, MalformedPolicy, Name
 
 if TYPE_CHECKING:
@@ -47,6 +47,8 @@ def _read_argument(written: Json) -> Argument:
 _CALL = Codec(_write_call, _read_call)
 _PERIOD = Record("validity", Validity, {"start": PLAIN, "end": PLAIN})
 
+_KEPT = Record("kept", Kept, {"length": PLAIN, "by_reference": PLAIN})
+
 _STREAM = Record(
     "stream",
     StreamEntry,
@@ -59,6 +61,7 @@ _STREAM = Record(
         "late": enum(LatePolicy),
         "idle_after": PLAIN,
         "malformed": enum(MalformedPolicy),
+        "keep": optional(Codec(_KEPT.write, _KEPT.read)),
     },
 )
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from tidemill.algebra.plan import Plan, Validity
     from tidemill.catalog.records import Record
-    from tidemill.lang.statements import ConnectorCall
+    from tidemill.lang.statements import ConnectorCall, StartMode
     from tidemill.model.schema import Field
     from tidemill.model.spans import Cut
     from tidemill.model.types import DataType
@@ -23,6 +23,7 @@ __all__ = [
     "DerivedStreamEntry",
     "Entry",
     "FunctionEntry",
+    "Kept",
     "QueryEntry",
     "RelationEntry",
     "StreamEntry",
@@ -36,6 +37,23 @@ __all__ = [
 
 
 @dataclass(frozen=True, slots=True)
+class Kept:
+    """How much of its past a stream keeps.
+
+    Attributes:
+        length: For how long behind its watermark, in microseconds; ``None`` for ever.
+        by_reference: Whether the files of the source are named, since they stay, and not copied.
+    """
+
+    length: int | None = None
+    by_reference: bool = False
+
+    def first(self, watermark: int) -> int:
+        """The first instant whose rows are kept when the stream has come so far."""
+        return 0 if self.length is None else max(watermark - self.length, 0)
+
+
+@dataclass(frozen=True, slots=True)
 class StreamEntry:
     """A source stream.
 
@@ -45,6 +63,7 @@ class StreamEntry:
         late: What becomes of rows that break the promise.
         idle_after: After how much silence, in microseconds, it no longer holds others back.
         malformed: What becomes of rows with a value that its column's type does not hold.
+        keep: How much of its past it keeps; ``None`` if nothing.
     """
 
     name: str
@@ -55,6 +74,7 @@ class StreamEntry:
     late: LatePolicy = LatePolicy.DROP
     idle_after: int | None = None
     malformed: MalformedPolicy = MalformedPolicy.FAIL
+    keep: Kept | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +111,7 @@ class QueryEntry:
     Attributes:
         sink: Where; ``None`` for memory.
         time: The type that the times of the answer have for its readers, TIMESTAMP or BIGINT.
+        start: Which windows it is to answer from if others run when it is created.
         record: What has become of it; ``None`` if it has run from the beginning on, if at all.
         cut: Of an instance that does not answer everything, which instants its sink gets. It does
             not tell it from others, since it changes while the instance runs.
@@ -102,6 +123,7 @@ class QueryEntry:
     uses: frozenset[str]
     sink: ConnectorCall | None = None
     time: DataType = BIGINT
+    start: StartMode | None = field(default=None, compare=False)
     record: Record | None = field(default=None, repr=False)
     cut: Cut | None = field(default=None, repr=False, compare=False)
 

@@ -9,6 +9,7 @@ from tidemill.catalog.entries import (
     DerivedStreamEntry,
     Entry,
     FunctionEntry,
+    Kept,
     QueryEntry,
     RelationEntry,
     StreamEntry,
@@ -40,7 +41,7 @@ def show(catalog: Catalog, kind: ObjectKind) -> Listing:
     rows = [(entry.name, *_details(entry)) for entry in entries]
     match kind:
         case ObjectKind.STREAM:
-            titles = ["name", "source", "time", "late", "idle_after", "malformed"]
+            titles = ["name", "source", "time", "late", "idle_after", "malformed", "keep"]
         case ObjectKind.RELATION:
             titles = ["name", "source", "valid", "retroactive"]
         case ObjectKind.QUERY:
@@ -141,9 +142,9 @@ def _details(entry: Entry) -> tuple[str, ...]:
             malformed = entry.malformed.value.lower()
             within = f" within {duration_text(entry.within)}" if entry.within else ""
             time = f"{entry.time_column or 'arrival'}{within}"
-            return _connector(entry.source), time, late, idle, malformed
+            return _connector(entry.source), time, late, idle, malformed, _kept(entry.keep)
         case DerivedStreamEntry():
-            return masked(entry.text), "", "", "", ""
+            return masked(entry.text), "", "", "", "", ""
         case RelationEntry(validity=None):
             return _connector(entry.source), "always", ""
         case RelationEntry():
@@ -160,6 +161,13 @@ def _details(entry: Entry) -> tuple[str, ...]:
             return f"{entry.name}({parameters}) -> {entry.result.type}", masked(entry.text)
         case _:
             assert_never(entry)
+
+
+def _kept(keep: Kept | None) -> str:
+    if keep is None:
+        return ""
+    length = "all" if keep.length is None else duration_text(keep.length)
+    return f"{length}{' by reference' * keep.by_reference}"
 
 
 def _connector(call: ConnectorCall) -> str:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from tidemill.connectors import CONNECTORS
 from tidemill.connectors.connector import Connector, Engine, Given, Guarantee, Use
+from tidemill.connectors.files import FILES_SOURCE
 from tidemill.connectors.options import (
     Choice,
     Flag,
@@ -44,6 +45,7 @@ __all__ = [
     "arguments_of",
     "check",
     "guarantee",
+    "reads_files",
     "refuse_literal_secrets",
 ]
 
@@ -169,6 +171,12 @@ def arguments_of(call: ConnectorCall, use: Use) -> Arguments:
         return check(call, use)
     except NotSetError as error:
         raise RunError(error.message, hint=error.hint) from None
+
+
+def reads_files(call: ConnectorCall) -> bool:
+    """Whether a source is a directory of files."""
+    connector = find(call.name)
+    return connector is not None and connector.source is FILES_SOURCE
 
 
 def refuse_literal_secrets(call: ConnectorCall) -> None:

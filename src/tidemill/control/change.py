@@ -10,12 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from tidemill.algebra.reach import clear
 from tidemill.catalog.records import Instance, Part, Status
 from tidemill.control.counting import counting
 from tidemill.control.standpoint import live_parts, status
 from tidemill.control.variants import Switch, switch
 from tidemill.errors import RunError
-from tidemill.lang.statements import Change
+from tidemill.lang.statements import Change, Migration
 from tidemill.model.time import END_OF_TIME, Time, time_text
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from tidemill.catalog.records import Record, Version
     from tidemill.control.standpoint import Standpoint
 
-__all__ = ["Changed", "alter", "earliest", "replan"]
+__all__ = ["Changed", "alter", "earliest", "preferred", "replan"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +70,14 @@ def alter(
     asked = replace(record, versions=(*record.versions, version))
     live = live_parts(record, here.known)
     numbers = _numbers(using, record, version.plan, at, here)
+    replays = using is Change.EXACT and numbers.fresh < here.next
     instance = Instance(
-        record.next_instance, version.number, numbers.fresh, here.epoch, here.withdraws
+        record.next_instance,
+        version.number,
+        numbers.fresh,
+        here.epoch,
+        here.withdraws,
+        replays=replays,
     )
     part = Part(instance.number, numbers.since, END_OF_TIME, numbers.held)
     ends = dict(zip(live, numbers.until, strict=True))
@@ -79,11 +86,21 @@ def alter(
     return Changed(changed, numbers, using, numbers.at)
 
 
-def replan(record: Record, here: Standpoint) -> Changed:
+def preferred(record: Record, new: Plan, here: Standpoint) -> Change:
+    """How a query is changed if it is not said: EXACT, if kept rows make it exact sooner."""
+    exact, later = (earliest(using, record, new, here) for using in (Change.EXACT, Change.GRACEFUL))
+    if exact is None:
+        return Change.GRACEFUL
+    waits = None if later is None else clear(new, later)
+    return Change.EXACT if waits is None or exact < waits else Change.GRACEFUL
+
+
+def replan(record: Record, here: Standpoint, using: Migration | None = None) -> Changed:
     """Let another plan for the same meaning take over (GenMig, KB62).
 
-    From ``clear + 1`` on the new instance answers. An instant before, the same rows are in both, so
-    that nothing is withdrawn or announced.
+    Its windows are full from ``clear`` on, or at once if streams keep what they hold. An instant
+    later the new instance answers: the same rows are in both then, so that nothing is withdrawn or
+    announced.
 
     Raises:
         RunError: It does not run, or its windows do not forget by time.
@@ -100,25 +117,47 @@ def replan(record: Record, here: Standpoint) -> Changed:
             f'query "{here.query}" does not run, so it has no plan to be replaced',
             hint=f"write START QUERY {here.query}; it is planned then",
         )
-    plans = [record.version_of(part).plan for part in live]
     # What is to begin later has nothing from before in its windows, nor has what takes over.
-    first = max(here.next, *(record.instance(part.instance).fresh for part in open_))
-    numbers = switch(Change.GRACEFUL, plans, record.current.plan, first)
+    fresh = max(record.instance(part.instance).fresh for part in open_)
+    full = _full(record.current.plan, fresh, using, here)
     ends = [part.since + 1 if here.withdraws else here.must_end(record, part) for part in open_]
-    if numbers is None:
-        raise _forgets_nothing(here.query, "REPLAN needs windows that forget by time")
-    after = Time(max([numbers.since + 1, *ends]))
-    instance = Instance(
-        record.next_instance, record.current.number, numbers.fresh, here.epoch, here.withdraws
-    )
+    after = Time(max([full + 1, *ends]))
+    instance = here.begun(record.next_instance, record.current, Time(after - 1), least=fresh)
+    if using is Migration.GENMIG:
+        instance = replace(instance, fresh=max(here.next, fresh), replays=False)
     seam, held = here.withdraws, max(part.held for part in open_)
     cut = [
         replace(part.cut(after), hands_on=seam) if part in open_ else part for part in record.parts
     ]
     begun = replace(record, instances=(*record.instances, instance))
     changed = begun.with_parts(*cut, Part(instance.number, after, held=held, joins=seam))
-    numbers = replace(numbers, until=tuple(after for _ in live), since=after)
+    numbers = Switch(max(here.next, fresh), tuple(after for _ in live), instance.fresh, after)
     return Changed(changed, numbers, at=numbers.at)
+
+
+def _full(plan: Plan, fresh: Time, using: Migration | None, here: Standpoint) -> Time:
+    """The first instant at which windows of an instance that begins now are as full as others.
+
+    Raises:
+        RunError: There is none.
+    """
+    # Rows from before that are not for those that run either.
+    kept = {name: Time(0) if time <= fresh else time for name, time in here.kept.items()}
+    by_replay = replace(here, kept=kept).full(plan)
+    by_time = clear(plan, max(here.next, fresh))
+    if using is Migration.REPLAY:
+        found = by_replay if by_replay is not None and by_replay != by_time else None
+    else:
+        found = by_time if using is Migration.GENMIG else by_replay
+    if found is not None:
+        return found
+    if using is Migration.REPLAY:
+        raise RunError(
+            f'REPLAN USING REPLAY is not possible for query "{here.query}": its streams do not keep'
+            " the rows that its windows hold",
+            hint="write KEEP behind its streams, or leave USING out",
+        )
+    raise _forgets_nothing(here.query, "REPLAN needs windows that forget by time")
 
 
 def _numbers(using: Change, record: Record, new: Plan, at: Time | None, here: Standpoint) -> Switch:
@@ -126,6 +165,12 @@ def _numbers(using: Change, record: Record, new: Plan, at: Time | None, here: St
     for part in live:
         here.must_end(record, part)
     first = earliest(using, record, new, here)
+    if first is None and using is Change.EXACT:
+        raise RunError(
+            f'EXACT is not possible for query "{here.query}": its streams do not keep the rows that'
+            " the windows of the new version hold",
+            hint="write KEEP in CREATE STREAM, or USING GRACEFUL, which waits for full windows",
+        )
     if first is None:
         raise _forgets_nothing(here.query, f"{using.value} is not possible")
     if at is not None and at < first:
@@ -157,10 +202,15 @@ def earliest(using: Change, record: Record, new: Plan, here: Standpoint) -> Time
         pairs = zip(numbers.until, ends, strict=True) if numbers else ()
         return all(end is not None and until >= end for until, end in pairs)
 
-    if switch(using, old, new, here.next) is None:
+    first: Time | None = here.next
+    if using is Change.EXACT:
+        first = here.full(new)
+        if first == clear(new, here.next) != here.next:
+            return None  # no row that is kept helps
+    if first is None or switch(using, old, new, first) is None:
         return None
     # Later changes end later, so the first one that is late enough is found by halving.
-    low, high = here.next, Time(max([here.next, *(end for end in ends if end is not None)]))
+    low, high = first, Time(max([first, *(end for end in ends if end is not None)]))
     while low < high:
         middle = Time((low + high) // 2)
         low, high = (low, middle) if is_exact(middle) else (Time(middle + 1), high)

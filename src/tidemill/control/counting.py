@@ -3,8 +3,8 @@
 A sink that gets changes is told what is withdrawn where a part ends. That takes an instance which
 remembers what stands, from its beginning on; a query that is created does not, since that costs as
 much as its answer. So before a part of such an instance ends, the version migrates to itself: a
-second instance, which counts, goes on where windows hold nothing from before it began. At that
-instant neither withdraws or announces anything.
+second instance, which counts, goes on where windows hold nothing that it has not got: from before
+it began, or before what streams have kept. At that instant neither withdraws or announces anything.
 """
 
 from __future__ import annotations
@@ -12,9 +12,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tidemill.catalog.records import Instance, Part
+from tidemill.catalog.records import Part
 from tidemill.control.standpoint import live_parts
 from tidemill.errors import RunError
+from tidemill.model.time import Time
 
 if TYPE_CHECKING:
     from tidemill.catalog.records import Record
@@ -42,8 +43,8 @@ def counting(record: Record, here: Standpoint) -> Record:
                 " everything, so it is not known what its sink has to be told to withdraw",
                 hint="create another query with a sink of its own, and drop this one",
             )
-        number = record.next_instance
-        new = Instance(number, old.version, max(here.next, old.fresh), here.epoch, counts=True)
+        number, before = record.next_instance, Time(max(time - 1, 0))
+        new = here.begun(number, record.version_of(part), before, least=old.fresh)
         ends = replace(part, until=time, hands_on=True)
         goes_on = Part(number, time, part.until, part.held, joins=True)
         place = record.parts.index(part)

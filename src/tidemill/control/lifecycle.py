@@ -3,6 +3,7 @@
     START FRESH     the streams as if they began at T; answers from T on, from windows that fill
     START COLD      answers from the first instant on whose windows hold nothing from before T
     START WARM      answers from T on, from full windows
+    START WITH HISTORY  the same at once, where streams keep what windows hold
     STOP IMMEDIATE  answers up to T
     STOP DRAIN      answers as long as windows hold something from before T
     PAUSE, RESUME   the same at one position: what is answered meanwhile is kept, and given later
@@ -17,7 +18,7 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from tidemill.algebra.reach import clear
-from tidemill.catalog.records import Instance, Part, Paused, Status
+from tidemill.catalog.records import BEGINNING, Instance, Part, Paused, Status
 from tidemill.control.change import Changed
 from tidemill.control.counting import counting
 from tidemill.control.standpoint import live_parts, status
@@ -40,6 +41,7 @@ class Move(Enum):
     START_FRESH = "START FRESH"
     START_COLD = "START COLD"
     START_WARM = "START WARM"
+    START_HISTORY = "START WITH HISTORY"
     STOP_IMMEDIATE = "STOP IMMEDIATE"
     STOP_DRAIN = "STOP DRAIN"
     PAUSE_IMMEDIATE = "PAUSE IMMEDIATE"
@@ -55,6 +57,7 @@ MOVES: Mapping[Move, tuple[Status, ...]] = {
     Move.START_FRESH: (*_AWAKE, Status.DRAINING, Status.STOPPED),
     Move.START_COLD: (Status.DRAINING, Status.STOPPED),
     Move.START_WARM: (Status.DRAINING, Status.STOPPED),
+    Move.START_HISTORY: (Status.STOPPED,),
     Move.STOP_IMMEDIATE: (*_AWAKE, Status.DRAINING, Status.PAUSED),
     Move.STOP_DRAIN: _AWAKE,
     Move.PAUSE_IMMEDIATE: _AWAKE,
@@ -80,6 +83,8 @@ def start(record: Record, mode: StartMode, at: Time | None, here: Standpoint) ->
         least = max(here.next, *(here.must_end(record, part) for part in ends))
         first = _at(at, least, here, "START WARM is exact")
         return Changed(record.with_parts(*record.parts, Part(running, first)), at=first)
+    if mode is StartMode.HISTORY:
+        return _started_with_history(record, at, here)
     full = clear(plan, here.next)
     if mode is not StartMode.FRESH and full is None:
         raise RunError(
@@ -102,7 +107,7 @@ def start(record: Record, mode: StartMode, at: Time | None, here: Standpoint) ->
             fresh = _at(at, here.next, here, "START COLD is exact")
             since = clear(plan, fresh)
             part, parts = Part(number, since or fresh), list(record.parts)
-        case StartMode.WARM:
+        case _:  # WARM
             fresh = here.next
             part = Part(number, _at(at, full or fresh, here, "START WARM is exact"))
             parts = list(record.parts)
@@ -110,6 +115,21 @@ def start(record: Record, mode: StartMode, at: Time | None, here: Standpoint) ->
     begun = replace(record, instances=(*record.instances, instance))
     at = part.since if mode is StartMode.WARM else fresh
     return Changed(begun.with_parts(*parts, part), at=at)
+
+
+def _started_with_history(record: Record, at: Time | None, here: Standpoint) -> Changed:
+    """Let a query that was stopped answer from windows that kept rows have filled."""
+    full = here.full(record.current.plan)
+    if full is None:
+        raise RunError(
+            f'query "{here.query}" has a window that counts rows, waits for a pause or keeps'
+            " everything, and its streams do not keep all rows",
+            hint=f"write KEEP ALL behind its streams, or START QUERY {here.query} FRESH",
+        )
+    since = _at(at, full, here, "START WITH HISTORY is exact")
+    instance = here.begun(record.next_instance, record.current, since, least=BEGINNING)
+    begun = replace(record, instances=(*record.instances, instance))
+    return Changed(begun.with_parts(*record.parts, Part(instance.number, since)), at=since)
 
 
 def stop(record: Record, mode: StopMode, at: Time | None, here: Standpoint) -> Changed:

@@ -10,20 +10,26 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, assert_never
 
 from tidemill.algebra.keys import least_key
-from tidemill.algebra.reach import is_silent
+from tidemill.algebra.reach import clear, is_silent
+from tidemill.algebra.tree import streams_of
 from tidemill.catalog.entries import QueryEntry
-from tidemill.catalog.records import Instance, Part, Record, Version
+from tidemill.catalog.records import BEGINNING, Instance, Part, Record, Version
 from tidemill.connectors.forms import Delivered
-from tidemill.control.change import Changed, alter, replan
+from tidemill.control.change import Changed, alter, preferred, replan
 from tidemill.control.delivered import delivered_to, marked, refuse_overlaps, released
 from tidemill.control.instances import known_instances, record_of
 from tidemill.control.lifecycle import pause, resume, start, stop
-from tidemill.control.standpoint import Standpoint, live_parts, next_instant, status
+from tidemill.control.standpoint import (
+    Standpoint,
+    live_parts,
+    next_instant,
+    obtainable,
+    status,
+)
 from tidemill.control.verdict import exact_from
 from tidemill.errors import RunError
 from tidemill.lang.statements import (
     AlterQuery,
-    Change,
     Name,
     ObjectKind,
     PauseQuery,
@@ -67,7 +73,8 @@ def standpoint(query: QueryEntry, version: Version | None, moment: Moment) -> St
     known = known_instances(query, lambda name: moment.known.get(name, Time(0)))
     plans = [one.plan for one in (*record.versions, *([version] if version else []))]
     first = next_instant(query.name, plans, moment)
-    return Standpoint(query.name, first, known=known, sink=delivered_to(query))
+    kept = obtainable(plans, moment)
+    return Standpoint(query.name, first, known=known, sink=delivered_to(query), kept=kept)
 
 
 def carried_out(
@@ -101,9 +108,10 @@ def _carried_out(
             assert version is not None, "a changed query has a new version"
             _require_columns(query, record, version)
             _require_key(query, record, version)
-            return alter(record, version, using or Change.GRACEFUL, _time(at), here)
-        case ReplanQuery():
-            return replan(record, here)
+            how = using or preferred(record, version.plan, here)
+            return alter(record, version, how, _time(at), here)
+        case ReplanQuery(_, migration):
+            return replan(record, here, migration)
         case StartQuery(_, mode, at):
             return start(record, mode or StartMode.FRESH, _time(at), here)
         case StopQuery(_, mode, at):
@@ -138,22 +146,55 @@ def rewritten(query: QueryEntry, version: Version) -> QueryEntry:
 
 
 def begun_late(query: QueryEntry, moment: Moment) -> QueryEntry:
-    """A query that is created while others run: the streams as if they began now (FRESH).
+    """A query that is created while others run.
 
-    Its answer depends on that instant alone, whatever others have read and remember.
+    With history, it answers from windows that kept rows have filled, from the last instant that is
+    known on. Else the streams are as if they began now (FRESH): its answer depends on that instant
+    alone, whatever others have read and remember.
+
+    Raises:
+        RunError: It is to have a history that streams have not kept.
     """
-    record = record_of(query)
+    record, delivered = record_of(query), delivered_to(query)
     try:
         first = next_instant(query.name, [query.plan], moment)
     except RunError:
         return query  # it reads relations only, or nothing will come any more
     if not first:
         return query
-    delivered = delivered_to(query)
+    kept = obtainable([query.plan], moment)
+    here = Standpoint(query.name, first, sink=delivered, kept=kept)
+    since = None if query.start is StartMode.FRESH else _with_history(query, here, moment)
     is_signed = delivered in (Delivered.CHANGES, Delivered.UPSERTS)
-    instance = Instance(1, 1, first, counts=is_signed and not is_silent(query.plan))
-    begun = replace(record, instances=(instance,), parts=(Part(1, first),))
+    counts = is_signed and not is_silent(query.plan)
+    if since is None:
+        since, instance = first, Instance(1, 1, first, counts=counts)
+    else:
+        instance = here.begun(1, record.current, since, least=BEGINNING)
+        instance = replace(instance, counts=counts)
+    begun = replace(record, instances=(instance,), parts=(Part(1, since),))
     return replace(query, record=begun if delivered is None else marked(begun))
+
+
+def _with_history(query: QueryEntry, here: Standpoint, moment: Moment) -> Time | None:
+    """The first instant that a query answers whose windows are filled with kept rows, if it is to.
+
+    Raises:
+        RunError: It is to, and rows are missing.
+    """
+    known = min(moment.watermarks.get(name, Time(0)) for name in streams_of(query.plan))
+    present, full = Time(max(known - 1, 0)), clear(query.plan, here.kept)
+    if full is not None and full <= here.next:
+        return max(present, full)
+    if query.start is not StartMode.HISTORY:
+        return None
+    missing = sorted(set(streams_of(query.plan)) - moment.kept.keys())
+    what = f'stream "{missing[0]}" does not keep its past' if missing else "streams keep too little"
+    when = "" if full is None else f"; it could answer with full windows from {time_text(full)} on"
+    raise RunError(
+        f'query "{query.name}" cannot start with history: {what}{when}',
+        hint="write KEEP with a duration, or KEEP ALL, in CREATE STREAM; or write START FRESH",
+    )
 
 
 def replanned(

@@ -1,8 +1,9 @@
 """Standpoint: what is known of a query when it is decided what becomes of it.
 
-Rows that have come cannot be asked for again, so a part can begin with the first instant of which
-no row has come; and what has been given is final, so a part can end only where nothing was given
-that goes on beyond. That is the earliest instant at which a change is exact.
+Rows that have come cannot be asked for again, unless their stream keeps them, so without that a
+part can begin with the first instant of which no row has come; and what has been given is final, so
+a part can end only where nothing was given that goes on beyond. That is the earliest instant at
+which a change is exact.
 """
 
 from __future__ import annotations
@@ -10,9 +11,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from tidemill.algebra.reach import clear, is_silent
+from tidemill.algebra.reach import clear, first_needed, is_silent
 from tidemill.algebra.tree import streams_of
-from tidemill.catalog.records import Status
+from tidemill.catalog.records import Instance, Status
 from tidemill.connectors.forms import Delivered
 from tidemill.errors import RunError
 from tidemill.model.time import END_OF_TIME, Time
@@ -21,10 +22,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from tidemill.algebra.plan import Plan
-    from tidemill.catalog.records import Part, Record
+    from tidemill.catalog.records import Part, Record, Version
     from tidemill.runtime.runs import Moment
 
-__all__ = ["Standpoint", "live_parts", "next_instant", "status"]
+__all__ = ["Standpoint", "live_parts", "next_instant", "obtainable", "status"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,8 @@ class Standpoint:
         epoch: That of instances that begin now.
         known: Up to when the answer of each instance is known.
         sink: What the sink of the query gets; ``None`` if its answer is in memory.
+        kept: From which instant on all rows of a stream can be had, since they are kept or are
+            still to come; of others, from ``next`` on.
     """
 
     query: str
@@ -44,6 +47,29 @@ class Standpoint:
     epoch: int = 0
     known: Mapping[int, Time] = field(default_factory=dict)
     sink: Delivered | None = None
+    kept: Mapping[str, Time] = field(default_factory=dict)
+
+    def full(self, plan: Plan) -> Time | None:
+        """The first instant, from now on, at which an instance that begins now has full windows.
+
+        ``None`` if there is none: windows do not forget by time, and streams do not keep all.
+        """
+        had = {name: self.kept.get(name, self.next) for name in streams_of(plan)}
+        found = clear(plan, had)
+        return None if found is None else max(found, self.next)
+
+    def begun(self, number: int, version: Version, since: Time, *, least: Time) -> Instance:
+        """An instance that begins now and has full windows at an instant, which can be had.
+
+        Args:
+            number: Its number.
+            version: What it computes.
+            since: The instant.
+            least: Rows from before are not for it.
+        """
+        first = max(min(first_needed(version.plan, since), self.next), least)
+        replays = first < self.next
+        return Instance(number, version.number, first, self.epoch, self.withdraws, replays=replays)
 
     @property
     def is_final(self) -> bool:
@@ -89,7 +115,7 @@ class Standpoint:
 
         An instant before, the same rows are there in both (KB62).
         """
-        full = clear(plan, self.next)
+        full = self.full(plan)
         return None if full is None else Time(full + 1)
 
 
@@ -113,6 +139,18 @@ def next_instant(query: str, plans: list[Plan], moment: Moment) -> Time:
             f'the streams of query "{query}" have ended', hint="drop it, and create another one"
         )
     return found
+
+
+def obtainable(plans: list[Plan], moment: Moment) -> dict[str, Time]:
+    """From which instant on all rows of each stream can be had: they are kept, or still to come."""
+    streams = frozenset[str]().union(*map(streams_of, plans))
+    return {name: min(_after(name, moment), moment.kept.get(name, END_OF_TIME)) for name in streams}
+
+
+def _after(stream: str, moment: Moment) -> Time:
+    """The first instant of which nothing has come on a stream."""
+    latest = moment.latest.get(stream)
+    return max(Time(0 if latest is None else latest + 1), moment.watermarks.get(stream, Time(0)))
 
 
 def live_parts(record: Record, known: Mapping[int, Time]) -> list[Part]:

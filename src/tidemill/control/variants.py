@@ -1,4 +1,4 @@
-"""The six ways to change a running query, and what each promises (Esmaili, M5 to M10).
+"""The ways to change a running query, and what each promises (Esmaili, M5 to M10; EXACT is ours).
 
 With T the instant of the change, ``D = clear(old, T)`` and ``F = clear(new, T)``: from D on the old
 version has nothing from before T in its windows, from F on the new one has full windows. P is the
@@ -12,6 +12,10 @@ of them the new version gets the rows from its ``fresh`` on, and answers from it
     STREAM ORDER    D               T           F               as it comes
     GRACEFUL        F               T           F               as it comes
     GRACEFUL DRAIN  clear(old, F)   T           F               as it comes
+    EXACT           T               needs(new)  T               as it comes
+
+EXACT is filled with rows from before T, as far back as its windows need them at T; so it can be had
+where the streams keep these rows, whatever the windows are.
 
 Where the windows of the new version do not forget by time there is no F: it answers from T on, from
 windows that fill, and only IMMEDIATE can be had.
@@ -22,7 +26,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tidemill.algebra.reach import clear, newest
+from tidemill.algebra.reach import clear, first_needed, newest
 from tidemill.catalog.records import BEGINNING
 from tidemill.lang.statements import Change
 from tidemill.model.time import END_OF_TIME, Time
@@ -106,6 +110,14 @@ GUARANTEES: Mapping[Change, Guarantees] = {
         progresses=True,
         terminates=False,
     ),
+    Change.EXACT: Guarantees(
+        keeps_all=True,
+        by_query=True,
+        by_stream=True,
+        gives_once=True,
+        progresses=True,
+        terminates=True,
+    ),
 }
 
 
@@ -132,6 +144,8 @@ class Switch:
 
 def switch(using: Change, old: Sequence[Plan], new: Plan, at: Time) -> Switch | None:
     """The numbers of a change at an instant; ``None`` if windows do not forget by time."""
+    if using is Change.EXACT:
+        return Switch(at, tuple(at for _ in old), first_needed(new, at), at)
     full = clear(new, at)
     if using is Change.IMMEDIATE:
         until = tuple(at for _ in old)

@@ -199,7 +199,9 @@ def _alternatives(before: Record, changed: Changed, here: Standpoint) -> list[Al
         at = earliest(using, before, new, here)
         numbers = None if at is None else switch(using, old, new, at)
         if numbers is None:
-            found.append(Alternative(using.value, None, None, "windows do not forget by time"))
+            is_exact = using is Change.EXACT
+            why = "streams do not keep their past" if is_exact else "windows do not forget by time"
+            found.append(Alternative(using.value, None, None, why))
             continue
         if here.sink is Delivered.UPSERTS and max([numbers.at, *numbers.until]) > numbers.since:
             both = "rows of two versions would replace each other"

@@ -16,9 +16,11 @@ from tidemill.lang.statements import (
     CreateRelation,
     CreateStream,
     Duration,
+    Keep,
     LatePolicy,
     MalformedPolicy,
     Name,
+    StartMode,
     Validity,
 )
 from tidemill.lang.types import read_type
@@ -33,7 +35,7 @@ if TYPE_CHECKING:
 __all__ = ["read_create"]
 
 # The words that may follow a duration in CREATE STREAM.
-_CLAUSES: Final = ("ORDERED", "WITHIN", "LATE", "IDLE", "MALFORMED")
+_CLAUSES: Final = ("ORDERED", "WITHIN", "LATE", "IDLE", "MALFORMED", "KEEP", "BY")
 
 
 def read_create(cursor: Cursor) -> Statement:
@@ -73,6 +75,7 @@ def _read_stream(cursor: Cursor) -> CreateStream | CreateDerivedStream:
         clauses.late or LatePolicy.DROP,
         clauses.idle_after,
         clauses.malformed or MalformedPolicy.FAIL,
+        clauses.keep,
     )
 
 
@@ -83,6 +86,7 @@ class _StreamClauses:
     late: LatePolicy | None = None
     idle_after: Duration | None = None
     malformed: MalformedPolicy | None = None
+    keep: Keep | None = None
 
 
 def _read_stream_clauses(cursor: Cursor) -> _StreamClauses:
@@ -104,15 +108,26 @@ def _read_stream_clauses(cursor: Cursor) -> _StreamClauses:
             _once(cursor, start, clauses.idle_after, "IDLE AFTER")
             cursor.expect("AFTER")
             clauses.idle_after = read_duration(cursor, stop=_CLAUSES)
+        elif cursor.accept("KEEP"):
+            _once(cursor, start, clauses.keep, "KEEP")
+            clauses.keep = _read_keep(cursor)
         elif cursor.at("WITHIN"):
             cursor.fail(
                 "WITHIN stands behind ORDERED BY", hint="ORDERED BY column WITHIN 2 SECONDS"
             )
         else:
             cursor.fail_expected(
-                "ORDERED BY, LATE, IDLE AFTER, MALFORMED or the end of the statement"
+                "ORDERED BY, LATE, IDLE AFTER, MALFORMED, KEEP or the end of the statement"
             )
     return clauses
+
+
+def _read_keep(cursor: Cursor) -> Keep:
+    length = None if cursor.accept("ALL") else read_duration(cursor, stop=_CLAUSES)
+    by_reference = cursor.accept("BY")
+    if by_reference:
+        cursor.expect("REFERENCE", hint="write KEEP 1 HOUR BY REFERENCE")
+    return Keep(length, by_reference)
 
 
 def _once(cursor: Cursor, start: int, earlier: object, clause: str) -> None:
@@ -178,8 +193,16 @@ def _read_function(cursor: Cursor) -> CreateFunction:
 def _read_query(cursor: Cursor) -> CreateQuery:
     name = cursor.name("the name of the query")
     sink = read_connector(cursor) if cursor.accept("INTO") else None
+    start = _read_start(cursor) if cursor.accept("START") else None
     cursor.expect("AS", hint="write the query after AS")
-    return CreateQuery(name, read_embedded_query(cursor), sink)
+    return CreateQuery(name, read_embedded_query(cursor), sink, start)
+
+
+def _read_start(cursor: Cursor) -> StartMode:
+    for mode in (StartMode.FRESH, StartMode.HISTORY):
+        if cursor.accept(*mode.value.split()):
+            return mode
+    return cursor.fail_expected("FRESH or WITH HISTORY")
 
 
 def _read_columns(cursor: Cursor, what: str) -> tuple[ColumnDefinition, ...]:

@@ -40,9 +40,9 @@ __all__ = ["LIFECYCLE_FORMS", "at_lifecycle", "read_lifecycle"]
 LIFECYCLE_FORMS: Final = {
     "ALTER": (
         "write ALTER QUERY name AS query [USING variant] [AT instant],"
-        " or ALTER QUERY name REPLAN [USING GENMIG]"
+        " or ALTER QUERY name REPLAN [USING GENMIG | REPLAY]"
     ),
-    "START": "write START QUERY name [FRESH | COLD | WARM] [AT instant]",
+    "START": "write START QUERY name [FRESH | COLD | WARM | WITH HISTORY] [AT instant]",
     "STOP": "write STOP QUERY name [IMMEDIATE | DRAIN] [AT instant]",
     "PAUSE": "write PAUSE QUERY name [IMMEDIATE | DRAIN]",
     "RESUME": "write RESUME QUERY name [WARM | COLD | FRESH]",
@@ -93,11 +93,12 @@ def _read_alter(cursor: Cursor, name: Name) -> AlterQuery | ReplanQuery:
 
 
 def _read_variant(cursor: Cursor) -> Change:
-    if cursor.at("GENMIG"):
-        cursor.fail(
-            "GENMIG is for another plan of the same query",
-            hint="write ALTER QUERY name REPLAN USING GENMIG",
-        )
+    for migration in Migration:
+        if cursor.at(migration.value):
+            cursor.fail(
+                f"{migration.value} is for another plan of the same query",
+                hint=f"write ALTER QUERY name REPLAN USING {migration.value}",
+            )
     found = _accept_one(cursor, tuple(Change))
     if found is not None:
         return found
@@ -111,11 +112,12 @@ def _read_variant(cursor: Cursor) -> Change:
 def _read_replan(cursor: Cursor, name: Name) -> ReplanQuery:
     using = None
     if cursor.accept("USING"):
-        if _accept_one(cursor, tuple(Migration)) is None:
-            near = closest(cursor.current.text, ["GENMIG"]) if cursor.current else None
+        using = _accept_one(cursor, tuple(Migration))
+        if using is None:
+            words = [str(one.value) for one in Migration]
+            near = closest(cursor.current.text, words) if cursor.current else None
             hint = near or "the variants of a change are for ALTER QUERY name AS query"
-            cursor.fail_expected("GENMIG", hint=hint)
-        using = Migration.GENMIG
+            cursor.fail_expected(" or ".join(words), hint=hint)
     _refuse_at(cursor, "REPLAN", "the switch is at the first instant at which both plans agree")
     return ReplanQuery(name, using)
 

@@ -48,6 +48,7 @@ class Change(Enum):
     STREAM_ORDER = "STREAM ORDER"
     GRACEFUL = "GRACEFUL"
     GRACEFUL_DRAIN = "GRACEFUL DRAIN"
+    EXACT = "EXACT"
 
 
 class StartMode(Enum):
@@ -56,6 +57,7 @@ class StartMode(Enum):
     FRESH = "FRESH"
     COLD = "COLD"
     WARM = "WARM"
+    HISTORY = "WITH HISTORY"
 
 
 class StopMode(Enum):
@@ -69,6 +71,7 @@ class Migration(Enum):
     """How a query goes from one plan to another that means the same."""
 
     GENMIG = "GENMIG"
+    REPLAY = "REPLAY"
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +86,7 @@ class AlterQuery:
 
 @dataclass(frozen=True, slots=True)
 class ReplanQuery:
-    """ALTER QUERY name REPLAN [USING GENMIG]."""
+    """ALTER QUERY name REPLAN [USING GENMIG | REPLAY]."""
 
     name: Name
     using: Migration | None = None
@@ -91,7 +94,7 @@ class ReplanQuery:
 
 @dataclass(frozen=True, slots=True)
 class StartQuery:
-    """START QUERY name [FRESH | COLD | WARM] [AT instant]."""
+    """START QUERY name [FRESH | COLD | WARM | WITH HISTORY] [AT instant]."""
 
     name: Name
     mode: StartMode | None = None

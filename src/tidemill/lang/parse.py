@@ -250,7 +250,10 @@ _FORMS: Final[tuple[tuple[tuple[str, ...], str], ...]] = (
     ),
     (("CREATE", "STREAM"), "write CREATE STREAM name (column TYPE, …) SOURCE connector(…) …"),
     (("CREATE", "RELATION"), "write CREATE RELATION name (column TYPE, …) SOURCE connector(…)"),
-    (("CREATE", "QUERY"), "write CREATE QUERY name [INTO sink(…)] AS query"),
+    (
+        ("CREATE", "QUERY"),
+        "write CREATE QUERY name [INTO sink(…)] [START FRESH | START WITH HISTORY] AS query",
+    ),
     (("CREATE", "FUNCTION"), "write CREATE FUNCTION name(parameter TYPE, …) AS expression"),
     (("CREATE",), "CREATE makes a STREAM, RELATION, QUERY or FUNCTION"),
     (("DROP",), "write DROP STREAM | RELATION | QUERY | FUNCTION [IF EXISTS] name"),

@@ -54,6 +54,7 @@ __all__ = [
     "Explain",
     "ExplainMode",
     "Instant",
+    "Keep",
     "LatePolicy",
     "Lifecycle",
     "MalformedPolicy",
@@ -90,6 +91,19 @@ class Duration:
 
     microseconds: int
     span: Span | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Keep:
+    """KEEP duration | KEEP ALL [BY REFERENCE]: how much of its past a stream keeps.
+
+    Attributes:
+        length: For how long rows are kept; ``None`` for ever.
+        by_reference: Whether the files of the source are named, since they stay, and not copied.
+    """
+
+    length: Duration | None = None
+    by_reference: bool = False
 
 
 class LatePolicy(Enum):
@@ -210,7 +224,7 @@ def shown_argument(name: str, value: Argument) -> Argument:
 
 @dataclass(frozen=True, slots=True)
 class CreateStream:
-    """CREATE STREAM name (columns) SOURCE … ORDERED BY … LATE … IDLE AFTER … MALFORMED …."""
+    """CREATE STREAM name (columns) SOURCE … ORDERED BY … LATE … IDLE AFTER … MALFORMED … KEEP …."""
 
     name: Name
     columns: tuple[ColumnDefinition, ...]
@@ -220,6 +234,7 @@ class CreateStream:
     late: LatePolicy = LatePolicy.DROP
     idle_after: Duration | None = None
     malformed: MalformedPolicy = MalformedPolicy.FAIL
+    keep: Keep | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,11 +276,17 @@ class CreateFunction:
 
 @dataclass(frozen=True, slots=True)
 class CreateQuery:
-    """CREATE QUERY name [INTO sink] AS query."""
+    """CREATE QUERY name [INTO sink] [START FRESH | START WITH HISTORY] AS query.
+
+    Attributes:
+        start: Which windows it answers from if it is created while others run; ``None`` for those
+            that are full at once, if the streams keep what they need, and else for empty ones.
+    """
 
     name: Name
     query: exp.Expr
     sink: ConnectorCall | None = None
+    start: StartMode | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,7 @@ from tidemill.lang.statements import (
     Environment,
     Explain,
     Instant,
+    Keep,
     LatePolicy,
     Lifecycle,
     MalformedPolicy,
@@ -77,9 +78,10 @@ def unparse(statement: Statement | exp.Expr) -> str:
             return (
                 f"CREATE FUNCTION {quote_name(name.text)}({_columns(parameters)}) AS {_tree(body)}"
             )
-        case CreateQuery(name, query, sink):
+        case CreateQuery(name, query, sink, start):
             into = f" INTO {_connector(sink)}" if sink else ""
-            return f"CREATE QUERY {quote_name(name.text)}{into} AS {_tree(query)}"
+            head = f"CREATE QUERY {quote_name(name.text)}{into}{_optional('START ', start)}"
+            return f"{head} AS {_tree(query)}"
         case Select(query):
             return _tree(query)
         case Drop(kind, name, if_exists):
@@ -161,7 +163,14 @@ def _create_stream(statement: CreateStream) -> str:
         parts.append(f"IDLE AFTER {duration_text(statement.idle_after.microseconds)}")
     if statement.malformed is not MalformedPolicy.FAIL:
         parts.append(f"MALFORMED {statement.malformed.value}")
+    if statement.keep:
+        parts.append(_keep(statement.keep))
     return " ".join(parts)
+
+
+def _keep(keep: Keep) -> str:
+    length = "ALL" if keep.length is None else duration_text(keep.length.microseconds)
+    return f"KEEP {length}{' BY REFERENCE' * keep.by_reference}"
 
 
 def _create_relation(statement: CreateRelation) -> str:

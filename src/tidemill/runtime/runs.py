@@ -33,12 +33,14 @@ class Moment:
         watermarks: How far each stream has come; others are at their beginning.
         now: The time of the last batch; 0 before the first.
         known: Up to when the answer of each query is known.
+        kept: From which instant on all rows of a stream are kept, of those that keep their past.
     """
 
     latest: Mapping[str, Time] = field(default_factory=dict)
     watermarks: Mapping[str, Time] = field(default_factory=dict)
     now: Time = field(default=Time(0))
     known: Mapping[str, Time] = field(default_factory=dict)
+    kept: Mapping[str, Time] = field(default_factory=dict)
 
     @property
     def next(self) -> Time:
