@@ -32,6 +32,7 @@ LAYERS = (
     ("control",),
     ("runtime/local", "runtime/spark"),
     ("runtime",),
+    ("history",),
     ("engine",),
     ("optimizer",),
     ("physical", "binder"),
@@ -54,8 +55,8 @@ LIBRARIES = {
     "numpy": {"physical/state", "runtime/reading"},
     "pandas": {"runtime/frames", "runtime/spark/worker"},
     "polars": {
-        *("cli", "connecting", "connectors", "control", "demo", "engine", "model", "physical"),
-        *("runtime", "session"),
+        *("cli", "connecting", "connectors", "control", "demo", "engine", "history", "model"),
+        *("physical", "runtime", "session"),
     },
     "py4j": {"runtime/spark/driver", "runtime/spark/io"},
     "pyarrow": {"physical/state", "runtime/files", "runtime/reading", "runtime/spark"},

@@ -59,6 +59,7 @@ __all__ = [
     "needs",
     "newest",
     "reach",
+    "since_of",
     "unbegun",
 ]
 
@@ -218,6 +219,16 @@ def begun_at(plan: Plan, time: Time) -> Plan:
         return replace(node, since=max(time, node.since)) if isinstance(node, Source) else None
 
     return transform_up(plan, begun)
+
+
+def since_of(plan: Plan) -> dict[str, Time]:
+    """From when on the rows of each stream are for a plan."""
+    found: dict[str, Time] = {}
+    for node in walk(plan):
+        if isinstance(node, Source):
+            since = Time(node.since)
+            found[node.name] = min(since, found.get(node.name, since))
+    return found
 
 
 def begin_by_time(plans: Iterable[Plan], stream: str) -> bool:

@@ -115,6 +115,7 @@ class QueryEntry:
         record: What has become of it; ``None`` if it has run from the beginning on, if at all.
         cut: Of an instance that does not answer everything, which instants its sink gets. It does
             not tell it from others, since it changes while the instance runs.
+        replays: Of an instance, whether it is filled with rows that streams have kept.
     """
 
     name: str
@@ -126,6 +127,7 @@ class QueryEntry:
     start: StartMode | None = field(default=None, compare=False)
     record: Record | None = field(default=None, repr=False)
     cut: Cut | None = field(default=None, repr=False, compare=False)
+    replays: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,6 +45,7 @@ __all__ = [
     "Reached",
     "Refused",
     "check_keys",
+    "file_id",
     "latest_row",
     "readable",
     "relation_flow",
@@ -150,6 +151,27 @@ class Refused:
         return {**polars_schema(self.stream.schema), REASON: pl.String(), **place}
 
 
+_ROW_BITS = 25
+
+
+def file_id(file: int, rows: int) -> int:
+    """The id of a row: those of later files, and of later rows of a file, are greater.
+
+    Args:
+        file: The number of the file.
+        rows: How many rows of it come before.
+
+    >>> file_id(2, 0) > file_id(1, 7)
+    True
+
+    Raises:
+        RunError: There are more rows than ids.
+    """
+    if rows >> _ROW_BITS:
+        raise RunError(f"a file has more than {1 << _ROW_BITS:,} rows", hint="write smaller files")
+    return file << _ROW_BITS | rows
+
+
 def readable(stream: StreamEntry) -> Schema:
     """The columns that rows are read with: whether the time may be NULL is judged by ``timed``."""
     fields = (
@@ -244,16 +266,16 @@ class Gate:
 
     def take(self, frame: pl.DataFrame, arrival: Time) -> Flow:
         """The elements of a batch, and how far time has come; ids count the rows."""
-        admitted = self.take_piece(frame, arrival)
+        admitted = self.take_piece(frame, arrival, self.rows)
         self.end_batch()
         return Flow([admitted], self.watermark)
 
-    def take_piece(self, frame: pl.DataFrame, arrival: Time) -> Batch:
+    def take_piece(self, frame: pl.DataFrame, arrival: Time, first_id: int) -> Batch:
         """The elements of some rows of a batch, as if they had come with all others of it."""
         elements = timed(
             self.stream,
             frame,
-            first_id=self.rows if self.has_ids else None,
+            first_id=first_id if self.has_ids or self.stream.keep is not None else None,
             arrival=arrival,
             refused=self.refused,
         )

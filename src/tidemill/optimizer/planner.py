@@ -73,6 +73,7 @@ class Target:
             read.
         epoch: When the query begins; it shares no state with those of other epochs.
         cut: Which instants of the answer are wanted; ``None`` for all.
+        replays: Whether it is filled with kept rows of streams: it has inputs of its own then.
     """
 
     partitions: int | None = None
@@ -81,6 +82,7 @@ class Target:
     whole: bool = True
     epoch: int = 0
     cut: Cut | None = None
+    replays: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,8 +248,9 @@ def _cut_answer(draft: Draft) -> Draft:
 def _begin(draft: Draft) -> Draft:
     if not draft.target.epoch:
         return draft
-    relations = {node.name for node in walk(draft.bound) if isinstance(node, Relation)}
-    return draft.changed("begin", *begun_in(draft.physical, draft.target.epoch, relations))
+    kinds = (Relation, Source) if draft.target.replays else (Relation,)
+    own = {node.name for node in walk(draft.bound) if isinstance(node, kinds)}
+    return draft.changed("begin", *begun_in(draft.physical, draft.target.epoch, own))
 
 
 def _check(draft: Draft) -> Draft:

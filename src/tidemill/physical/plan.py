@@ -39,7 +39,8 @@ class Input:
     """What comes from outside: the elements of a stream or the rows of a relation.
 
     A relation comes in once. Queries that begin later need it again, and what is computed from it
-    for them is not what is there already: their inputs are of another ``epoch``.
+    for them is not what is there already: their inputs are of another ``epoch``. So are those of
+    queries that are filled with the kept rows of a stream.
     """
 
     name: str
@@ -151,7 +152,7 @@ def _over(part: PhysicalPlan, below: tuple[PhysicalPlan, ...]) -> PhysicalPlan:
 
 
 def begun_in(
-    plan: PhysicalPlan, epoch: int, relations: Container[str]
+    plan: PhysicalPlan, epoch: int, anew: Container[str]
 ) -> tuple[PhysicalPlan, Mapping[str, str]]:
     """The plan of a query that begins in an epoch.
 
@@ -162,7 +163,7 @@ def begun_in(
     Args:
         plan: The plan.
         epoch: When it begins.
-        relations: What it gets anew.
+        anew: What it gets anew: relations, and streams that are replayed.
 
     Returns:
         The plan, and for each part of the given one the part that stands in its place, by
@@ -170,7 +171,7 @@ def begun_in(
     """
 
     def stamped(part: PhysicalPlan) -> PhysicalPlan:
-        if isinstance(part, Input) and part.name in relations:
+        if isinstance(part, Input) and part.name in anew:
             return replace(part, epoch=epoch)
         if isinstance(part, Apply) and part.traits.remembers:
             return Apply(part.operator, part.inputs, epoch)

@@ -5,6 +5,7 @@ lock            who uses it
 plans/          the plan that each query runs with
 memory/         frames that were given in memory, as files
 quarantine/     rows that were refused and are kept, and how many there were
+kept/           rows of streams that keep their past
 relations/      relations as they were when first read, so that a replayed batch sees the same
 
 A query is known by its name. What the session creates is compared with what is known, and refused
@@ -73,6 +74,11 @@ class CheckpointDirectory:
     def quarantine(self) -> Path:
         """Where rows are kept that were refused."""
         return self.directory / "quarantine"
+
+    @property
+    def kept(self) -> Path:
+        """Where the rows are that streams keep."""
+        return self.directory / "kept"
 
     @property
     def relations(self) -> Path:

@@ -45,7 +45,8 @@ def plan_entry(  # noqa: PLR0913 — what a plan is made for
     Raises:
         RunError: Its sink says a form that it cannot have.
     """
-    target = Target(partitions, stages, answer_form(query), epoch=epoch, cut=query.cut)
+    form, replays = answer_form(query), query.replays
+    target = Target(partitions, stages, form, epoch=epoch, cut=query.cut, replays=replays)
     context = Context(planning)
     if kept is not None:
         return resume(query.plan, kept, target, context, epoch if now is None else now)

@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING
 
 from tidemill.engine.ingest import Reached
+from tidemill.history.replay import Replay
 from tidemill.physical.state.damaged import DamagedError
 from tidemill.runtime.damage import require_types
 from tidemill.runtime.local.growing import Position
@@ -53,6 +54,7 @@ class Commit:
         fed: The inputs that have had the rows of their relations.
         known: Up to when the answer of each query is known.
         ended: Whether the streams have ended.
+        replays: The inputs that are being filled with kept rows.
     """
 
     step: int = 0
@@ -62,6 +64,7 @@ class Commit:
     fed: tuple[str, ...] = ()
     known: Mapping[str, int] = field(default_factory=dict)
     ended: bool = False
+    replays: Mapping[str, Replay] = field(default_factory=dict)
 
 
 def write_commit(commit: Commit) -> dict[str, object]:
@@ -83,7 +86,9 @@ def read_commit(found: Mapping[str, object]) -> Commit:
     try:
         require_types(written, Commit)
         streams = {name: _stream(one) for name, one in written.pop("streams").items()}
-        return Commit(**{**written, "fed": tuple(written["fed"])}, streams=streams)
+        replays = {name: Replay(**one) for name, one in written.pop("replays", {}).items()}
+        told = {**written, "fed": tuple(written["fed"])}
+        return Commit(**told, streams=streams, replays=replays)
     except (TypeError, KeyError, AttributeError) as error:
         raise DamagedError(f"how far the streams have come: {error}") from error
 

@@ -202,8 +202,16 @@ class GrowingFiles:
             if not self._size:
                 self._size = min(self._place.files_per_batch, len(self.taken) - self.read)
             some, batch = self.taken[self.read : self.read + self._size], self._batches
-            kind, given = self._place.kind, Given(self._rows, self._malformed)
-            for arrival in file_batch(batch, some, kind, self._schema, self._refused, given=given):
+            arrivals = file_batch(
+                batch,
+                some,
+                self._place.kind,
+                self._schema,
+                self._refused,
+                given=Given(self._rows, self._malformed),
+                file=self.read,
+            )
+            for arrival in arrivals:
                 self._rows += arrival.rows.height
                 if arrival.is_last:
                     self._end_batch()

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from tidemill.model.batch import Batch
     from tidemill.runtime.local.sources import Arrival
 
-__all__ = ["Intake", "Noted", "Silent"]
+__all__ = ["Intake", "Noted", "Silent", "Taken"]
 
 _STEP_ROWS, _STEP_BYTES = 100_000, 64 << 20
 """How many rows are worth a step, and how many bytes: many small files are taken together."""
@@ -76,6 +76,25 @@ class Silent:
     is_open: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """Rows that were taken, of a stream that keeps its past.
+
+    Attributes:
+        stream: The stream.
+        batch: The rows, as elements.
+        arrival: How they came, with those that were refused.
+        watermark: Rows from before were late.
+        came: When they came.
+    """
+
+    stream: str
+    batch: Batch
+    arrival: Arrival
+    watermark: Time
+    came: Time
+
+
 @dataclass(slots=True)
 class Intake:
     """The streams that are read.
@@ -87,6 +106,7 @@ class Intake:
         seen: When something last came on each stream, or when it was opened.
         noted: What the step depends on that is being taken, or was taken last.
         again: What it depended on when it was taken before; ``None`` if it was not.
+        kept: What the step has taken of streams that keep their past.
     """
 
     clock: Callable[[], int]
@@ -95,6 +115,7 @@ class Intake:
     seen: dict[str, Time] = field(default_factory=dict)
     noted: Noted = field(default_factory=Noted)
     again: Noted | None = None
+    kept: list[Taken] = field(default_factory=list)
     _came: dict[str, tuple[int, Time]] = field(default_factory=dict)
     _open: set[str] = field(default_factory=set)
 
@@ -124,7 +145,7 @@ class Intake:
             RunError: A source cannot be read; what was read before it has been given.
         """
         found: dict[str, list[Batch]] = {name: [] for name in self.gates}
-        self.noted = Noted()
+        self.noted, self.kept = Noted(), []
         load = _Load()
         for name in self._turns(readers, load):
             try:
@@ -165,8 +186,11 @@ class Intake:
 
     def _taken(self, name: str, arrival: Arrival) -> Batch:
         """The elements of some rows that have come."""
-        gate = self.gates[name]
-        batch = gate.take_piece(arrival.rows, self._time_of(name, arrival.batch))
+        gate, came = self.gates[name], self._time_of(name, arrival.batch)
+        watermark = gate.watermark
+        batch = gate.take_piece(arrival.rows, came, arrival.first)
+        if gate.stream.keep is not None and batch.height:
+            self.kept.append(Taken(name, batch, arrival, watermark, came))
         self._open.add(name)
         if arrival.is_last:
             gate.end_batch()

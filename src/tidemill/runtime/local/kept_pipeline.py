@@ -17,6 +17,7 @@ from tidemill.engine.ingest import Gate
 from tidemill.model.time import Time
 from tidemill.runtime.connectors import source_place
 from tidemill.runtime.damage import telling_where
+from tidemill.runtime.local.archives import Archives
 from tidemill.runtime.local.commit import Commit
 from tidemill.runtime.local.delivering import file_sinks
 from tidemill.runtime.local.frames import kept_place
@@ -60,11 +61,20 @@ class KeptPipeline(Pipeline):
         memory: Mapping[str, pl.DataFrame],
         collector: Collector,
     ) -> None:
-        super().__init__(len(keeper.checkpoint.facts.pids), clock, memory, collector)
+        archives = Archives(keeper.checkpoint.kept)
+        super().__init__(len(keeper.checkpoint.facts.pids), clock, memory, collector, archives)
         self.has_ended = False
         self._keeper: Keeper = keeper
         self._again: Begun | None = None
         self._failure: BaseException | None = None
+
+    def _to_fill(self, program: Program) -> dict[str, tuple[str, Time]]:
+        """The inputs that are new; of those of a session before, the ones that have not run."""
+        found, standing = super()._to_fill(program), self._keeper.standing
+        if self.program is not NOTHING or standing is None:
+            return found
+        begun = {i.rows for i in program.graph.inputs if i.epoch <= standing.ran}
+        return {rows: one for rows, one in found.items() if rows not in begun}
 
     # Steps
 
@@ -210,6 +220,7 @@ class KeptPipeline(Pipeline):
         standing = self._keeper.standing if is_first else None
         if standing is not None:
             self._fed = set(standing.fed)
+            self._archives.replays = dict(standing.replays)
             self.has_ended = standing.ended
         self._switch(program, opened, relations)
         if standing is not None:
@@ -234,6 +245,7 @@ class KeptPipeline(Pipeline):
             tuple(sorted(self._fed)),
             self._runner.known,
             self.has_ended,
+            self._archives.replays,
         )
         keeper.save(commit, self._runner, self._intake.gates)
         keeper.commit()

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from tidemill.catalog.entries import QueryEntry, RelationEntry, StreamEntry
+from tidemill.catalog.entries import QueryEntry
 from tidemill.catalog.records import user_name
 from tidemill.lang.statements import ObjectKind
 from tidemill.optimizer.planner import recut
 from tidemill.physical.plan import Input, walk_physical
 from tidemill.runtime.file_sink import FileSink
 from tidemill.runtime.local.frames import check_frame
-from tidemill.runtime.local.program import Program, known_sinks
+from tidemill.runtime.local.program import Program, known_sinks, reading
 from tidemill.runtime.local.sources import is_there, read_relation
 from tidemill.runtime.planning import outdated_in, plan_entry
 from tidemill.runtime.record import (
@@ -144,7 +144,7 @@ def kept_program(  # noqa: PLR0913, PLR0917 — all that is compared
         frozenset(opened.keys() - fresh),
         frozenset(user_name(n) for n in owned if n not in fresh or not is_first(n)),
     )
-    program = _reading(program, catalog)
+    program = reading(program, catalog)
     program = replace(program, epoch=max(program.epoch, program.graph.epoch))
     if facts.ended and (fresh or not _all_in_files(program)):
         raise checkpoint.has_ended_error()
@@ -179,16 +179,6 @@ def _owned(instance: str, sink: Sink, checkpoint: LocalCheckpoint, epoch: int) -
         since = owned_since(instance, sink, pipeline, epoch)
         return sink.owned_by(pipeline, since, checkpoint.lasting_place)
     return sink
-
-
-def _reading(program: Program, catalog: Catalog) -> Program:
-    """The program with the streams and relations that it reads."""
-    read = {name: catalog.find(name) for name in sorted({i.name for i in program.graph.inputs})}
-    return replace(
-        program,
-        streams={name: e for name, e in read.items() if isinstance(e, StreamEntry)},
-        relations={name: e for name, e in read.items() if isinstance(e, RelationEntry)},
-    )
 
 
 def _all_in_files(program: Program) -> bool:

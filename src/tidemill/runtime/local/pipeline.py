@@ -21,6 +21,7 @@ from tidemill.errors import RunError
 from tidemill.model.time import END_OF_TIME
 from tidemill.physical.plan import Input, walk_physical
 from tidemill.runtime.connectors import source_place
+from tidemill.runtime.local.archives import Archives
 from tidemill.runtime.local.delivering import Delivery, file_sinks
 from tidemill.runtime.local.growing import GrowingFiles, open_source
 from tidemill.runtime.local.intake import Intake
@@ -71,6 +72,7 @@ class Pipeline:
         clock: What time it is, in microseconds since 1970.
         memory: The frames that ``memory`` sources name.
         collector: Is told what operators do.
+        archives: What streams keep; without it, that is in memory.
 
     Attributes:
         program: What runs.
@@ -86,6 +88,7 @@ class Pipeline:
         clock: Callable[[], int],
         memory: Mapping[str, pl.DataFrame],
         collector: Collector,
+        archives: Archives | None = None,
     ) -> None:
         self.program: Program = NOTHING
         self.delivery = Delivery(keeps_all=False)
@@ -100,6 +103,7 @@ class Pipeline:
         self._readers: dict[str, Iterator[Arrival]] = {}
         self._relations: dict[str, pl.DataFrame] = {}
         self._fed: set[str] = set()
+        self._archives = Archives() if archives is None else archives
         self._is_recut = False  # rows may leave that have waited, although nothing comes
         self._looked = self._measured = -_LOOK_EVERY
         self._measures = 0
@@ -113,8 +117,8 @@ class Pipeline:
             RunError: A source or a sink cannot be read or written.
         """
         self._look()
-        unfed = self._unfed()
-        if not (self._readers or unfed or self._is_recut or self._is_time()):
+        unfed, replays = self._unfed(), self._archives.replays
+        if not (self._readers or unfed or replays or self._is_recut or self._is_time()):
             self._measure(at_once=True)
             return False
         self._take_step(unfed)
@@ -140,6 +144,8 @@ class Pipeline:
             self._keeper,
             self.program.epoch,
             fed,
+            self._archives,
+            {rows: stream for rows, (stream, _) in self.program.replayed.items()},
             ends,
         )
         take_stages(step)
@@ -234,12 +240,20 @@ class Pipeline:
             self._sources[name] = stream.source
         for gate in self._intake.gates.values():
             gate.has_ids = program.graph.needs_ids
+        self._archives.open(program.streams, self._intake.gates, self.batches)
+        self._archives.keep_only(program.replayed)
+        self._archives.fill(self._to_fill(program), self.batches)
         self._relations = relations
         self._fed &= {input_.rows for input_ in program.graph.inputs}
         known = {name: self._runner.known[name] for name in program.resumed}
         self.delivery.go_on_with(program.queries, program.sinks, program.idle, known)
         self._is_recut |= program.is_recut(before)
         self.program = program
+
+    def _to_fill(self, program: Program) -> dict[str, tuple[str, Time]]:
+        """The inputs that are new, and begin with rows that have come."""
+        there = {input_.rows for input_ in self.program.graph.inputs}
+        return {rows: one for rows, one in program.replayed.items() if rows not in there}
 
     def _opened(self, program: Program, name: str) -> Opened:
         """A stream that is read from now on; what came before queries that begin is not theirs."""
@@ -288,6 +302,7 @@ class Pipeline:
             watermarks,
             self._intake.now if self.batches else Moment().now,
             dict(self._runner.known),
+            {name: archive.since for name, archive in self._archives.by_stream.items()},
         )
 
     @property

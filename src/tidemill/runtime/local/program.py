@@ -11,13 +11,16 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from tidemill.algebra.reach import begin_by_time
+from tidemill.algebra.reach import begin_by_time, since_of
 from tidemill.catalog.entries import QueryEntry, RelationEntry, StreamEntry
 from tidemill.catalog.records import user_name
 from tidemill.lang.statements import ObjectKind
+from tidemill.model.time import END_OF_TIME
 from tidemill.optimizer.planner import recut
 from tidemill.physical.fragments import build_graph
+from tidemill.physical.plan import Input, walk_physical
 from tidemill.runtime.file_sink import FileSink
+from tidemill.runtime.kept_streams import kept_streams
 from tidemill.runtime.local.delivering import file_sinks
 from tidemill.runtime.planning import plan_entry
 from tidemill.runtime.sinks import FormatSink, refuse_shared_places, sinks_of
@@ -26,13 +29,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from tidemill.catalog.catalog import Catalog
+    from tidemill.model.time import Time
     from tidemill.optimizer.planner import Planned
     from tidemill.optimizer.planning import Planning
     from tidemill.physical.fragments import Graph
     from tidemill.runtime.callback import Callback
     from tidemill.runtime.local.delivering import LocalSink
 
-__all__ = ["NOTHING", "Program", "known_sinks", "next_program"]
+__all__ = ["NOTHING", "Program", "known_sinks", "next_program", "reading"]
 
 
 @dataclass(frozen=True)
@@ -44,7 +48,7 @@ class Program:
         planned: How each of them is computed.
         sinks: Where answers go that are not for memory only, by what people call the query.
         idle: The sinks of queries of which nothing runs any more.
-        streams: The streams that they read.
+        streams: The streams that they read, and those that keep their past.
         relations: The relations that they read.
         epoch: That of the queries that began last.
         resumed: The queries that an earlier session has begun.
@@ -71,8 +75,22 @@ class Program:
         """The streams that are read together: those of each query."""
         return frozenset(group.intersection(self.streams) for group in self.graph.groups())
 
+    @cached_property
+    def replayed(self) -> dict[str, tuple[str, Time]]:
+        """The inputs that are filled with kept rows: the stream, and from which instant on."""
+        found: dict[str, tuple[str, Time]] = {}
+        for name, planned in self.planned.items():
+            firsts = since_of(self.queries[name].plan)
+            for part in walk_physical([planned.physical]):
+                if isinstance(part, Input) and part.epoch and part.name in self.streams:
+                    _, least = found.get(part.rows, (part.name, END_OF_TIME))
+                    found[part.rows] = part.name, min(least, firsts[part.name])
+        return found
+
     def takes_by_time(self, stream: str) -> bool:
         """Whether it is known by their times which rows of a stream are for its readers."""
+        if self.streams[stream].keep is not None:
+            return True  # all of them are
         plans = [entry.plan for entry in self.queries.values()]
         return self.streams[stream].time_column is not None and begin_by_time(plans, stream)
 
@@ -121,7 +139,7 @@ def next_program(
     queries = {e.name: e for e in catalog.entries(ObjectKind.QUERY) if isinstance(e, QueryEntry)}
     new = {n: entry for n, entry in queries.items() if before.queries.get(n) != entry}
     refuse_shared_places(queries.values())
-    epoch = before.epoch + 1 if new else before.epoch
+    epoch = before.epoch + 1 if new or before is NOTHING else before.epoch
     known = known_sinks(before, new)
     begun = {
         user_name(n): entry
@@ -139,12 +157,19 @@ def next_program(
     stay = {n: sink for n, sink in known.items() if n in users} | sinks
     idle = {n: sink for n, sink in known.items() if n not in users}
     made = Program(queries, planned, stay, {}, {}, epoch, idle)
-    read = {name: catalog.find(name) for name in sorted({i.name for i in made.graph.inputs})}
     for sink in file_sinks(sinks):
         sink.check_new()
+    return reading(made, catalog)
+
+
+def reading(program: Program, catalog: Catalog) -> Program:
+    """The program with the streams and relations that it reads; kept streams are read anyway."""
+    names = {input_.name for input_ in program.graph.inputs}
+    read = {name: catalog.find(name) for name in sorted(names)}
     return replace(
-        made,
-        streams={name: e for name, e in read.items() if isinstance(e, StreamEntry)},
+        program,
+        streams=kept_streams(catalog)
+        | {name: e for name, e in read.items() if isinstance(e, StreamEntry)},
         relations={name: e for name, e in read.items() if isinstance(e, RelationEntry)},
     )
 

@@ -14,7 +14,7 @@ import polars as pl
 
 from tidemill.connectors.check import arguments_of
 from tidemill.connectors.connector import Positions, Use
-from tidemill.engine.ingest import check_keys
+from tidemill.engine.ingest import check_keys, file_id
 from tidemill.errors import RunError, TidemillError, closest
 from tidemill.model.batch import polars_schema
 from tidemill.runtime import settling
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Arrival",
+    "FileRows",
     "Given",
     "file_batch",
     "is_there",
@@ -62,11 +63,29 @@ class Arrival(NamedTuple):
         batch: The number of the batch.
         rows: The rows.
         is_last: Whether there are no others in the batch.
+        first: The id of the first row; those of others follow.
+        file: The file that they stand in, if there is one.
     """
 
     batch: int
     rows: pl.DataFrame
     is_last: bool
+    first: int = 0
+    file: FileRows | None = None
+
+
+class FileRows(NamedTuple):
+    """A place in a file.
+
+    Attributes:
+        path: The file.
+        mark: What it was when it was taken.
+        first: The id of its first row.
+    """
+
+    path: str
+    mark: settling.Mark
+    first: int
 
 
 def read_source(  # noqa: PLR0913 — what is read, and how
@@ -114,7 +133,8 @@ def _read_files(name: str, place: Place, schema: Schema, refuse: Refuse) -> Iter
     starts = range(0, len(marks), place.files_per_batch)
     chosen = [marks[first : first + place.files_per_batch] for first in starts]
     return chain.from_iterable(
-        file_batch(n, some, place.kind, schema, refuse) for n, some in enumerate(chosen)
+        file_batch(n, some, place.kind, schema, refuse, file=n * place.files_per_batch)
+        for n, some in enumerate(chosen)
     )
 
 
@@ -126,6 +146,7 @@ def file_batch(  # noqa: PLR0913 — what is read, and how
     refuse: Refuse,
     *,
     given: Given = NOTHING,
+    file: int = 0,
 ) -> Iterator[Arrival]:
     """The rows of some files, which are as they were when they were taken.
 
@@ -139,6 +160,7 @@ def file_batch(  # noqa: PLR0913 — what is read, and how
         schema: The columns to read.
         refuse: What is done with malformed rows.
         given: What is left out, since it was given before; in which pieces does not matter.
+        file: The number of the first file among those of the stream.
 
     Raises:
         RunError: A file cannot be read, or has changed.
@@ -146,10 +168,13 @@ def file_batch(  # noqa: PLR0913 — what is read, and how
     found: list[Malformed] = []
 
     def pieces() -> Iterator[_Piece]:
-        for path, mark in files:
+        for place, (path, mark) in enumerate(files, start=file):
+            rows, where = 0, FileRows(path, mark, file_id(place, 0))
             for frame in read_file(Path(path), kind, schema, found.append):
                 settling.require_unchanged(path, mark)  # it might grow for ever
-                yield _Piece(frame, _taken_from(found))
+                file_id(place, max(rows + frame.height - 1, 0))  # there are ids for all of them
+                yield _Piece(frame, _taken_from(found), file_id(place, rows), where)
+                rows += frame.height
             settling.require_unchanged(path, mark)
 
     return _arrivals(number, pieces(), found, _Rest(refuse, given))
@@ -166,7 +191,7 @@ def _read_installed(  # noqa: PLR0913, PLR0917 — what is read, and how
             if number < skip:
                 continue
             shaped = shaped_frame(frame, schema, input_, refuse, first=None)
-            yield Arrival(number, shaped, is_last=True)
+            yield Arrival(number, shaped, is_last=True, first=file_id(number, 0))
     except TidemillError:
         raise
     except Exception as error:  # noqa: BLE001 — code that is not ours
@@ -197,10 +222,12 @@ def is_there(name: str, source: ConnectorCall, memory: Mapping[str, pl.DataFrame
 
 
 class _Piece(NamedTuple):
-    """Some rows, and the malformed ones that were found since those before."""
+    """Some rows, the malformed ones that were found since those before, and where they stand."""
 
     rows: pl.DataFrame
     malformed: list[Malformed]
+    first: int
+    file: FileRows
 
 
 def _taken_from(found: list[Malformed]) -> list[Malformed]:
@@ -251,7 +278,8 @@ def _arrivals(
         # What stands behind the last rows belongs to them.
         rows = rest.of(waiting.rows, [*waiting.malformed, *(_taken_from(found) if is_last else ())])
         if rows.height or is_last or not waiting.rows.height:
-            yield Arrival(batch, rows, is_last)
+            left_out = waiting.rows.height - rows.height
+            yield Arrival(batch, rows, is_last, waiting.first + left_out, waiting.file)
         if failure is not None:
             raise failure
         waiting, is_first = following, False

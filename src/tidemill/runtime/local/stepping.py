@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from tidemill.engine.engine import Flow
     from tidemill.model.batch import Batch
+    from tidemill.runtime.local.archives import Archives
     from tidemill.runtime.local.delivering import Delivery
     from tidemill.runtime.local.growing import Source
     from tidemill.runtime.local.intake import Intake
@@ -45,6 +46,8 @@ class Step:
         keeper: What keeps it all, if there is a checkpoint.
         epoch: That of the queries that began last.
         fed: The inputs that have had the rows of their relations when it is done.
+        archives: The rows that streams keep.
+        inputs: The streams of inputs that are of a query's own.
         ends: Whether the streams end with it.
         streams: What has come on each stream.
         answers: What each query has given in it.
@@ -61,6 +64,8 @@ class Step:
     keeper: Keeper | None
     epoch: int
     fed: frozenset[str]
+    archives: Archives
+    inputs: Mapping[str, str]
     ends: bool = False
     streams: dict[str, Flow] = field(default_factory=dict)
     answers: dict[str, list[Batch]] = field(default_factory=dict)
@@ -80,7 +85,8 @@ def take(step: Step) -> None:
 
 def compute(step: Step) -> None:
     """Pass it through the operators."""
-    step.answers = step.runner.step({**step.streams, **step.relations})
+    replayed = step.archives.replayed(step.inputs, step.streams)
+    step.answers = step.runner.step({**step.streams, **step.relations, **replayed})
 
 
 def note(step: Step) -> None:
@@ -102,7 +108,10 @@ def deliver(step: Step) -> None:
 
 
 def save(step: Step) -> None:
-    """Write what is new of the state."""
+    """Write what is new of the state, and of what streams keep."""
+    replays = step.archives.advance()
+    step.archives.take(step.number, step.intake.kept, step.intake.gates)
+    step.archives.replays = replays
     if step.keeper is None:
         return
     commit = Commit(
@@ -113,6 +122,7 @@ def save(step: Step) -> None:
         tuple(sorted(step.fed)),
         step.runner.known,
         step.ends,
+        replays,
     )
     step.keeper.save(commit, step.runner, step.intake.gates)
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
 from tidemill.engine.engine import Engine, Flow
-from tidemill.engine.ingest import Gate, timed
+from tidemill.engine.ingest import Gate, file_id, timed
 from tidemill.engine.routing import route
 from tidemill.errors import RunError
 from tidemill.model.batch import START
@@ -182,12 +182,10 @@ def first_id(rows: int, *, file: int | None = None, origin: Origin | None = None
         RunError: There are more rows than ids.
     """
     task = 0 if origin is None else origin.task
-    if rows >> _ROW_BITS or task >> _TASK_BITS:
+    if task >> _TASK_BITS:
         raise RunError(
-            f"a file or task has more than {1 << _ROW_BITS:,} rows, or a batch more than "
-            f"{1 << _TASK_BITS:,} tasks",
-            hint="write smaller files, or read fewer rows in a batch",
+            f"a batch has more than {1 << _TASK_BITS:,} tasks", hint="read fewer rows in a batch"
         )
     place = file if origin is None else origin.batch << _TASK_BITS | task
     assert place is not None, "rows come from a file or a batch"
-    return place << _ROW_BITS | rows
+    return file_id(place, rows)

@@ -1,0 +1,1 @@
+"""History: the rows that streams keep, and how they are given once more."""
