@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, assert_never
 
 from tidemill.algebra.keys import least_key
-from tidemill.algebra.reach import clear, is_silent
+from tidemill.algebra.reach import is_silent
 from tidemill.algebra.tree import streams_of
 from tidemill.catalog.entries import QueryEntry
 from tidemill.catalog.records import BEGINNING, Instance, Part, Record, Version
@@ -23,7 +23,6 @@ from tidemill.control.standpoint import (
     Standpoint,
     live_parts,
     next_instant,
-    obtainable,
     status,
 )
 from tidemill.control.verdict import exact_from
@@ -73,8 +72,8 @@ def standpoint(query: QueryEntry, version: Version | None, moment: Moment) -> St
     known = known_instances(query, lambda name: moment.known.get(name, Time(0)))
     plans = [one.plan for one in (*record.versions, *([version] if version else []))]
     first = next_instant(query.name, plans, moment)
-    kept = obtainable(plans, moment)
-    return Standpoint(query.name, first, known=known, sink=delivered_to(query), kept=kept)
+    sink, kept = delivered_to(query), moment.kept
+    return Standpoint(query.name, first, known=known, sink=sink, kept=kept)
 
 
 def carried_out(
@@ -162,8 +161,7 @@ def begun_late(query: QueryEntry, moment: Moment) -> QueryEntry:
         return query  # it reads relations only, or nothing will come any more
     if not first:
         return query
-    kept = obtainable([query.plan], moment)
-    here = Standpoint(query.name, first, sink=delivered, kept=kept)
+    here = Standpoint(query.name, first, sink=delivered, kept=moment.kept)
     since = None if query.start is StartMode.FRESH else _with_history(query, here, moment)
     is_signed = delivered in (Delivered.CHANGES, Delivered.UPSERTS)
     counts = is_signed and not is_silent(query.plan)
@@ -183,7 +181,7 @@ def _with_history(query: QueryEntry, here: Standpoint, moment: Moment) -> Time |
         RunError: It is to, and rows are missing.
     """
     known = min(moment.watermarks.get(name, Time(0)) for name in streams_of(query.plan))
-    present, full = Time(max(known - 1, 0)), clear(query.plan, here.kept)
+    present, full = Time(max(known - 1, 0)), here.filled(query.plan)
     if full is not None and full <= here.next:
         return max(present, full)
     if query.start is not StartMode.HISTORY:

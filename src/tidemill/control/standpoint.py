@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from tidemill.catalog.records import Part, Record, Version
     from tidemill.runtime.runs import Moment
 
-__all__ = ["Standpoint", "live_parts", "next_instant", "obtainable", "status"]
+__all__ = ["Standpoint", "live_parts", "next_instant", "status"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +38,7 @@ class Standpoint:
         epoch: That of instances that begin now.
         known: Up to when the answer of each instance is known.
         sink: What the sink of the query gets; ``None`` if its answer is in memory.
-        kept: From which instant on all rows of a stream can be had, since they are kept or are
-            still to come; of others, from ``next`` on.
+        kept: From which instant on all rows of a stream are kept, of those that keep their past.
     """
 
     query: str
@@ -54,9 +53,13 @@ class Standpoint:
 
         ``None`` if there is none: windows do not forget by time, and streams do not keep all.
         """
-        had = {name: self.kept.get(name, self.next) for name in streams_of(plan)}
-        found = clear(plan, had)
+        found = self.filled(plan)
         return None if found is None else max(found, self.next)
+
+    def filled(self, plan: Plan) -> Time | None:
+        """The first instant at which windows are full that have got all that is kept or comes."""
+        had = {name: min(self.kept.get(name, self.next), self.next) for name in streams_of(plan)}
+        return clear(plan, had)
 
     def begun(self, number: int, version: Version, since: Time, *, least: Time) -> Instance:
         """An instance that begins now and has full windows at an instant, which can be had.
@@ -139,18 +142,6 @@ def next_instant(query: str, plans: list[Plan], moment: Moment) -> Time:
             f'the streams of query "{query}" have ended', hint="drop it, and create another one"
         )
     return found
-
-
-def obtainable(plans: list[Plan], moment: Moment) -> dict[str, Time]:
-    """From which instant on all rows of each stream can be had: they are kept, or still to come."""
-    streams = frozenset[str]().union(*map(streams_of, plans))
-    return {name: min(_after(name, moment), moment.kept.get(name, END_OF_TIME)) for name in streams}
-
-
-def _after(stream: str, moment: Moment) -> Time:
-    """The first instant of which nothing has come on a stream."""
-    latest = moment.latest.get(stream)
-    return max(Time(0 if latest is None else latest + 1), moment.watermarks.get(stream, Time(0)))
 
 
 def live_parts(record: Record, known: Mapping[int, Time]) -> list[Part]:
