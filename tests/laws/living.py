@@ -18,11 +18,13 @@ from tidemill.algebra.reach import begun_at
 from tidemill.catalog.records import Record, Version
 from tidemill.control.standpoint import Standpoint, live_parts, next_instant
 from tidemill.engine.engine import Flow
+from tidemill.history.archive import Archive, Entry, MemoryStore, piece_of
 from tidemill.model.time import END_OF_TIME, Time
 from tidemill.physical.codec.plans import plan_version
 from tidemill.physical.fragments import build_graph
-from tidemill.physical.plan import begun_in
+from tidemill.physical.plan import Input, begun_in, walk_physical
 from tidemill.runtime.answers import Answer
+from tidemill.runtime.local.archives import Archives
 from tidemill.runtime.local.runner import LocalRunner
 from tidemill.runtime.parted import Piece, parted
 from tidemill.runtime.runs import Moment
@@ -65,6 +67,9 @@ class LivingQuery:
         epochs: Whether instances keep their state apart; mutants do not.
         clips: Whether parts have bounds; mutants have none.
         form: The form that answers must have; ``None`` for either.
+        keeps: For how long streams keep their past; ``None`` if they do not.
+        archives: What they have kept.
+        changed_at: What was known when it was changed, if it was.
     """
 
     record: Record
@@ -78,18 +83,24 @@ class LivingQuery:
     epochs: bool = True
     clips: bool = True
     form: Form | None = None
+    keeps: int | None = None
+    archives: Archives = field(default_factory=lambda: Archives(rows=2))
+    changed_at: Standpoint | None = None
     answers: dict[int, Answer] = field(default_factory=dict)
     latest: dict[str, Time] = field(default_factory=dict)
     watermarks: dict[str, Time] = field(default_factory=dict)
     steps: int = 0
     _fed: set[str] = field(default_factory=set)
+    _stores: dict[str, MemoryStore] = field(default_factory=dict)
     _runner: LocalRunner | None = None
 
     def here(self, *plans: Plan) -> Standpoint:
         """What is known now."""
         moment = Moment(dict(self.latest), dict(self.watermarks))
         old = [one.plan for one in self.record.versions]
-        return Standpoint("q", next_instant("q", [*old, *plans], moment), self.steps, self.known())
+        kept = {name: archive.since for name, archive in self.archives.by_stream.items()}
+        first = next_instant("q", [*old, *plans], moment)
+        return Standpoint("q", first, self.steps, self.known(), kept=kept)
 
     def known(self) -> dict[int, Time]:
         """Up to when the answers of instances are known."""
@@ -100,17 +111,23 @@ class LivingQuery:
         runner = self._current()
         relations = relation_inputs(self.content)
         flows: dict[str, Flow] = {}
+        own: dict[str, str] = {}
         for input_ in runner.graph.inputs:
             if input_.name in RELATIONS:
                 has_it = input_.rows in self._fed
                 self._fed.add(input_.rows)
                 flow = relations[input_.name]
                 flows[input_.rows] = Flow([], END_OF_TIME) if has_it else flow
-            else:
-                elements, watermark = step[input_.name]
-                batch = element_batch(input_.schema, elements)
-                flows[input_.rows] = Flow([batch], Time(watermark))
-        given = runner.step(flows)
+            elif input_.epoch:
+                own[input_.rows] = input_.name
+        streams = {
+            source.name: Flow([element_batch(source.schema, step[source.name][0])], mark)
+            for source in SOURCES
+            for mark in [Time(step[source.name][1])]
+        }
+        self._fill(runner)
+        given = runner.step({**streams, **flows, **self.archives.replayed(own, streams)})
+        self._keep(streams)
         for name, (elements, watermark) in step.items():
             for element in elements:
                 self.latest[name] = Time(max(element.time, self.latest.get(name, 0)))
@@ -121,6 +138,40 @@ class LivingQuery:
                 self.answers[one.number].known = runner.known[f"q {one.number}"]
         self.steps += 1
         self.take(given)
+        if step is END and self.archives.replays:
+            self.step(END)
+
+    def _fill(self, runner: LocalRunner) -> None:
+        """Fill the inputs of instances that are new with what is kept."""
+        there = {input_.rows: input_ for input_ in runner.graph.inputs}
+        for one in self.record.instances:
+            if not one.replays or f"q {one.number}" not in runner.graph.plans:
+                continue
+            parts = walk_physical([self.plan_of(one)])
+            mine = [p for p in parts if isinstance(p, Input) and p.name not in RELATIONS]
+            new = {p.rows: (p.name, one.fresh) for p in mine if p.rows not in self._fed}
+            self._fed.update(new)
+            assert new.keys() <= there.keys(), "they are read"
+            self.archives.fill(new, self.steps)
+
+    def _keep(self, streams: Mapping[str, Flow]) -> None:
+        """Keep what has come, and forget what is too old, as early as can be."""
+        self.archives.replays = self.archives.advance()
+        for name, flow in streams.items() if self.keeps is not None else ():
+            archive = self.archives.by_stream.get(name)
+            if archive is None:
+                self._stores[name] = MemoryStore()
+                archive = Archive(self._stores[name], name, done=0, since=Time(0))
+                self.archives.by_stream[name] = archive
+            rows = flow.batches[0]
+            if rows.height:
+                self._stores[name].put(str(self.steps), rows)
+                pieces = (piece_of(str(self.steps), rows),)
+                archive.add(Entry(self.steps, flow.watermark, pieces))
+            assert self.keeps is not None, "it keeps"
+            needed = (r.next for r in self.archives.replays.values() if r.stream == name)
+            first = Time(max(flow.watermark - self.keeps, 0))
+            archive.forget(first, batch=min(needed, default=self.steps + 1), least=1)
 
     def take(self, given: Mapping[str, list[Batch]]) -> None:
         """Take what a step has given; answers in memory have it already."""
@@ -161,7 +212,8 @@ class LivingQuery:
         plan = self.record.version(one.version).plan
         begun = self.begins(plan, one.fresh) if one.fresh else plan
         made = physical(begun, self.plannings.get(one.number, self.planning), answer=self.form)
-        return begun_in(made, one.epoch if self.epochs else 0, RELATIONS)[0]
+        anew = (*RELATIONS, *(source.name for source in SOURCES)) if one.replays else RELATIONS
+        return begun_in(made, one.epoch if self.epochs or one.replays else 0, anew)[0]
 
     def _current(self) -> LocalRunner:
         """The runner with the plans of the instances that are needed now."""

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from laws.arrivals import Arrival
     from tidemill.algebra.plan import Plan
     from tidemill.algebra.snapshot import Reference, Row
+    from tidemill.control.standpoint import Standpoint
     from tidemill.physical.plan import PhysicalPlan
 
 FAR = LAST + 30
@@ -97,6 +98,7 @@ def scenes(draw: DrawFn, versions: int = 2, queries: SearchStrategy[Plan] = QUER
         planning,
         neighbours,
         draw(st.integers(1, 3)),
+        draw(st.sampled_from([None, 0, 3, 8, 1000])),
     )
 
 
@@ -110,12 +112,20 @@ class Scene:
     planning: Planning
     neighbours: dict[str, PhysicalPlan]
     partitions: int
+    keeps: int | None = None
     reference: Reference | None = None
 
     def living(self) -> LivingQuery:
         """The first query, before anything has come."""
         record = Record((version(1, self.asked[0]),))
-        return LivingQuery(record, self.content, self.planning, self.neighbours, self.partitions)
+        return LivingQuery(
+            record,
+            self.content,
+            self.planning,
+            self.neighbours,
+            self.partitions,
+            keeps=self.keeps,
+        )
 
     def undisturbed(self, number: int, time: int) -> Counter[Row]:
         """What a query answers if it has always run."""
@@ -124,12 +134,22 @@ class Scene:
         return self.reference.snapshot(self.asked[number], time)
 
 
-def formula(using: Change, old: Plan, new: Plan, at: Time) -> tuple[Time, Time] | None:
-    """Until when the old version answers, and from when on the new one does (M5 to M8)."""
+def formula(
+    using: Change, old: Plan, new: Plan, at: Time, here: Standpoint
+) -> tuple[Time, Time] | None:
+    """Until when the old version answers, and from when on the new one does (M5 to M8).
+
+    EXACT can be had where streams keep what windows hold.
+    """
     drained, full = clear(old, at), clear(new, at)
     match using:
         case Change.EXACT:
-            return None if full is None or full > at else (at, at)
+            had = {name: min(here.kept.get(name, here.next), here.next) for name in streams_of(new)}
+            filled = clear(new, had)
+            if filled is None or filled > at:
+                return None
+            helps = filled <= here.next or filled != clear(new, here.next)
+            return (at, at) if helps else None
         case Change.IMMEDIATE:
             return at, at if full is None else full
         case _ if full is None:
@@ -171,15 +191,17 @@ def changed(
             try:
                 living.record = alter(living.record, new, using, at, here).record
             except RunError:
-                assert formula(using, scene.asked[0], scene.asked[1], at) is None
+                assert formula(using, scene.asked[0], scene.asked[1], at, here) is None
                 return None
+            living.changed_at = here
         living.step(step)
     return living, at
 
 
 def differing(scene: Scene, living: LivingQuery, using: Change, at: Time) -> list[int]:
     """The instants at which the answer is not that of the formula."""
-    numbers = formula(using, scene.asked[0], scene.asked[1], at)
+    assert living.changed_at is not None, "it was changed"
+    numbers = formula(using, scene.asked[0], scene.asked[1], at, living.changed_at)
     assert numbers is not None, "it was changed"
     until, since = numbers
     wrong = []
@@ -191,7 +213,7 @@ def differing(scene: Scene, living: LivingQuery, using: Change, at: Time) -> lis
             expected += scene.undisturbed(0, time)
         if time >= since:
             # From windows that do not forget by time the past is missing.
-            full = forgets(scene.asked[1])
+            full = forgets(scene.asked[1]) or using is Change.EXACT
             expected += scene.undisturbed(1, time) if full else reference.snapshot(begun, time)
         if given[time] != expected:
             wrong.append(time)
@@ -247,7 +269,9 @@ def test_another_plan_for_the_same_meaning_changes_nothing(
             try:
                 living.record = replan(living.record, living.here()).record
             except RunError:
+                keeps_all = all(not time for time in living.here().kept.values())
                 assert not forgets(scene.asked[0])
+                assert not (living.here().kept and keeps_all)
                 return
             living.plannings[living.record.instances[-1].number] = other
         living.step(step)
@@ -279,7 +303,7 @@ def test_a_change_on_top_of_a_change(data: st.DataObject, scene: Scene) -> None:
         for part in record.parts:
             if part.since <= time < part.until:
                 one = record.instance(part.instance)
-                if forgets(scene.asked[one.version - 1]):
+                if forgets(scene.asked[one.version - 1]) or not one.fresh:
                     expected += scene.undisturbed(one.version - 1, time)
                 else:
                     begun = begun_at(scene.asked[one.version - 1], one.fresh)

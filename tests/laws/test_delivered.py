@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
     from tidemill.algebra.snapshot import Row
     from tidemill.control.change import Changed
+    from tidemill.control.standpoint import Standpoint
     from tidemill.model.spans import Span
 
 MOST = AggregateCall("max", Column("b", VARCHAR), VARCHAR)
@@ -69,6 +70,7 @@ def living(scene: Scene, delivered: Delivered, harm: Callable[[Span], Span]) -> 
         scene.neighbours,
         scene.partitions,
         form=shape.form,
+        keeps=scene.keeps,
         shape=shape,
         harm=harm,
     )
@@ -100,21 +102,22 @@ def changed(
             except RunError:
                 old = scene.asked[0]
                 assert (
-                    formula(using, old, scene.asked[1], here.next) is None
+                    formula(using, old, scene.asked[1], here.next, here) is None
                     or not (forgets(old) and forgets(scene.asked[1]))
                     or not is_silent(old)
                 )
                 return None
             assert done.at is not None, "it runs"
             query.record, at = done.record, done.at
+            query.changed_at = here
         query.step(step)
     query.step(END)  # what waited for the last step
     return query, at
 
 
-def expected(scene: Scene, using: Change, at: Time) -> list[Counter[Row]]:
+def expected(scene: Scene, using: Change, at: Time, here: Standpoint) -> list[Counter[Row]]:
     """The rows that are there at every instant."""
-    numbers = formula(using, scene.asked[0], scene.asked[1], at)
+    numbers = formula(using, scene.asked[0], scene.asked[1], at, here)
     assert numbers is not None, "it was changed"
     until, since = numbers
     begun, reference = begun_at(scene.asked[1], at), scene.content.reference()
@@ -124,25 +127,26 @@ def expected(scene: Scene, using: Change, at: Time) -> list[Counter[Row]]:
         if time < until:
             there += scene.undisturbed(0, time)
         if time >= since:
-            full = forgets(scene.asked[1])
+            full = forgets(scene.asked[1]) or using is Change.EXACT
             there += scene.undisturbed(1, time) if full else reference.snapshot(begun, time)
         found.append(there)
     return found
 
 
-def is_apart(scene: Scene, using: Change, at: Time) -> bool:
+def is_apart(scene: Scene, using: Change, at: Time, here: Standpoint) -> bool:
     """Whether the old version ends before the new one begins."""
-    numbers = formula(using, scene.asked[0], scene.asked[1], at)
+    numbers = formula(using, scene.asked[0], scene.asked[1], at, here)
     return numbers is not None and numbers[0] <= numbers[1]
 
 
 def is_wrong(scene: Scene, using: Change, done: tuple[SinkQuery, Time]) -> bool:
     """Whether something else was given, or in another order than is promised."""
-    query, at = done
+    (query, at), here = done, done[0].changed_at
+    assert here is not None, "it was changed"
     reader = read(query)
-    if reader.snapshots(FAR) != expected(scene, using, at):
+    if reader.snapshots(FAR) != expected(scene, using, at, here):
         return True
-    if is_apart(scene, using, at) and reader.disorder:
+    if is_apart(scene, using, at, here) and reader.disorder:
         return True
     if using is not Change.QUERY_ORDER:
         return False
@@ -172,7 +176,9 @@ def test_by_key_as_well(data: st.DataObject, scene: Scene, using: Change) -> Non
     after = data.draw(st.integers(0, len(scene.arrival.steps)))
     done = changed(scene, Delivered.UPSERTS, using, after)
     assert done is not None
-    assume(is_apart(scene, using, done[1]))  # others are refused
+    here = done[0].changed_at
+    assert here is not None, "it was changed"
+    assume(is_apart(scene, using, done[1], here))  # others are refused
     assert not is_wrong(scene, using, done)
 
 

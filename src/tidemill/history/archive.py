@@ -188,15 +188,16 @@ class Archive:
         self.entries.append(entry)
         self._store.append(_line(entry))
 
-    def forget(self, first: Time, *, batch: int) -> None:
+    def forget(self, first: Time, *, batch: int, least: int = _LEAST_REMOVED) -> None:
         """Remove batches without a row from an instant on, and before a batch that is needed.
 
         Args:
             first: Rows from here on stay.
             batch: Batches from here on stay.
+            least: Fewer batches than this are not worth it.
         """
         gone = [e for e in self.entries if e.last < first and e.batch < batch]
-        if len(gone) < max(_LEAST_REMOVED, len(self.entries) // _SHARE_REMOVED):
+        if len(gone) < max(least, len(self.entries) // _SHARE_REMOVED, 1):
             return
         numbers = {entry.batch for entry in gone}
         self.entries = [entry for entry in self.entries if entry.batch not in numbers]

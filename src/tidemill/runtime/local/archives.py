@@ -40,16 +40,18 @@ class Archives:
 
     Args:
         directory: Where their files are; ``None`` for memory.
+        rows: About so many rows are replayed in a step.
 
     Attributes:
         by_stream: The archive of each stream that keeps its past.
         replays: The inputs that are being filled with kept rows.
     """
 
-    def __init__(self, directory: Path | None = None) -> None:
+    def __init__(self, directory: Path | None = None, rows: int = REPLAY_ROWS) -> None:
         self.by_stream: dict[str, Archive] = {}
         self.replays: dict[str, Replay] = {}
         self._directory = directory
+        self._rows = rows
         self._stores: dict[str, Store] = {}
         self._keeps: dict[str, StreamEntry] = {}
 
@@ -178,4 +180,4 @@ class Archives:
         return {rows: replay for rows, replay in later.items() if not replay.is_over}
 
     def _past(self) -> int:
-        return reached(self.replays, self.by_stream, REPLAY_ROWS)
+        return reached(self.replays, self.by_stream, self._rows)
