@@ -1,8 +1,9 @@
 """The verdict: what a statement does to a query, before it is done.
 
 It says from which instant the answer is exact and what is given until then; what the two versions
-have in common, what begins empty and what is filled by a replay; how much is remembered now and when that is dropped; what a
-sink gets; and what the other ways of changing would give. It is read as text, as a frame, as JSON.
+have in common, and what begins empty or is replayed; how much is remembered now and when that is
+dropped; what a sink gets; and what the other ways of changing would give. It is read as text, as a
+frame, as JSON.
 """
 
 from __future__ import annotations
@@ -99,7 +100,7 @@ class Verdict:
         ]
         rows += [(f"version {one.version}", _stretch_text(one)) for one in self.stretches]
         rows += [("shared", line) for line in self.shared]
-        begins = "filled by replay" if self.replays else "begins empty"
+        begins = "is replayed" if self.replays else "begins empty"
         rows += [(begins, line) for line in self.new]
         rows += [("state", self.state)] if self.state else []
         rows += [("sink", self.sink)] if self.sink else []

@@ -21,7 +21,7 @@ from tidemill.errors import RunError
 from tidemill.model.time import END_OF_TIME
 from tidemill.physical.plan import Input, walk_physical
 from tidemill.runtime.connectors import source_place
-from tidemill.runtime.local.archives import Archives
+from tidemill.runtime.local.archives import Archives, come_on
 from tidemill.runtime.local.delivering import Delivery, file_sinks
 from tidemill.runtime.local.growing import GrowingFiles, open_source
 from tidemill.runtime.local.intake import Intake
@@ -240,7 +240,7 @@ class Pipeline:
             self._sources[name] = stream.source
         for gate in self._intake.gates.values():
             gate.has_ids = program.graph.needs_ids
-        self._archives.open(program.streams, self._intake.gates, self.batches)
+        self._archives.open(program.streams, come_on(self._intake.gates), self.batches)
         self._archives.keep_only(program.replayed)
         self._archives.fill(self._to_fill(program), self.batches)
         self._relations = relations
@@ -302,7 +302,7 @@ class Pipeline:
             watermarks,
             self._intake.now if self.batches else Moment().now,
             dict(self._runner.known),
-            {name: archive.since for name, archive in self._archives.by_stream.items()},
+            self._archives.since,
         )
 
     @property
