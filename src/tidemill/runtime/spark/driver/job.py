@@ -214,7 +214,8 @@ class SparkJob:
 
     def moment(self) -> Moment:
         """Where the pipeline stands: what it has told with its last batch."""
-        return self._report.moment()
+        moment, running = self._report.moment(), self._running
+        return moment if running is None else replace(moment, kept=running.delivery.archives.since)
 
     def change(self, decide: Callable[[Moment], Catalog]) -> Catalog:
         """Go on with another catalog; what is the same in it keeps its state and its answer.
@@ -247,6 +248,8 @@ class SparkJob:
         A stream that is not needed any more is read until the next start: Spark's query cannot be
         stopped from here.
         """
+        if running.delivery.archives.replays:
+            running.control.say(Word.TICK)  # what is left of them comes in the next batch
         catalog = None if self._ask is None else self._ask(self.moment())
         if catalog is not None:
             streams = running.delivery.deployed.deployment.streams
