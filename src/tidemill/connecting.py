@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from tidemill.connectors.connector import Engine
 from tidemill.control.kept import KeptCatalog
 from tidemill.errors import PlanError, suggestion
+from tidemill.history.replay import REPLAY_ROWS
 from tidemill.planning import Planning, is_duration
 from tidemill.runtime.clock import now
 from tidemill.runtime.local.job import Job, Settings
@@ -67,6 +68,7 @@ def connect(  # noqa: PLR0913 — every setting has a name and a default
     negation: str | _Unset = _UNSET,
     lazy: float | _Unset = _UNSET,
     trigger: float = 0,
+    replay_rows: int = REPLAY_ROWS,
     unbounded_state: bool = False,
     clock: Callable[[], int] = now,
 ) -> Session:
@@ -93,6 +95,8 @@ def connect(  # noqa: PLR0913 — every setting has a name and a default
         lazy: Likewise.
         trigger: On Spark, how often a batch begins while the session is running, in seconds; 0
             for as soon as the last one is done.
+        replay_rows: About how many kept rows are replayed in a batch to queries that begin or are
+            changed; queries that run wait for no more than these.
         unbounded_state: Accept queries whose state can grow without bound, such as a join of two
             streams for ever.
         clock: What time it is, in microseconds since 1970, for streams without ORDERED BY and
@@ -112,6 +116,8 @@ def connect(  # noqa: PLR0913 — every setting has a name and a default
         raise PlanError("there must be at least one partition", hint="write partitions=1")
     if stages is not None and not _is_count(stages):
         raise PlanError("there must be at least one stage", hint="write stages=1")
+    if not _is_count(replay_rows):
+        raise PlanError("replay_rows must be at least 1", hint=f"write replay_rows={REPLAY_ROWS}")
     short = {
         "optimize": optimize,
         "max_delay": max_delay,
@@ -135,7 +141,7 @@ def connect(  # noqa: PLR0913 — every setting has a name and a default
             }
         )
         lock = take_lock if kept is None else kept.take
-        settings = Settings(partitions, chosen, clock, state, lock)
+        settings = Settings(partitions, chosen, clock, state, lock, replay_rows)
         local = Job if state is None else KeptJob
         return Session(
             lambda catalog, frames, callbacks: local(catalog, frames, settings, callbacks),
@@ -157,6 +163,7 @@ def connect(  # noqa: PLR0913 — every setting has a name and a default
         memory=memory,
         clock=clock,
         take_lock=take_lock if kept is None else kept.take,
+        replay_rows=replay_rows,
     )
 
     def new_job(

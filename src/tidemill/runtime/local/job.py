@@ -16,9 +16,11 @@ from uuid import uuid4
 from tidemill.engine.engine import Flow
 from tidemill.engine.ingest import Gate, readable, relation_flow
 from tidemill.errors import RunError
+from tidemill.history.replay import REPLAY_ROWS
 from tidemill.model.time import END_OF_TIME
 from tidemill.optimizer.planning import PLANNING, Planning
 from tidemill.runtime.clock import now
+from tidemill.runtime.local.archives import Archives
 from tidemill.runtime.local.delivering import Delivery, file_sinks
 from tidemill.runtime.local.intake import Intake
 from tidemill.runtime.local.loop import Loop
@@ -63,6 +65,7 @@ class Settings:
         clock: What time it is, in microseconds since 1970.
         checkpoint: Where state is kept for a later run; ``None`` forgets it after the session.
         take_lock: Takes the lock of the checkpoint; a session that has it already gives a share.
+        replay_rows: About how many kept rows are replayed in a step.
     """
 
     partitions: int | None = None
@@ -70,6 +73,7 @@ class Settings:
     clock: Callable[[], int] = now
     checkpoint: str | None = None
     take_lock: Callable[[Path], Lock] = take_lock
+    replay_rows: int = REPLAY_ROWS
 
 
 @dataclass(slots=True)
@@ -190,7 +194,8 @@ class Job:
         """What is to run on."""
         settings = self.settings
         count = settings.partitions or 1
-        pipeline = Pipeline(count, settings.clock, self.memory, self._collector)
+        archives = Archives(rows=settings.replay_rows)
+        pipeline = Pipeline(count, settings.clock, self.memory, self._collector, archives)
         self._change_pipeline(pipeline, self.catalog)
         return pipeline
 

@@ -161,7 +161,7 @@ class KeptJob(Job):
             self._program = kept.program
             return None
         settings = self.settings
-        pipeline = KeptPipeline(keeper, settings.clock, self.memory, self._collector)
+        pipeline = KeptPipeline(keeper, settings, self.memory, self._collector)
         pipeline.go_on_with(kept)
         return pipeline
 
