@@ -490,6 +490,8 @@ class Session:
                 return None
             case Show(ObjectKind.QUERY):
                 return _frame(queries.look.listing())
+            case Show(ObjectKind.STREAM):
+                return _frame(queries.look.streams())
             case Show(kind):
                 return _frame(show(queries.catalog, kind))
             case ShowConnectors():

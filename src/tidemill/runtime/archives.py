@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from tidemill.algebra.reach import since_of
 from tidemill.history.archive import Archive, MemoryStore
-from tidemill.history.replay import REPLAY_ROWS, Replay, advanced, begun, reached
+from tidemill.history.replay import REPLAY_ROWS, Replay, advanced, begun, reached, rows_left
 from tidemill.model.time import END_OF_TIME, Time
 from tidemill.physical.plan import Input, walk_physical
 from tidemill.physical.state.damaged import DamagedError
@@ -124,6 +124,16 @@ class KeptStreams:
     def keep_only(self, inputs: Container[str]) -> None:
         """Forget the replays of inputs that are not there any more."""
         self.replays = {rows: one for rows, one in self.replays.items() if rows in inputs}
+
+    def rows_left(self, plans: Mapping[str, PhysicalPlan]) -> dict[str, int]:
+        """About how many kept rows are still to be replayed to queries, of those with any."""
+        replays, archives = dict(self.replays), dict(self.by_stream)
+        found: dict[str, int] = {}
+        for query, plan in plans.items() if replays else ():
+            mine = {part.rows for part in walk_physical([plan]) if isinstance(part, Input)}
+            for rows in mine & replays.keys():
+                found[query] = found.get(query, 0) + rows_left(replays[rows], archives)
+        return found
 
     def past(self) -> int:
         """The batch up to which all replays go on in the step that is being taken."""

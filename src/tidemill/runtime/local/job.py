@@ -30,7 +30,7 @@ from tidemill.runtime.local.runner import LocalRunner
 from tidemill.runtime.local.sources import read_relation, read_source
 from tidemill.runtime.lock import take_lock
 from tidemill.runtime.metrics import Collector
-from tidemill.runtime.progress import Progress, stream_progress
+from tidemill.runtime.progress import Progress, stream_progress, with_replays
 from tidemill.runtime.runs import Moment
 
 if TYPE_CHECKING:
@@ -288,7 +288,7 @@ class Job:
         return Progress(
             pipeline.batches - pipeline.first,
             pipeline.streams(),
-            pipeline.delivery.progress(),
+            with_replays(pipeline.delivery.progress(), pipeline.to_replay()),
             *self._collector.state(),
             failure=None if loop is None or loop.error is None else str(loop.error),
         )

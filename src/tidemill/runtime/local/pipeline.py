@@ -329,6 +329,11 @@ class Pipeline:
         """How far each stream has come."""
         return tuple(self._stream_progress(gate) for gate in list(self._intake.gates.values()))
 
+    def to_replay(self) -> dict[str, int]:
+        """About how many kept rows are still to be replayed to each query, of those with any."""
+        planned = dict(self.program.planned)
+        return self._archives.rows_left({name: one.physical for name, one in planned.items()})
+
     def _stream_progress(self, gate: Gate) -> StreamProgress:
         source = self._sources.get(gate.stream.name)
         if not isinstance(source, GrowingFiles):

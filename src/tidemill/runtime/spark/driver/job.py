@@ -22,6 +22,7 @@ from tidemill.lang.statements import ObjectKind
 from tidemill.optimizer.physical.fold import stages_needed
 from tidemill.runtime.damage import telling_where
 from tidemill.runtime.planning import plan_entry
+from tidemill.runtime.progress import with_replays
 from tidemill.runtime.record import Facts
 from tidemill.runtime.settling import still_written
 from tidemill.runtime.sinks import FormatSink, sinks_of
@@ -385,6 +386,10 @@ class SparkJob:
             query, secrets = running.query, self._secrets()
             failure = failure_of(query, running.delivery, self._cluster, secrets)
         is_starting = self._cluster is None
+        if running is not None:
+            plans = {name: planned.physical for name, planned in self._known.planned.items()}
+            left = running.delivery.archives.rows_left(plans)
+            progress = replace(progress, queries=with_replays(progress.queries, left))
         return replace(progress, failure=failure or self._lost, starting=is_starting)
 
     def metrics(self) -> Mapping[str, OperatorMetrics]:
