@@ -38,7 +38,11 @@ _SPECS = {
     record.kind: record
     for record in (
         Record("range", plans.TimeWindow, {"size": PLAIN, "slide": PLAIN}),
-        Record("rows", plans.RowWindow, {"rows": PLAIN, "slide": PLAIN, "partition_by": _NAMES}),
+        Record(
+            "rows",
+            plans.RowWindow,
+            {"rows": PLAIN, "slide": PLAIN, "partition_by": _NAMES, "unless": optional(EXPR)},
+        ),
         Record("session", plans.SessionWindow, {"gap": PLAIN, "partition_by": _NAMES}),
         Record("unbounded", plans.Unbounded, {}),
     )
