@@ -197,7 +197,7 @@ class Window:
     spec: WindowSpec
     span: Span | None = field(default=None, compare=False, repr=False)
     internal: bool = False
-    relation: Changing | None = field(default=None, compare=False, repr=False)
+    relation: Changing | None = None
     schema: Schema = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
