@@ -136,7 +136,7 @@ def _column(statement: CreateChangingRelation, column: ColumnDefinition, changes
         raise BindError(
             f'column "{name.text}" can be NULL in stream "{stream}"',
             span=name.span,
-            hint="write NOT NULL in CREATE STREAM, which refuses such rows",
+            hint="leave NOT NULL out, or declare it in CREATE STREAM",
         )
     return field
 

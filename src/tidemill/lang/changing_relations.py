@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["changing_relation_text", "read_changing_relation"]
 
 _NON: Final = "NON RETROACTIVE"
+_WHEN_HINT: Final = "write DELETE WHEN and a condition on rows of the stream"
 _KEY_HINT: Final = "name the columns by which a row replaces another, as in KEY (item)"
 
 
@@ -36,7 +37,9 @@ def read_changing_relation(
     while cursor.current is not None:
         start = cursor.index
         if cursor.accept("DELETE"):
-            cursor.expect("WHEN", hint="write DELETE WHEN and a condition on rows of the stream")
+            cursor.expect("WHEN", hint=_WHEN_HINT)
+            if cursor.current is None or cursor.at(*_NON.split()):
+                cursor.fail_expected("a condition", hint=_WHEN_HINT)
             if deleted is not None:
                 cursor.fail("DELETE WHEN is given twice", span=cursor.span_from(start))
             deleted = read_embedded_scalar(cursor, before=(_NON, "DELETE WHEN"))

@@ -249,7 +249,11 @@ _FORMS: Final[tuple[tuple[tuple[str, ...], str], ...]] = (
         for word, form in LIFECYCLE_FORMS.items()
     ),
     (("CREATE", "STREAM"), "write CREATE STREAM name (column TYPE, …) SOURCE connector(…) …"),
-    (("CREATE", "RELATION"), "write CREATE RELATION name (column TYPE, …) SOURCE connector(…)"),
+    (
+        ("CREATE", "RELATION"),
+        "write CREATE RELATION name (column TYPE, …) SOURCE connector(…), or "
+        "CREATE RELATION name FROM STREAM stream KEY (column, …)",
+    ),
     (
         ("CREATE", "QUERY"),
         "write CREATE QUERY name [INTO sink(…)] [START FRESH | START WITH HISTORY] AS query",
