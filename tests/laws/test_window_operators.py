@@ -20,7 +20,7 @@ from tidemill.algebra.expr import Call, Column, Literal
 from tidemill.algebra.snapshot import value_order
 from tidemill.model.schema import Field, Schema
 from tidemill.model.time import END_OF_TIME
-from tidemill.model.types import BIGINT, BOOLEAN, DOUBLE, VARCHAR, Value
+from tidemill.model.types import BIGINT, BOOLEAN, DOUBLE, VARCHAR, DataType, Value
 from tidemill.physical import signed
 from tidemill.physical.operators.rows import split
 from tidemill.physical.operators.rows.coalesce import Coalesce
@@ -112,12 +112,12 @@ def latest_unless(draw: st.DrawFn, schema: Schema) -> RowWindow:
     """A window of the last row of each group, unless it is of some kind."""
     field = draw(st.sampled_from(schema.fields))
     column = Column(field.name, field.type)
-    value: Value = {BIGINT: 1, VARCHAR: "x", DOUBLE: 0.0}[field.type]
+    values: dict[DataType, Value] = {BIGINT: 1, VARCHAR: "x", DOUBLE: 0.0}
     unless = draw(
         st.sampled_from(
             [
                 Call("is_null", (column,), BOOLEAN),
-                Call("<=", (column, Literal(value, field.type)), BOOLEAN),
+                Call("<=", (column, Literal(values[field.type], field.type)), BOOLEAN),
             ]
         )
     )

@@ -38,7 +38,7 @@ def read_changing_relation(
         start = cursor.index
         if cursor.accept("DELETE"):
             cursor.expect("WHEN", hint=_WHEN_HINT)
-            if cursor.current is None or cursor.at(*_NON.split()):
+            if cursor.peek(0) is None or cursor.at(*_NON.split()):
                 cursor.fail_expected("a condition", hint=_WHEN_HINT)
             if deleted is not None:
                 cursor.fail("DELETE WHEN is given twice", span=cursor.span_from(start))

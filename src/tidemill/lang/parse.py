@@ -251,8 +251,7 @@ _FORMS: Final[tuple[tuple[tuple[str, ...], str], ...]] = (
     (("CREATE", "STREAM"), "write CREATE STREAM name (column TYPE, …) SOURCE connector(…) …"),
     (
         ("CREATE", "RELATION"),
-        "write CREATE RELATION name (column TYPE, …) SOURCE connector(…), or "
-        "CREATE RELATION name FROM STREAM stream KEY (column, …)",
+        "write CREATE RELATION name (column TYPE, …) SOURCE connector(…), or … FROM STREAM …",
     ),
     (
         ("CREATE", "QUERY"),
