@@ -8,6 +8,7 @@ since it leaves open which of them it takes.
 from __future__ import annotations
 
 from collections import Counter
+from functools import cache
 
 import duckdb
 from hypothesis import given
@@ -37,14 +38,21 @@ def looked_up(content: Content) -> list[tuple[int, int, int | None, bool]]:
     """(at, n, v, whether there is a partner) of each bid, by DuckDB."""
     last = {(e.row[0], e.time): e.row for e in sorted(content.streams["c"], key=lambda e: e.id)}
     tables = {"c": list(last.values()), "b": [e.row for e in content.streams["b"]]}
-    with duckdb.connect(config={"threads": 1}) as database:
-        database.execute("CREATE TABLE c (k BIGINT, g VARCHAR, v BIGINT, op VARCHAR, t BIGINT)")
-        database.execute("CREATE TABLE b (k BIGINT, n BIGINT, t BIGINT)")
-        for name, rows in tables.items():
-            if rows:
-                places = ", ".join("?" for _ in rows[0])
-                database.executemany(f"INSERT INTO {name} VALUES ({places})", rows)
-        return database.execute(ASOF).fetchall()
+    database = connection()
+    for name, rows in tables.items():
+        database.execute(f"DELETE FROM {name}")
+        if rows:
+            places = ", ".join("?" for _ in rows[0])
+            database.executemany(f"INSERT INTO {name} VALUES ({places})", rows)
+    return database.execute(ASOF).fetchall()
+
+
+@cache
+def connection() -> duckdb.DuckDBPyConnection:
+    database = duckdb.connect(config={"threads": 1})
+    database.execute("CREATE TABLE c (k BIGINT, g VARCHAR, v BIGINT, op VARCHAR, t BIGINT)")
+    database.execute("CREATE TABLE b (k BIGINT, n BIGINT, t BIGINT)")
+    return database
 
 
 @given(CONTENT)

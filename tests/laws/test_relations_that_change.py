@@ -131,6 +131,47 @@ CONTENT = st.builds(
 )
 
 
+# A relation of the results of a query
+
+
+@cache
+def best() -> Plan:
+    made = tidemill.connect()
+    made.sql("""
+        CREATE STREAM c (k BIGINT, g VARCHAR, v BIGINT, op VARCHAR, at BIGINT)
+          SOURCE memory('c') ORDERED BY at;
+        CREATE STREAM total AS ISTREAM(SELECT k, SUM(v) AS s FROM c [RANGE 2] GROUP BY k);
+        CREATE RELATION best FROM STREAM total KEY (k) DELETE WHEN s = 0
+    """)
+    return made.query("SELECT * FROM best").plan
+
+
+@given(data=st.data(), changes=elements(KEYS, GROUPS, VALUES, OPS), partitions=st.integers(1, 3))
+def test_results_that_come_can_change_a_relation(
+    data: st.DataObject, changes: tuple[Element, ...], partitions: int
+) -> None:
+    arrival = data.draw(arrivals({"c": changes}, max(HORIZON)))
+    schema = next(node.schema for node in walk(best()) if isinstance(node, Source))
+    out = emitted(implement(best()), {"c": schema}, {}, arrival, partitions, reload=False)
+    held: Held = {}
+    before: dict[Row, int] = {}
+    for time in HORIZON:
+        sums: dict[Row, int] = {}
+        for change in changes:
+            if time - 2 < change.time <= time:
+                k, _, v, *_ = change.row
+                assert isinstance(v, int)
+                sums[k,] = sums.get((k,), 0) + v
+        for key, total in sums.items():
+            if before.get(key) == total:
+                continue  # it stays, so it does not come
+            held.pop(key, None)
+            if total:
+                held[key] = (*key, total)
+        before = sums
+        assert snapshot(out, best().schema, time) == Counter(held.values()), f"at {time}"
+
+
 # Queries, and what they mean
 
 

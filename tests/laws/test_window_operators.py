@@ -10,7 +10,7 @@ from dataclasses import fields, replace
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from physical.letters import is_chronon, is_end_ordered
@@ -164,6 +164,7 @@ def test_the_last_row_displaces_those_before_it_though_it_is_not_seen(
             assert output.snapshot(t) == last_rows(schedule.elements(), window, t), t
 
 
+@settings(max_examples=4 * settings().max_examples)
 @given(schedule=INSTANTS, data=st.data())
 def test_a_group_whose_last_row_is_not_seen_is_forgotten(
     schedule: Schedule, data: st.DataObject
