@@ -183,7 +183,10 @@ def check_bounded(plan: Plan) -> None:
     endless = endless_input(plan)
     if endless is not None:
         window, cause = endless
-        word = "a relation" if isinstance(cause, Relation) else "a window of ROWS"
+        is_of_relation = isinstance(cause, Relation) or (
+            isinstance(cause, Window) and cause.relation is not None
+        )
+        word = "a relation" if is_of_relation else "a window of ROWS"
         raise PlanError(
             f"this window is over rows that may never end, since {word} is below it",
             span=window.span,
