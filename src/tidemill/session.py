@@ -48,6 +48,7 @@ from tidemill.errors import (
 from tidemill.lang.parse import parse_script, require_one_query
 from tidemill.lang.statements import (
     AlterQuery,
+    CreateChangingRelation,
     CreateDerivedStream,
     CreateFunction,
     CreateQuery,
@@ -472,7 +473,13 @@ class Session:
     def _execute(self, statement: Statement, source: str) -> Result:
         queries = self._queries
         match statement:
-            case CreateStream() | CreateRelation() | CreateDerivedStream() | CreateFunction():
+            case (
+                CreateStream()
+                | CreateRelation()
+                | CreateChangingRelation()
+                | CreateDerivedStream()
+                | CreateFunction()
+            ):
                 with queries.changing():
                     if queries.find(statement) is None:
                         queries.add(statement, self._define(statement, source))

@@ -178,6 +178,8 @@ GRAMMAR: Final[dict[str, tuple[str, ...]]] = {
         "CREATE STREAM <name> <fields> SOURCE <connector> MALFORMED QUARANTINE IDLE AFTER 5",
         "CREATE RELATION <name> <fields> SOURCE <connector> VALID FROM <name> TO <name>",
         "CREATE RELATION <name> <fields> SOURCE <connector> NON RETROACTIVE KEY (<name>, a)",
+        "CREATE RELATION <name> FROM STREAM <name> KEY (<name>, a) DELETE WHEN <expression>",
+        "CREATE RELATION <name> <fields> FROM STREAM <name> KEY (a) NON RETROACTIVE",
         *(
             "DROP STREAM IF EXISTS <name>",
             "DROP FUNCTION <name>",

@@ -23,16 +23,17 @@ from tidemill.algebra.plan import (
     Source,
     Window,
 )
-from tidemill.algebra.tree import transform_up, walk
+from tidemill.algebra.tree import transform_up
 from tidemill.binder.expressions import ExpressionBinder
 from tidemill.binder.insertions import insertions, output_of
 from tidemill.binder.joins import Item, Joined, Tree, build
 from tidemill.binder.limits import check_columns
-from tidemill.binder.non_retroactive import attach
+from tidemill.binder.non_retroactive import attach, is_relation
 from tidemill.binder.notes import note_bare_number
 from tidemill.binder.scope import Scope, ScopeColumn, fresh_name
 from tidemill.binder.windows import bind_window
 from tidemill.catalog.entries import (
+    ChangingRelationEntry,
     DerivedStreamEntry,
     Entry,
     FunctionEntry,
@@ -125,7 +126,7 @@ def _item_plan(node: exp.Expr, context: Context, bind_query: BindQuery) -> Plan:
     match node:
         case Windowed():
             plan = _item_plan(node.this, context, bind_query)
-            if not any(isinstance(n, Source | Istream | Dstream | Rstream) for n in walk(plan)):
+            if is_relation(plan):
                 raise BindError(
                     "a relation takes no window",
                     span=span_of(node.window),
@@ -175,7 +176,7 @@ def _entry_plan(entry: Entry, node: exp.Table) -> Plan:
         case RelationEntry(name, schema, _, validity):
             span = span_of(node)
             return Relation(name, schema, validity, retroactive=entry.retroactive, span=span)
-        case DerivedStreamEntry(_, plan):
+        case DerivedStreamEntry(_, plan) | ChangingRelationEntry(_, plan):
             # Errors about the windows of a view point to the place where the view is used.
             span = span_of(node)
             return transform_up(

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, TypeAlias, assert_never
 
 from tidemill.algebra.patterns import update_pattern
 from tidemill.catalog.entries import (
+    ChangingRelationEntry,
     DerivedStreamEntry,
     Entry,
     FunctionEntry,
@@ -128,7 +129,7 @@ def _roles(entry: Entry) -> dict[str, str]:
     match entry:
         case StreamEntry(time_column=str(column)):
             return {column: "time"}
-        case RelationEntry():
+        case RelationEntry() | ChangingRelationEntry():
             return dict.fromkeys(entry.key, "key")
         case _:
             return {}
@@ -152,6 +153,11 @@ def _details(entry: Entry) -> tuple[str, ...]:
             end = f" to {entry.validity.end}" if entry.validity.end else ""
             retroactive = "yes" if entry.retroactive else "no"
             return _connector(entry.source), f"from {entry.validity.start}{end}", retroactive
+        case ChangingRelationEntry():
+            but = "" if entry.deleted is None else f", unless {entry.deleted}"
+            retroactive = "yes" if entry.retroactive else "no"
+            last = f"last of each {', '.join(entry.key)}{but}"
+            return f"stream {entry.stream}", last, retroactive
         case QueryEntry():
             sink = "memory" if entry.sink is None else _connector(entry.sink)
             pattern = update_pattern(entry.plan).name

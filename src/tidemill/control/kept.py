@@ -30,6 +30,7 @@ from tidemill.errors import BindError, RunError, TidemillError
 from tidemill.lang.parse import parse_one
 from tidemill.lang.statements import (
     ConnectorCall,
+    CreateChangingRelation,
     CreateDerivedStream,
     CreateFunction,
     CreateQuery,
@@ -375,7 +376,7 @@ def _kind(statement: Definition) -> ObjectKind:
     match statement:
         case CreateStream() | CreateDerivedStream():
             return ObjectKind.STREAM
-        case CreateRelation():
+        case CreateRelation() | CreateChangingRelation():
             return ObjectKind.RELATION
         case CreateFunction():
             return ObjectKind.FUNCTION

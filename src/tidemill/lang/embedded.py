@@ -27,9 +27,9 @@ def read_embedded_query(cursor: Cursor, *, before: Collection[str] = ()) -> exp.
     return _read_rest(cursor, Parser.query, before)
 
 
-def read_embedded_scalar(cursor: Cursor) -> exp.Expr:
-    """Read the rest of the statement as an expression."""
-    return _read_rest(cursor, Parser.scalar)
+def read_embedded_scalar(cursor: Cursor, *, before: Collection[str] = ()) -> exp.Expr:
+    """Read the rest of the statement as an expression, or what stands before one of some words."""
+    return _read_rest(cursor, Parser.scalar, before)
 
 
 def _read_rest(
@@ -47,6 +47,6 @@ def _outside_brackets(cursor: Cursor, words: Collection[str]) -> Iterator[int]:
     ahead, depth = Cursor(cursor.tokens, cursor.index), 0
     while token := ahead.current:
         depth += (token.token_type in OPENING) - (token.token_type in CLOSING)
-        if depth == 0 and ahead.at_any(words):
+        if depth == 0 and any(ahead.at(*word.split()) for word in words):
             yield ahead.index
         ahead.index += 1

@@ -249,7 +249,10 @@ _FORMS: Final[tuple[tuple[tuple[str, ...], str], ...]] = (
         for word, form in LIFECYCLE_FORMS.items()
     ),
     (("CREATE", "STREAM"), "write CREATE STREAM name (column TYPE, …) SOURCE connector(…) …"),
-    (("CREATE", "RELATION"), "write CREATE RELATION name (column TYPE, …) SOURCE connector(…)"),
+    (
+        ("CREATE", "RELATION"),
+        "write CREATE RELATION name (column TYPE, …) SOURCE connector(…), or … FROM STREAM …",
+    ),
     (
         ("CREATE", "QUERY"),
         "write CREATE QUERY name [INTO sink(…)] [START FRESH | START WITH HISTORY] AS query",

@@ -41,6 +41,7 @@ __all__ = [
     "Change",
     "ColumnDefinition",
     "ConnectorCall",
+    "CreateChangingRelation",
     "CreateDerivedStream",
     "CreateFunction",
     "CreateQuery",
@@ -258,6 +259,27 @@ class CreateRelation:
 
 
 @dataclass(frozen=True, slots=True)
+class CreateChangingRelation:
+    """CREATE RELATION name [(columns)] FROM STREAM … KEY (…) [NON RETROACTIVE] [DELETE WHEN …].
+
+    Attributes:
+        name: What it is called.
+        columns: Those of the stream that it has; none for all of them.
+        stream: The stream whose rows change it.
+        key: The columns by which a row replaces another.
+        deleted: Of which rows it is true that they only take away the one of their key.
+        retroactive: Whether a change reaches results made before it.
+    """
+
+    name: Name
+    columns: tuple[ColumnDefinition, ...]
+    stream: Name
+    key: tuple[Name, ...]
+    deleted: exp.Expr | None = None
+    retroactive: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class CreateDerivedStream:
     """CREATE STREAM name AS query: a named view."""
 
@@ -352,6 +374,7 @@ class Explain:
 Statement: TypeAlias = (
     CreateStream
     | CreateRelation
+    | CreateChangingRelation
     | CreateDerivedStream
     | CreateFunction
     | CreateQuery

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, assert_never
 
 from sqlglot.errors import ErrorLevel
 
+from tidemill.lang.changing_relations import changing_relation_text
 from tidemill.lang.dialect import Tidemill
 from tidemill.lang.durations import duration_text
 from tidemill.lang.generator import Generator
@@ -17,6 +18,7 @@ from tidemill.lang.statements import (
     AlterQuery,
     ColumnDefinition,
     ConnectorCall,
+    CreateChangingRelation,
     CreateDerivedStream,
     CreateFunction,
     CreateQuery,
@@ -72,6 +74,9 @@ def unparse(statement: Statement | exp.Expr) -> str:
             return _create_stream(statement)
         case CreateRelation():
             return _create_relation(statement)
+        case CreateChangingRelation(_, columns, _, _, deleted):
+            condition = None if deleted is None else _tree(deleted)
+            return changing_relation_text(statement, _columns(columns), condition)
         case CreateDerivedStream(name, query):
             return f"CREATE STREAM {quote_name(name.text)} AS {_tree(query)}"
         case CreateFunction(name, parameters, body):
