@@ -18,10 +18,9 @@ from tidemill.model.batch import polars_schema
 from tidemill.model.time import Time
 from tidemill.runtime.damage import damaged
 from tidemill.runtime.files import READERS, read_file
-from tidemill.runtime.local.sources import FileRows
 from tidemill.runtime.reading.frames import from_arrow, shaped_frame
 from tidemill.runtime.reading.shaping import Input
-from tidemill.runtime.settling import Mark, require_unchanged
+from tidemill.runtime.settling import FileRows, Mark, require_unchanged
 from tidemill.runtime.spark.io.file_log import ENTRY_COLUMNS, NUMBERED
 from tidemill.runtime.spark.io.formats import read_format
 from tidemill.runtime.spark.io.places import source_name

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from tidemill.engine.ingest import Refused
     from tidemill.model.batch import Batch
     from tidemill.physical.fragments import Channel
-    from tidemill.runtime.local.sources import FileRows
+    from tidemill.runtime.settling import FileRows
     from tidemill.runtime.spark.worker.deployment import Deployment
     from tidemill.runtime.spark.worker.wire import Facts
 

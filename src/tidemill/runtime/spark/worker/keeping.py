@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tidemill.catalog.entries import StreamEntry
     from tidemill.history.archive import Piece
     from tidemill.model.batch import Batch
-    from tidemill.runtime.local.sources import FileRows
+    from tidemill.runtime.settling import FileRows
 
 __all__ = ["KEPT", "PieceWriter", "kept_pieces"]
 
