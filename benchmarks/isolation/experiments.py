@@ -11,6 +11,7 @@ from itertools import pairwise
 from statistics import mean
 from typing import TYPE_CHECKING
 
+from benchmarks.isolation.levels import Levels, levels
 from benchmarks.isolation.load import Costs, Load, workload
 from benchmarks.isolation.scheduling import Scheduler
 from benchmarks.isolation.simulation import simulate
@@ -20,7 +21,17 @@ if TYPE_CHECKING:
 
     from benchmarks.isolation.simulation import Answer, Outcome
 
-__all__ = ["LONG", "SHORT", "Figures", "Sizes", "long_scans", "measured", "mixed", "periodic"]
+__all__ = [
+    "LONG",
+    "SHORT",
+    "Figures",
+    "Sizes",
+    "long_scans",
+    "measured",
+    "mixed",
+    "periodic",
+    "reached",
+]
 
 SHORT, LONG = 1_000.0, 5_000.0
 """The two lengths of a sub-window, in milliseconds."""
@@ -137,6 +148,23 @@ def mixed(
         progress(f"one-time queries too, {n} sub-windows")
         load = Load(n, LONG, gap=GAP)
         found[n] = {s: measured(load, s, sizes.seeds) for s in Scheduler}
+    return found
+
+
+def reached(sizes: Sizes) -> dict[Scheduler, Levels]:
+    """The levels that the histories of all runs of a scheduler reach, with one-time queries."""
+    loads = [Load(n, SHORT, gap=SHORT / 2) for n in sizes.counts]
+    found = {}
+    for scheduler in Scheduler:
+        runs = (simulate(workload(load, seed), scheduler) for load in loads for seed in sizes.seeds)
+        each = [levels(run.history) for run in runs]
+        found[scheduler] = Levels(
+            csr=all(one.csr for one in each),
+            ws=all(one.ws for one in each),
+            strong=all(one.strong for one in each),
+            lws=all(one.lws for one in each),
+            cps=all(one.cps for one in each),
+        )
     return found
 
 

@@ -2,7 +2,8 @@
 
 Times are milliseconds. A row comes every millisecond, and the rate of a sub-window differs from
 that by up to half. Periodic queries are asked again and again, in turn; those of a group share a
-scan, which is as long as the longest of their windows. One-time queries come at random and go first.
+scan, which is as long as the longest of their windows. One-time queries come at random times, and
+go first.
 """
 
 from __future__ import annotations
