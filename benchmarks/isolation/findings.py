@@ -72,12 +72,16 @@ def _aborts(alone: Sequence[Sequence[Group]], mixed: Sequence[Group]) -> Iterato
         "a third or so while scans are shorter than the time between two slides, since what begins "
         "anew at a slide is then done before the next; longer ones are hit again and again",
     )
-    groups = [*alone[0], *alone[1], *mixed]
+    most = max(group[TTU].aborts for groups in alone for group in groups)
     yield Shape(
-        "C1: TTU aborts nothing, with one-time queries neither",
-        all(group[TTU].aborts == 0 for group in groups),
-        f"{max(group[TTU].aborts for group in groups):.0%}",
-        "more slides came in a pause of a query than it had left to read",
+        "C1: TTU aborts nothing", most == 0, f"{most:.2g}", "slides came without a read in between"
+    )
+    most = max(group[TTU].aborts for group in mixed)
+    yield Shape(
+        "C1: TTU aborts nothing with one-time queries, either",
+        most == 0,
+        "nothing" if most == 0 else f"one in {1 / most:,.0f}",
+        "while a one-time query was first, more slides came than another had left to read",
     )
 
 

@@ -39,14 +39,14 @@ _TAKES_BACK = (
 
 def answers(context: Context) -> Iterator[Table]:
     """C1 to C4 with periodic queries, C5 to C7 with one-time queries too, and what was found."""
-    runs = 100 if context.full else 10
+    runs, runs_mixed, runs_long = (40, 200, 20) if context.full else (10, 20, 3)
     yield _reached(reached(Sizes((8,), 5, context.seed)))
     alone = periodic(Sizes((10, 20, 40, 60), runs, context.seed), context.progress)
     yield _periodic(alone, runs)
-    both = mixed(Sizes((10, 20, 40), 2 * runs, context.seed), context.progress)
-    yield _mixed(both, 2 * runs)
+    both = mixed(Sizes((10, 20, 40), runs_mixed, context.seed), context.progress)
+    yield _mixed(both, runs_mixed)
     context.progress("long scans")
-    yield _long(long_scans(SCANS, runs if context.full else 3, context.seed))
+    yield _long(long_scans(SCANS, runs_long, context.seed))
     yield table_of("Isolation: C1 to C7", findings(alone, both))
 
 

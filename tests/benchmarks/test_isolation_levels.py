@@ -153,8 +153,9 @@ def test_if_slides_commit_at_once_a_query_that_none_meets_is_latest(found: Histo
 @MORE
 @given(found=whole_windows())
 def test_a_graph_without_a_cycle_is_an_order_found_by_trying(found: History) -> None:
+    names: list[str | int] = [*found.slides, *found.reads]
     assert (not has_cycle(edges(found))) == any(
-        _reads_the_same(found, order) for order in permutations([*found.slides, *found.reads])
+        _reads_the_same(found, order) for order in permutations(names)
     )
 
 
