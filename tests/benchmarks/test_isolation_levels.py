@@ -74,6 +74,11 @@ def test_two_queries_that_no_order_can_put_right() -> None:
     assert reached(alone) == {"csr"}, "A alone comes after the slide 3 and before the slide 2"
 
 
+def test_slides_of_a_sub_window_commit_in_their_order() -> None:
+    assert levels(history(2, "w2 w3 w4 c3 c2 c4")).cps
+    assert not levels(history(2, "w2 w3 w4 c4 c3 c2")).cps
+
+
 def test_what_a_query_had_read_before_it_was_aborted_does_not_count() -> None:
     assert reached(history(2, "rA0 w2 c2 w3 c3 rA1 aA rB0 rB1 cB")) == {
         *("csr", "ws", "strong", "lws", "cps")
