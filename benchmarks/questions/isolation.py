@@ -39,7 +39,7 @@ _TAKES_BACK = (
 
 def answers(context: Context) -> Iterator[Table]:
     """C1 to C4 with periodic queries, C5 to C7 with one-time queries too, and what was found."""
-    runs, runs_mixed, runs_long = (40, 200, 20) if context.full else (10, 20, 3)
+    runs, runs_mixed, runs_long = (40, 200, 20) if context.full else (8, 12, 2)
     yield _reached(reached(Sizes((8,), 5, context.seed)))
     alone = periodic(Sizes((10, 20, 40, 60), runs, context.seed), context.progress)
     yield _periodic(alone, runs)
