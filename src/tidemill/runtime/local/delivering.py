@@ -126,7 +126,7 @@ class Delivery:
                 given.answer.add(batches)
                 given.answer.known = known[name]
             given.rows += sum(batch.height for batch in batches)
-            given.known, given.last_read = known[name], latest_row(given.entry.plan, gates)
+            given.last_read = latest_row(given.entry.plan, gates)
             if given.answer is not None:
                 given.answer.last_read = given.last_read
             if given.sink is not None and any(batch.height for batch in batches):
@@ -136,6 +136,9 @@ class Delivery:
             sink = sinks[name]
             assert sink is not None, "it was found"
             _write(sink, number, batches)
+        # Not before it is written: who reads meanwhile would miss rows of what is said to be known.
+        for name in answers:
+            self._given[name].known = known[name]
 
     def answer(self, query: str) -> Answer | None:
         """What a query has given, if it is there: from memory, or from the files it goes to.
