@@ -127,9 +127,7 @@ def _place(key: exp.Expr, columns: tuple[str, ...]) -> str | None:
     return next((name for name in columns if name.lower() == key.name.lower()), None)
 
 
-def _with_keys(
-    node: exp.Expr, plan: Plan, keys: Mapping[int, exp.Expr], context: Context
-) -> Plan:
+def _with_keys(node: exp.Expr, plan: Plan, keys: Mapping[int, exp.Expr], context: Context) -> Plan:
     """The plan with columns more: the keys of ORDER BY that are none of its columns."""
     takes_more = (
         isinstance(node, exp.Select)
@@ -187,7 +185,7 @@ def _refuse_time(plan: Plan, answers: Mapping[str, str], query: exp.Expr) -> Non
         place = next(one for one in query.find_all(QueryAnswer) if one.name == found)
         what = "a window" if isinstance(node, Window) else "ISTREAM or DSTREAM"
         raise BindError(
-            f'QUERY {found} is the answer at one instant, and {what} looks at others',
+            f"QUERY {found} is the answer at one instant, and {what} looks at others",
             span=span_of(place),
             hint=f"define what {found} asks with CREATE STREAM … AS, and read from that",
         )

@@ -43,6 +43,7 @@ from tidemill.runtime.spark.state.orphans import await_orphan, forget_java
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
+    from pathlib import Path
 
     import polars as pl
 
@@ -215,6 +216,19 @@ class SparkJob:
     def moment(self) -> Moment:
         """Where the pipeline stands: what it has told with its last batch."""
         return self._report.moment()
+
+    def past(self) -> Path:
+        """The checkpoint, to read from it what streams have kept.
+
+        Raises:
+            RunError: There is none: it was not started, or had a temporary one and was stopped.
+        """
+        if self._checkpoint is None or not self._checkpoint.directory.is_dir():
+            raise RunError(
+                "what streams have kept was given up with the run",
+                hint="call session.start(), or connect(checkpoint=…) to keep it",
+            )
+        return self._checkpoint.directory
 
     def change(self, decide: Callable[[Moment], Catalog]) -> Catalog:
         """Go on with another catalog; what is the same in it keeps its state and its answer.

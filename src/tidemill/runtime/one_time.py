@@ -1,0 +1,37 @@
+"""The answer to a query that is asked once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tidemill.model.time import time_text
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from tidemill.model.time import Time
+
+__all__ = ["OneTimeAnswer"]
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class OneTimeAnswer:
+    """The answer to a query that was asked of one instant.
+
+    Attributes:
+        frame: The rows.
+        at: The instant, in microseconds since 1970.
+        known: Up to when all that the query reads was known; the first instant that was not.
+        batch: The last batch that counted; ``None`` if none did.
+    """
+
+    frame: pl.DataFrame
+    at: Time
+    known: Time
+    batch: int | None
+
+    def __repr__(self) -> str:
+        batch = "" if self.batch is None else f", after batch {self.batch}"
+        known = f"known up to {time_text(self.known)}{batch}"
+        return f"OneTimeAnswer at {time_text(self.at)}, {known}\n{self.frame}"
