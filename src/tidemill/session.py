@@ -75,8 +75,8 @@ from tidemill.lang.statements import (
     StopQuery,
 )
 from tidemill.lang.unparse import unparse
-from tidemill.optimizer.explain.planned import explain_json, explain_planned
 from tidemill.model.time import Time
+from tidemill.optimizer.explain.planned import explain_json, explain_planned
 from tidemill.runtime.frames import to_polars
 from tidemill.runtime.metrics import metrics_frame
 from tidemill.runtime.planning import plan_entry
@@ -157,6 +157,11 @@ class Session:
     def catalog(self) -> Catalog:
         """What is registered now."""
         return self._queries.catalog
+
+    @property
+    def is_read_only(self) -> bool:
+        """Whether it only looks at a checkpoint."""
+        return self._queries.is_read_only
 
     @property
     def warnings(self) -> tuple[str, ...]:

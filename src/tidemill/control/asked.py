@@ -30,6 +30,7 @@ from tidemill.model.batch import polars_schema
 from tidemill.model.time import END_OF_TIME, Time, time_text
 from tidemill.runtime.local.one_time import always_valid, computed
 from tidemill.runtime.local.sources import read_relation
+from tidemill.runtime.one_time import NotKnownError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -42,11 +43,7 @@ if TYPE_CHECKING:
     from tidemill.runtime.answers import Answer
     from tidemill.runtime.past import Past
 
-__all__ = ["Asked", "NotKnownError", "ordered"]
-
-
-class NotKnownError(RunError):
-    """The instant that is asked for is not known yet; it may be later."""
+__all__ = ["Asked", "ordered"]
 
 
 @dataclass(frozen=True, slots=True)

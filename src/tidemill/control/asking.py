@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from tidemill.algebra.plan import Relation
 from tidemill.algebra.reach import newest
 from tidemill.algebra.tree import streams_of, walk
-from tidemill.control.asked import Asked, NotKnownError
+from tidemill.control.asked import Asked
 from tidemill.control.checkpoint_past import past_in
 from tidemill.errors import ParseError, RunError, Span
 from tidemill.lang.statements import OneTimeQuery, Select
@@ -23,7 +23,7 @@ from tidemill.model.time import Time, time_text, to_instant
 from tidemill.optimizer.explain.planned import explain_json, explain_planned
 from tidemill.runtime.kept_streams import kept_streams
 from tidemill.runtime.local.one_time import planned_once
-from tidemill.runtime.one_time import OneTimeAnswer
+from tidemill.runtime.one_time import LOOK_EVERY, NotKnownError, OneTimeAnswer
 from tidemill.runtime.past import Past, RemovedError
 
 if TYPE_CHECKING:
@@ -42,9 +42,6 @@ __all__ = ["Asking", "asked_text", "explained", "instant_of"]
 
 _TRIES = 8
 """How often it is read again if rows were removed meanwhile."""
-
-_LOOK_EVERY = 0.05
-"""How often it is looked whether an instant is known, in seconds, while it is waited for."""
 
 
 def asked_text(script: Script, at: object) -> tuple[exp.Expr, Time | None]:
@@ -123,7 +120,7 @@ class Asking:
             except NotKnownError:
                 if monotonic() >= until:
                     raise
-                sleep(min(_LOOK_EVERY, max(until - monotonic(), 0)))
+                sleep(min(LOOK_EVERY, max(until - monotonic(), 0)))
             except RemovedError as error:
                 removed += 1
                 if removed >= _TRIES:
@@ -170,7 +167,7 @@ class Asking:
         there = {one.name for one in walk(question.plan) if isinstance(one, Relation)}
         relations = sorted(there - question.answers.keys())
         lines += [f'  relation "{name}": all rows' for name in relations]
-        told = {
+        told: dict[str, object] = {
             "at": time,
             "known": known,
             "batch": past.batch,
@@ -187,7 +184,7 @@ def _stream_read(
     """What is read of a stream."""
     kept = asked.past.streams.get(name)
     since = None if kept is None else kept.since
-    keeps = "nothing is kept" if since is None else f"kept from {_from(since)}"
+    keeps = "nothing is kept" if since is None else f"kept from {_from(since)} on"
     if time is None:
         return keeps, {"since": since}
     first, last = asked.first(question.plan, time)[name], newest(question.plan, time)
@@ -197,7 +194,7 @@ def _stream_read(
 
 
 def _from(time: Time) -> str:
-    return "the beginning on" if not time else f"{time_text(time)} on"
+    return "the beginning" if not time else time_text(time)
 
 
 def explained(statement: Explain, question: Question, asking: Asking) -> str:

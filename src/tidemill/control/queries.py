@@ -75,7 +75,10 @@ class LivingQueries:
     Attributes:
         catalog: What is registered now.
         is_running: Whether the job goes on until it is stopped.
+        is_read_only: Whether nothing can be run or changed.
     """
+
+    is_read_only = False
 
     def __init__(
         self,

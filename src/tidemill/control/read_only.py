@@ -52,6 +52,8 @@ class ReadOnlyQueries(LivingQueries):
         RunError: There is no checkpoint, or it cannot be read.
     """
 
+    is_read_only = True
+
     def __init__(
         self, directory: Path, planner: Callable[[QueryEntry], Planned], engine: Engine
     ) -> None:

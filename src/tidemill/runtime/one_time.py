@@ -1,10 +1,11 @@
-"""The answer to a query that is asked once."""
+"""The answer to a query that is asked once, and the error that says that it has to wait."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tidemill.errors import RunError
 from tidemill.model.time import time_text
 
 if TYPE_CHECKING:
@@ -12,7 +13,14 @@ if TYPE_CHECKING:
 
     from tidemill.model.time import Time
 
-__all__ = ["OneTimeAnswer"]
+__all__ = ["LOOK_EVERY", "NotKnownError", "OneTimeAnswer"]
+
+LOOK_EVERY = 0.05
+"""How often it is looked whether an instant is known, in seconds, while it is waited for."""
+
+
+class NotKnownError(RunError):
+    """The instant that is asked for is not known yet; it may be later."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
