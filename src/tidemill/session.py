@@ -75,7 +75,6 @@ from tidemill.lang.statements import (
     StopQuery,
 )
 from tidemill.lang.unparse import unparse
-from tidemill.model.time import Time
 from tidemill.optimizer.explain.planned import explain_json, explain_planned
 from tidemill.runtime.frames import to_polars
 from tidemill.runtime.metrics import metrics_frame
@@ -87,8 +86,6 @@ if TYPE_CHECKING:
     from datetime import date, datetime
     from types import TracebackType
     from typing import Self
-
-    from sqlglot import exp
 
     from tidemill.binder.definitions import Definition
     from tidemill.binder.one_time import Question
@@ -122,7 +119,7 @@ _CALLER = 6
 class Session:
     """A catalog, the statements that change it, and the answers of its queries."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 — what a session is made of
         self,
         job: Callable[[Catalog, Mapping[str, pl.DataFrame], Mapping[str, Callback]], Runs],
         *,
@@ -383,20 +380,20 @@ class Session:
         script = _script(text)
         try:
             self._queries.refresh()
-            query, instant = asked_text(script, at)
-            return self._asked(query, instant, text, wait)
+            return self._asked(asked_text(script, at), text, wait)
         except TidemillError as error:
             raise error.located(text) from None
 
     def _asked(
-        self, query: exp.Expr, at: Time | None, source: str, wait: float | None = None
+        self, statement: OneTimeQuery, source: str, wait: float | None = None
     ) -> OneTimeAnswer:
         """The answer to a query that is asked once."""
-        return self._asking().answer(self._question(query, source), at, wait)
+        question = self._question(statement, source)
+        return self._asking().answer(question, statement.at, wait)
 
-    def _question(self, query: exp.Expr, source: str) -> Question:
+    def _question(self, statement: OneTimeQuery, source: str) -> Question:
         notes: list[Note] = []
-        question = bind_question(query, self._queries.catalog, notes)
+        question = bind_question(statement.query, self._queries.catalog, notes)
         self._warn(notes, source)
         return question
 
@@ -510,7 +507,7 @@ class Session:
             verdict = self._lives(target, source, is_done=False)
             return verdict.json() if statement.as_json else verdict.text()
         if isinstance(target, OneTimeQuery):
-            return explained(statement, self._question(target.query, source), self._asking())
+            return explained(statement, self._question(target, source), self._asking())
         if isinstance(target, Name):
             planned = self.planned(target.text, span=target.span)
         else:
@@ -547,9 +544,8 @@ class Session:
                         entry = self._define(statement, source)
                         queries.add(statement, entry)
                 return self.find(entry.name)
-            case OneTimeQuery(query, at):
-                instant = None if at is None else Time(at.microseconds)
-                return self._asked(query, instant, source).frame
+            case OneTimeQuery():
+                return self._asked(statement, source).frame
             case Drop():
                 with queries.changing():
                     queries.drop(statement)

@@ -1,4 +1,4 @@
-"""What is asked once of a pipeline: before, while and after it runs, here and in another process."""
+"""What is asked once of a pipeline: before it runs, meanwhile and after, here and elsewhere."""
 
 from __future__ import annotations
 

@@ -39,8 +39,8 @@ _SUPPORTED = frozenset(
     {"kind", "expressions", "from_", "joins", "where", "group", "having", "distinct", "with_"}
 )
 AT_EVERY_INSTANT = (
-    "an answer is a bag of rows at every instant; ask for one of them, with AS OF at the end, to have"
-    " them in an order"
+    "an answer is a bag of rows at every instant; with AS OF at the end it is asked of one, and its"
+    " rows have an order"
 )
 IN_THE_MIDDLE = "it stands at the end of the whole query, before AS OF"
 _REFUSED = {

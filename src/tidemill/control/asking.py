@@ -18,7 +18,7 @@ from tidemill.algebra.tree import streams_of, walk
 from tidemill.control.asked import Asked
 from tidemill.control.checkpoint_past import past_in
 from tidemill.errors import ParseError, RunError, Span
-from tidemill.lang.statements import OneTimeQuery, Select
+from tidemill.lang.statements import Instant, OneTimeQuery, Select
 from tidemill.model.time import Time, time_text, to_instant
 from tidemill.optimizer.explain.planned import explain_json, explain_planned
 from tidemill.runtime.kept_streams import kept_streams
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     import polars as pl
-    from sqlglot import exp
 
     from tidemill.binder.one_time import Question
     from tidemill.catalog.catalog import Catalog
@@ -44,8 +43,8 @@ _TRIES = 8
 """How often it is read again if rows were removed meanwhile."""
 
 
-def asked_text(script: Script, at: object) -> tuple[exp.Expr, Time | None]:
-    """What is asked by a text that is one SELECT, with AS OF or without; and of which instant.
+def asked_text(script: Script, at: object) -> OneTimeQuery:
+    """What is asked by a text that is one SELECT, with AS OF or without.
 
     Raises:
         ParseError: It is something else, or says an instant as well as ``at`` does.
@@ -57,15 +56,16 @@ def asked_text(script: Script, at: object) -> tuple[exp.Expr, Time | None]:
         raise ParseError("expected one query, found another", span=script[1][1], hint=hint)
     match script[0]:
         case Select(query), _:
-            return query, instant_of(at)
-        case OneTimeQuery(query, instant), span:
+            time = instant_of(at)
+            return OneTimeQuery(query, None if time is None else Instant(time))
+        case OneTimeQuery(_, instant) as asked, span:
             if at is not None:
                 raise ParseError(
                     "the instant is given twice, by AS OF and by at",
                     span=span if instant is None else instant.span,
                     hint="leave one of them out",
                 )
-            return query, None if instant is None else Time(instant.microseconds)
+            return asked
         case _, span:
             raise ParseError("only a SELECT can be asked", span=span, hint=hint)
 
@@ -101,17 +101,20 @@ class Asking:
     given: Callable[[str], Answer | None]
     memory: Mapping[str, pl.DataFrame]
 
-    def answer(self, question: Question, at: Time | None, wait: float | None) -> OneTimeAnswer:
+    def answer(
+        self, question: Question, instant: Instant | None, wait: float | None
+    ) -> OneTimeAnswer:
         """The answer to a question.
 
         Args:
             question: What is asked.
-            at: Of which instant; ``None`` for the last one that is known.
+            instant: Of which; ``None`` for the last one that is known.
             wait: For how many seconds to wait for the instant to be known.
 
         Raises:
             RunError: The instant is not known, or what is needed is not kept.
         """
+        at = None if instant is None else Time(instant.microseconds)
         until = monotonic() + (wait or 0)
         removed = 0
         while True:
@@ -162,8 +165,7 @@ class Asking:
         for name in sorted(streams_of(question.plan)):
             text, streams[name] = _stream_read(asked, question, name, time)
             lines.append(f'  stream "{name}": {text}')
-        for name in sorted(question.answers.values()):
-            lines.append(f'  query "{name}": its answer')
+        lines += [f'  query "{name}": its answer' for name in sorted(question.answers.values())]
         there = {one.name for one in walk(question.plan) if isinstance(one, Relation)}
         relations = sorted(there - question.answers.keys())
         lines += [f'  relation "{name}": all rows' for name in relations]

@@ -18,13 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from tidemill.catalog.catalog import Catalog
     from tidemill.catalog.entries import QueryEntry
     from tidemill.catalog.listing import Listing
-    from tidemill.catalog.records import Version
     from tidemill.connectors.connector import Engine
-    from tidemill.control.verdict import Verdict
-    from tidemill.lang.statements import Lifecycle
     from tidemill.optimizer.planner import Planned
     from tidemill.runtime.runs import Runs
 
@@ -85,11 +81,11 @@ class ReadOnlyQueries(LivingQueries):
         """Refuse it."""
         raise refusal()
 
-    def run(self, new_job: Callable[[Catalog], Runs], *, end: bool | None) -> NoReturn:
+    def run(self, *_: object, **__: object) -> NoReturn:
         """Refuse it."""
         raise refusal()
 
-    def start(self, new_job: Callable[[Catalog], Runs]) -> NoReturn:
+    def start(self, *_: object, **__: object) -> NoReturn:
         """Refuse it."""
         raise refusal()
 
@@ -97,9 +93,7 @@ class ReadOnlyQueries(LivingQueries):
         """Refuse it."""
         raise refusal()
 
-    def carry_out(
-        self, statement: Lifecycle, entry: QueryEntry, version: Version | None, *, is_done: bool
-    ) -> Verdict:
+    def carry_out(self, *_: object, **__: object) -> NoReturn:
         """Refuse it."""
         raise refusal()
 

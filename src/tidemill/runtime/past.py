@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from tidemill.model.batch import START
-from tidemill.model.time import Time
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     from tidemill.catalog.entries import RelationEntry
     from tidemill.history.archive import Archive, Entry, Piece
     from tidemill.model.batch import Batch
+    from tidemill.model.time import Time
 
 __all__ = ["KeptRows", "Past", "RemovedError", "kept_rows"]
 

@@ -213,7 +213,7 @@ class Query:
                 sleep(LOOK_EVERY)
 
     def _snapshot(self, at: int | datetime | date | str | None, wait: float) -> pl.DataFrame:
-        asked = f"SELECT * FROM QUERY {quote_name(self.name)}"
+        asked = f"SELECT * FROM QUERY {quote_name(self.name)}"  # noqa: S608 — our SQL
         entry = self._entry()
         keep = entry is not None and self._keeps(entry)
         if self.session.is_read_only:
