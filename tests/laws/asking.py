@@ -72,7 +72,7 @@ class Keeping:
 
     def past(self) -> Past:
         """What is kept at this boundary."""
-        streams = {name: kept_rows(one, self.steps) for name, one in self.archives.items()}
+        streams = kept_rows(self.archives, self.steps)
         rows = self.relations
         marks, latest = dict(self.watermarks), dict(self.latest)
         return Past(self.steps, marks, latest, streams, lambda entry: rows[entry.name])

@@ -67,8 +67,12 @@ class KeptRows:
             raise
 
 
-def kept_rows(archive: Archive, done: int) -> KeptRows:
-    """What an archive has of the batches before one."""
+def kept_rows(archives: Mapping[str, Archive], done: int) -> dict[str, KeptRows]:
+    """What the archive of each stream has of the batches before one."""
+    return {name: _kept_rows(archive, done) for name, archive in archives.items()}
+
+
+def _kept_rows(archive: Archive, done: int) -> KeptRows:
     entries = tuple(entry for entry in archive.entries if entry.batch < done)
     return KeptRows(archive.since, entries, archive.get)
 

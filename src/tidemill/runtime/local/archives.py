@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from tidemill.engine.engine import Flow
 from tidemill.history.archive import Archive, Entry, MemoryStore, Reference, piece_of
 from tidemill.history.replay import REPLAY_ROWS, Replay, advanced, begun, pieces, reached
-from tidemill.model.time import END_OF_TIME, Time
+from tidemill.model.time import Time
 from tidemill.physical.state.damaged import DamagedError
 from tidemill.runtime.archive_files import (
     ArchiveFiles,
@@ -21,7 +21,6 @@ from tidemill.runtime.archive_files import (
     piece_name,
 )
 from tidemill.runtime.damage import damaged
-from tidemill.runtime.past import kept_rows
 from tidemill.runtime.record import stream_digest
 
 if TYPE_CHECKING:
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
     from tidemill.engine.ingest import Gate
     from tidemill.history.archive import Piece, Store
     from tidemill.runtime.local.intake import Taken
-    from tidemill.runtime.past import KeptRows
 
 __all__ = ["Archives"]
 
@@ -127,18 +125,12 @@ class Archives:
 
     def _forget(self, gates: Mapping[str, Gate]) -> None:
         for name, archive in self.by_stream.items():
-            if gates[name].watermark >= END_OF_TIME:
-                continue  # the stream has ended, and time does not pass on it any more
             keep = self._keeps[name].keep
             assert keep is not None, "it keeps its past"
             needed = (r.next for r in self.replays.values() if r.stream == name)
             last = archive.entries[-1].batch + 1 if archive.entries else 0
             first = Time(keep.first(gates[name].watermark))
             archive.forget(first, batch=min(needed, default=last))
-
-    def past(self, done: int) -> dict[str, KeptRows]:
-        """What each stream has kept of the batches before one."""
-        return {name: kept_rows(archive, done) for name, archive in self.by_stream.items()}
 
     # Replays
 

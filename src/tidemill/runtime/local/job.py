@@ -29,7 +29,7 @@ from tidemill.runtime.local.runner import LocalRunner
 from tidemill.runtime.local.sources import read_relation, read_source
 from tidemill.runtime.lock import take_lock
 from tidemill.runtime.metrics import Collector
-from tidemill.runtime.past import Past
+from tidemill.runtime.past import Past, kept_rows
 from tidemill.runtime.progress import Progress, stream_progress
 from tidemill.runtime.runs import Moment
 
@@ -250,7 +250,7 @@ class Job:
             self._batches,
             {name: gate.watermark for name, gate in gates.items()},
             {name: gate.newest for name, gate in gates.items() if gate.newest is not None},
-            self._archives.past(self._batches),
+            kept_rows(self._archives.by_stream, self._batches),
             lambda relation: relations.get(relation.name),
         )
 

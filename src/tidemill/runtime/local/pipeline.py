@@ -30,7 +30,7 @@ from tidemill.runtime.local.runner import LocalRunner
 from tidemill.runtime.local.silence import pause
 from tidemill.runtime.local.sources import is_there, read_relation
 from tidemill.runtime.local.stepping import Step, take_stages
-from tidemill.runtime.past import Past
+from tidemill.runtime.past import Past, kept_rows
 from tidemill.runtime.progress import StreamProgress, stream_progress
 from tidemill.runtime.runs import Moment
 from tidemill.runtime.settling import still_written
@@ -313,7 +313,7 @@ class Pipeline:
             self.batches,
             moment.watermarks,
             moment.latest,
-            self._archives.past(self.batches),
+            kept_rows(self._archives.by_stream, self.batches),
             lambda relation: relations.get(relation.name),
         )
 
