@@ -179,6 +179,7 @@ GRAMMAR: Final[dict[str, tuple[str, ...]]] = {
             "show queries",
         ),
         *("<lifecycle>", "<lifecycle>", "EXPLAIN <lifecycle>", "EXPLAIN FORMAT JSON <lifecycle>"),
+        *("<query> AS OF <instant>", "<query> as of now", "EXPLAIN <query> AS OF <instant>"),
     ),
 }
 

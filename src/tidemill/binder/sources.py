@@ -131,7 +131,9 @@ def _item_plan(node: exp.Expr, context: Context, bind_query: BindQuery) -> Plan:
                 raise BindError(
                     "a relation takes no window",
                     span=span_of(node.window),
-                    hint="leave the window out: the rows of a relation are there while they are "
+                    hint="leave the window out: the rows are those of one instant"
+                    if isinstance(node.this, QueryAnswer)
+                    else "leave the window out: the rows of a relation are there while they are "
                     "valid; ISTREAM(…) makes a stream of it",
                 )
             note_bare_number(node.window, plan, context)
@@ -189,7 +191,7 @@ def _answer(node: QueryAnswer, context: Context) -> Plan:
         )
     if not context.at_once:
         raise BindError(
-            f"QUERY {entry.name} is an answer at one instant, and this query is answered at all",
+            f"QUERY {entry.name} is an answer at one instant, and this query is answered at every one",
             span=span_of(node),
             hint="write AS OF behind the query to ask it once; to read what another query reads, "
             "define that with CREATE STREAM … AS",
