@@ -191,7 +191,7 @@ def _answer(node: QueryAnswer, context: Context) -> Plan:
         )
     if not context.at_once:
         raise BindError(
-            f"QUERY {entry.name} is an answer at one instant, and this query is answered at every one",
+            f"QUERY {entry.name} is an answer at one instant, and this query has one at each",
             span=span_of(node),
             hint="write AS OF behind the query to ask it once; to read what another query reads, "
             "define that with CREATE STREAM … AS",
