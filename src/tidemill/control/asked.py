@@ -4,8 +4,9 @@ An instant is known when it is before the watermarks of all streams that are rea
 or before will be taken any more. Of each stream the rows from ``needs(plan, t)`` on are read, up to
 ``newest(plan, t)``; what is not kept of them is an error, never a smaller answer.
 
-The answer of a query that is registered is taken from memory, if all of it is there and known, and
-else computed from kept rows, as its record says: the bag of what its parts say at the instant.
+The answer of a query that is registered is computed from kept rows, as its record says: the bag of
+what its parts say at the instant. So it is the same in every process. Where rows are not kept, it
+is what the query has given, if all of that is at hand.
 
 Law: the rows at t are the snapshot at t of the plan as if it had always run, by the reference
 evaluator; of a query that was changed, the bag of what each of its parts says. They do not depend
@@ -258,16 +259,13 @@ class Asked:
         """
         record = record_of(entry)
         parts = list(_speaking(entry.name, record, time))
-        whole = self._whole(entry)
-        if whole is not None and time < whole.known:
-            return whole.snapshot(time)
         try:
             found = [self._part_rows(entry.name, record, part, time) for part in parts]
         except RunError:
-            stored = self.given(entry.name)
-            if stored is None or not stored.is_whole or time >= stored.known:
+            given = self.given(entry.name)
+            if given is None or not given.is_whole or time >= given.known:
                 raise
-            return stored.snapshot(time)
+            return given.snapshot(time)
         nothing = pl.DataFrame(schema=polars_schema(record.current.plan.schema))
         return pl.concat([nothing, *found])
 
