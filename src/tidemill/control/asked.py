@@ -103,7 +103,7 @@ class Asked:
     def _not_known(self, question: Question, time: Time | None) -> NotKnownError:
         known = self.known(question)
         names = [name for name in streams_of(question.plan) if self._come(name) == known]
-        which = f'stream "{names[0]}" has come' if names else "what it reads is known"
+        which = f'stream "{names[0]}" has come' if names else self._behind(question, known)
         wait = "session.ask(…, wait=10) waits for it"
         if not known:
             return NotKnownError(
@@ -117,6 +117,12 @@ class Asked:
             f" {time_text(time)} it can still change",
             hint=f"ask for an earlier instant, or AS OF NOW, the last one that is known; {wait}",
         )
+
+    def _behind(self, question: Question, known: Time) -> str:
+        """The query that is known no further."""
+        names = question.answers.values()
+        found = (name for name in names if self._query_known(self._query(name)) == known)
+        return f'query "{next(found)}"'
 
     def _come(self, stream: str) -> Time:
         return self.past.watermarks.get(stream, Time(0))
