@@ -157,6 +157,17 @@ def test_what_is_taken_again_after_a_kill_is_known_once(tmp_path: Path) -> None:
         )
 
 
+def test_a_pipeline_that_has_failed_can_be_asked_up_to_its_last_batch(tmp_path: Path) -> None:
+    write(tmp_path / "in", 0, 40)
+    with connected(tmp_path, TOTAL) as session:
+        session.start()
+        session.await_idle()
+        (tmp_path / "in" / "000040.parquet").write_bytes(b"no parquet")
+        with pytest.raises(tidemill.RunError, match="000040"):
+            session.await_idle()
+        assert session.ask(TOTAL, at=38).frame.equals(looking(tmp_path).ask(TOTAL).frame)
+
+
 # Order
 
 

@@ -18,6 +18,7 @@ from tidemill.algebra.expr import Column, Named
 from tidemill.algebra.plan import Dstream, Istream, Plan, Project, Relation, Window
 from tidemill.algebra.tree import share, walk
 from tidemill.binder.context import Context
+from tidemill.binder.definitions import check_ends
 from tidemill.binder.expressions import ExpressionBinder
 from tidemill.binder.insertions import internal_window
 from tidemill.binder.limits import check_plan
@@ -83,9 +84,9 @@ def bind_question(query: exp.Expr, catalog: Catalog, notes: list[Note]) -> Quest
 
     Raises:
         BindError: A name, a type or a clause does not fit.
-        PlanError: It is too large.
+        PlanError: It is too large, or has a window over rows that may never end.
     """
-    node = query.copy()
+    node = _unwrapped(query.copy())
     order, limit, offset = (node.args.pop(key, None) for key in _MODIFIERS)
     context = Context(catalog, notes=notes, at_once=True)
     plan = bind_query(node, context)
@@ -107,9 +108,19 @@ def bind_question(query: exp.Expr, catalog: Catalog, notes: list[Note]) -> Quest
     there = {one.name for one in walk(plan) if isinstance(one, Relation)}
     answers = {relation: name for relation, name in found.items() if relation in there}
     _refuse_time(plan, answers, query)
+    check_ends(plan)
     return Question(
         plan, columns, keys, _count(limit, "LIMIT"), _count(offset, "OFFSET") or 0, answers
     )
+
+
+def _unwrapped(node: exp.Expr) -> exp.Expr:
+    """The query in the parentheses, if nothing stands beside them."""
+    while isinstance(node, exp.Subquery) and not any(
+        value for key, value in node.args.items() if key != "this"
+    ):
+        node = node.this
+    return node
 
 
 def _place(key: exp.Expr, columns: tuple[str, ...]) -> str | None:

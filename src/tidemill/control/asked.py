@@ -122,7 +122,7 @@ class Asked:
         """The query that is known no further."""
         names = question.answers.values()
         found = (name for name in names if self._query_known(self._query(name)) == known)
-        return f'query "{next(found)}"'
+        return next((f'query "{name}"' for name in found), "what it reads")
 
     def _come(self, stream: str) -> Time:
         return self.past.watermarks.get(stream, Time(0))

@@ -102,9 +102,10 @@ class KeptJob(Job):
         """What streams have kept, at the last boundary; or the checkpoint to read that from.
 
         Raises:
-            RunError: What runs has failed, or a function that gets rows calls this.
+            RunError: A function that gets rows calls this.
         """
-        return self._past_of_run() if self._was_stopped else Job.past(self)
+        is_over = self._was_stopped or (self._loop is not None and self._loop.error is not None)
+        return self._past_of_run() if is_over else Job.past(self)
 
     def _past_of_run(self) -> Past | Path:
         """Others may have gone on with the checkpoint since."""
