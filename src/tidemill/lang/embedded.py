@@ -27,31 +27,41 @@ def read_embedded_query(cursor: Cursor, *, before: Collection[str] = ()) -> exp.
         before: Words of the statement that may follow the query. Outside of brackets they are no
             aliases of the query, unless AS stands before them.
     """
-    if any(at_as_of(place, before) for place in _outside_brackets(cursor)):
-        place = next(place for place in _outside_brackets(cursor) if at_as_of(place, before))
-        place.fail(
+    for place in _as_of(cursor, before):
+        Cursor(cursor.tokens, place).fail(
             "AS OF is for a query that is asked once",
-            span=Span(place.here().start, cursor.tokens[-1].end + 1),
+            span=Span(cursor.tokens[place].start, cursor.tokens[-1].end + 1),
             hint="leave it out, or write SELECT … AS OF … as a statement of its own",
         )
-    ends = {place.index for place in _outside_brackets(cursor) if place.at_any(before)}
-    return _read_rest(cursor, Parser.query, ends)
+    return _read_rest(cursor, Parser.query, before)
 
 
 def read_asked_query(cursor: Cursor) -> Select | OneTimeQuery:
     """Read the rest of the statement as a query, which may be asked once, AS OF an instant."""
-    ends = {place.index for place in _outside_brackets(cursor) if at_as_of(place)}
-    query = _read_rest(cursor, Parser.query, ends)
+    ends = _as_of(cursor)
+    query = _read_up_to(cursor, Parser.query, ends)
     return OneTimeQuery(query, read_as_of(cursor)) if cursor.index in ends else Select(query)
 
 
-def read_embedded_scalar(cursor: Cursor) -> exp.Expr:
-    """Read the rest of the statement as an expression."""
-    return _read_rest(cursor, Parser.scalar)
+def _as_of(cursor: Cursor, after: Collection[str] = ()) -> frozenset[int]:
+    """The places of AS OF that no bracket encloses, where it is no alias."""
+    places = _outside_brackets(cursor, ("AS OF",))
+    return frozenset(n for n in places if at_as_of(Cursor(cursor.tokens, n), after))
+
+
+def read_embedded_scalar(cursor: Cursor, *, before: Collection[str] = ()) -> exp.Expr:
+    """Read the rest of the statement as an expression, or what stands before one of some words."""
+    return _read_rest(cursor, Parser.scalar, before)
 
 
 def _read_rest(
-    cursor: Cursor, production: Callable[[Parser], exp.Expr], ends: Collection[int] = ()
+    cursor: Cursor, production: Callable[[Parser], exp.Expr], before: Collection[str] = ()
+) -> exp.Expr:
+    return _read_up_to(cursor, production, frozenset(_outside_brackets(cursor, before)))
+
+
+def _read_up_to(
+    cursor: Cursor, production: Callable[[Parser], exp.Expr], ends: frozenset[int]
 ) -> exp.Expr:
     parser = Parser(dialect=Tidemill)
     node = parser.read_whole(cursor.tokens, cursor.index, production, ends)
@@ -59,11 +69,11 @@ def _read_rest(
     return node
 
 
-def _outside_brackets(cursor: Cursor) -> Iterator[Cursor]:
-    """The places of the rest of the statement that no bracket encloses."""
-    depth = 0
-    for index in range(cursor.index, len(cursor.tokens)):
-        kind = cursor.tokens[index].token_type
-        depth += (kind in OPENING) - (kind in CLOSING)
-        if depth == 0:
-            yield Cursor(cursor.tokens, index)
+def _outside_brackets(cursor: Cursor, words: Collection[str]) -> Iterator[int]:
+    """The places of these words that no bracket encloses."""
+    ahead, depth = Cursor(cursor.tokens, cursor.index), 0
+    while token := ahead.current:
+        depth += (token.token_type in OPENING) - (token.token_type in CLOSING)
+        if depth == 0 and any(ahead.at(*word.split()) for word in words):
+            yield ahead.index
+        ahead.index += 1
