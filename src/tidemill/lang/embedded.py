@@ -19,6 +19,19 @@ if TYPE_CHECKING:
 __all__ = ["read_asked_query", "read_embedded_query", "read_embedded_scalar"]
 
 
+def read_asked_query(cursor: Cursor) -> Select | OneTimeQuery:
+    """Read the rest of the statement as a query, which may be asked once, AS OF an instant."""
+    ends = _as_of(cursor)
+    query = _read_up_to(cursor, Parser.query, ends)
+    return OneTimeQuery(query, read_as_of(cursor)) if cursor.index in ends else Select(query)
+
+
+def _as_of(cursor: Cursor, after: Collection[str] = ()) -> frozenset[int]:
+    """The places of AS OF that no bracket encloses, where it is no alias."""
+    places = _outside_brackets(cursor, ("AS OF",))
+    return frozenset(n for n in places if at_as_of(Cursor(cursor.tokens, n), after))
+
+
 def read_embedded_query(cursor: Cursor, *, before: Collection[str] = ()) -> exp.Expr:
     """Read the rest of the statement as a query, or what stands before one of some words.
 
@@ -34,19 +47,6 @@ def read_embedded_query(cursor: Cursor, *, before: Collection[str] = ()) -> exp.
             hint="leave it out, or write SELECT … AS OF … as a statement of its own",
         )
     return _read_rest(cursor, Parser.query, before)
-
-
-def read_asked_query(cursor: Cursor) -> Select | OneTimeQuery:
-    """Read the rest of the statement as a query, which may be asked once, AS OF an instant."""
-    ends = _as_of(cursor)
-    query = _read_up_to(cursor, Parser.query, ends)
-    return OneTimeQuery(query, read_as_of(cursor)) if cursor.index in ends else Select(query)
-
-
-def _as_of(cursor: Cursor, after: Collection[str] = ()) -> frozenset[int]:
-    """The places of AS OF that no bracket encloses, where it is no alias."""
-    places = _outside_brackets(cursor, ("AS OF",))
-    return frozenset(n for n in places if at_as_of(Cursor(cursor.tokens, n), after))
 
 
 def read_embedded_scalar(cursor: Cursor, *, before: Collection[str] = ()) -> exp.Expr:
