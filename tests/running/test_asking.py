@@ -432,3 +432,16 @@ def test_a_callback_cannot_ask_the_session_that_calls_it(tmp_path: Path) -> None
         session.start()
         session.await_idle()
     assert Counter(said).keys() == {"a callback cannot ask the session that calls it"}
+
+
+def test_kept_rows_that_are_damaged_are_told_though_the_answer_is_in_memory(
+    tmp_path: Path,
+) -> None:
+    write(tmp_path / "in", 0, 40)
+    with connected(tmp_path, TOTAL) as session:
+        session.start()
+        session.await_idle()
+        for path in (tmp_path / "state" / "kept" / "s").glob("*.parquet"):
+            path.write_bytes(b"no parquet")
+        refused(lambda: session.ask("SELECT * FROM QUERY q0", at=30), "is damaged")
+        refused(lambda: looking(tmp_path).ask(TOTAL, at=30), "is damaged")

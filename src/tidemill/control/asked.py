@@ -25,16 +25,17 @@ from tidemill.algebra.tree import streams_of
 from tidemill.catalog.entries import QueryEntry, RelationEntry, StreamEntry
 from tidemill.control.delivered import delivered_to
 from tidemill.control.instances import record_of
+from tidemill.control.speaking import speaking
 from tidemill.engine.ingest import relation_flow
 from tidemill.errors import RunError
 from tidemill.model.batch import polars_schema
 from tidemill.model.time import END_OF_TIME, Time, time_text
 from tidemill.runtime.local.one_time import always_valid, computed
 from tidemill.runtime.local.sources import read_relation
-from tidemill.runtime.one_time import NotKnownError
+from tidemill.runtime.one_time import NotKeptError, NotKnownError, in_order
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from tidemill.algebra.plan import Plan
     from tidemill.binder.one_time import Question
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
     from tidemill.runtime.answers import Answer
     from tidemill.runtime.past import Past
 
-__all__ = ["Asked", "ordered"]
+__all__ = ["Asked"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +151,7 @@ class Asked:
             for relation, name in question.answers.items()
         }
         found = self._snapshot(question.plan, time, answers)
-        return ordered(found, question)
+        return in_order(found, question)
 
     def _snapshot(
         self, plan: Plan, time: Time, answers: Mapping[str, pl.DataFrame] | None = None
@@ -191,15 +192,15 @@ class Asked:
     def _require_keep(self, name: str) -> None:
         entry = self.catalog.find(name)
         if isinstance(entry, StreamEntry) and entry.keep is None:
-            raise RunError(
+            raise NotKeptError(
                 f'stream "{name}" does not keep its past, so there is nothing to answer from',
                 hint="write KEEP with a duration, or KEEP ALL, in CREATE STREAM",
             )
 
-    def _not_kept(self, plan: Plan, time: Time, name: str, least: Time) -> RunError:
+    def _not_kept(self, plan: Plan, time: Time, name: str, least: Time) -> NotKeptError:
         kept = self.past.streams.get(name)
         if kept is None:
-            return RunError(
+            return NotKeptError(
                 f'stream "{name}" has kept nothing yet',
                 hint="let the pipeline run; it keeps the rows that come from then on",
             )
@@ -211,7 +212,7 @@ class Asked:
             when = "no instant can be asked for"
         else:
             when = f"it can be asked from {time_text(possible)} on"
-        return RunError(
+        return NotKeptError(
             f'stream "{name}" has kept its rows from {time_text(kept.since)} on, and at'
             f" {time_text(time)} those from {time_text(least)} on are needed; {when}",
             hint="write a longer KEEP, or KEEP ALL, in CREATE STREAM, for what comes from then on",
@@ -264,10 +265,10 @@ class Asked:
             RunError: It does not say what it answers then, or rows that are needed are not kept.
         """
         record = record_of(entry)
-        parts = list(_speaking(entry.name, record, time))
+        parts = list(speaking(entry.name, record, time))
         try:
             found = [self._part_rows(entry.name, record, part, time) for part in parts]
-        except RunError:
+        except NotKeptError:
             given = self.given(entry.name)
             if given is None or not given.is_whole or time >= given.known:
                 raise
@@ -290,53 +291,5 @@ class Asked:
         try:
             return self._snapshot(plan, time)
         except RunError as error:
-            error.message = f'the answer of query "{query}" is not in memory: {error.message}'
+            error.message = f'query "{query}" cannot be answered: {error.message}'
             raise
-
-
-def _speaking(query: str, record: Record, time: Time) -> Iterator[Part]:
-    """The parts of a query that answer an instant; none if it says nothing then.
-
-    Raises:
-        RunError: It is not known what it says: it had not begun, is paused, or had other columns.
-    """
-    if record.paused is not None and time >= record.paused.at:
-        raise RunError(
-            f'query "{query}" is paused, and what it answers from {time_text(record.paused.at)} on'
-            " is kept back",
-            hint=f"write RESUME QUERY {query}, or ask for an earlier instant",
-        )
-    first = min((part.since for part in record.parts), default=Time(0))
-    if time < first:
-        raise RunError(
-            f'query "{query}" answers from {time_text(first)} on, and has no answer at'
-            f" {time_text(time)}",
-            hint="ask for a later instant, or ask what the query asks, in the place of its name",
-        )
-    for part in record.parts:
-        if not part.since <= time < part.until:
-            continue
-        if record.version_of(part).columns != record.current.columns:
-            raise RunError(
-                f'version {record.version_of(part).number} of query "{query}" answers at'
-                f" {time_text(time)}, and had other columns than it has now",
-                hint=f"ask for an instant from {time_text(part.until)} on",
-            )
-        yield part
-
-
-def ordered(rows: pl.DataFrame, question: Question) -> pl.DataFrame:
-    """The rows in the order of ORDER BY, as many as are asked for.
-
-    Args:
-        rows: The rows in the order of their values.
-        question: What is asked.
-    """
-    for key in reversed(question.keys):
-        rows = rows.sort(
-            key.column,
-            descending=key.descending,
-            nulls_last=not key.nulls_first,
-            maintain_order=True,
-        )
-    return rows.select(question.columns).slice(question.offset, question.limit)

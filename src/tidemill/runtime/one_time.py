@@ -1,4 +1,4 @@
-"""The answer to a query that is asked once, and the error that says that it has to wait."""
+"""The answer to a query that is asked once, the order of its rows, and why there may be none."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from tidemill.model.time import time_text
 if TYPE_CHECKING:
     import polars as pl
 
+    from tidemill.binder.one_time import Question
     from tidemill.model.time import Time
 
-__all__ = ["LOOK_EVERY", "NotKnownError", "OneTimeAnswer"]
+__all__ = ["LOOK_EVERY", "NotKeptError", "NotKnownError", "OneTimeAnswer", "in_order"]
 
 LOOK_EVERY = 0.05
 """How often it is looked whether an instant is known, in seconds, while it is waited for."""
@@ -21,6 +22,10 @@ LOOK_EVERY = 0.05
 
 class NotKnownError(RunError):
     """The instant that is asked for is not known yet; it may be later."""
+
+
+class NotKeptError(RunError):
+    """Rows that are needed are not kept, or not any more."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -43,3 +48,20 @@ class OneTimeAnswer:
         batch = "" if self.batch is None else f", after batch {self.batch}"
         known = f"known up to {time_text(self.known)}{batch}"
         return f"OneTimeAnswer at {time_text(self.at)}, {known}\n{self.frame}"
+
+
+def in_order(rows: pl.DataFrame, question: Question) -> pl.DataFrame:
+    """The rows in the order of ORDER BY, as many as are asked for.
+
+    Args:
+        rows: The rows in the order of their values.
+        question: What is asked.
+    """
+    for key in reversed(question.keys):
+        rows = rows.sort(
+            key.column,
+            descending=key.descending,
+            nulls_last=not key.nulls_first,
+            maintain_order=True,
+        )
+    return rows.select(question.columns).slice(question.offset, question.limit)
