@@ -5,10 +5,11 @@ from __future__ import annotations
 from enum import Enum, auto
 from numbers import Integral
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NoReturn
 
 from tidemill.connectors.connector import Engine
 from tidemill.control.kept import KeptCatalog
+from tidemill.control.read_only import ReadOnlyQueries
 from tidemill.errors import PlanError, suggestion
 from tidemill.history.replay import REPLAY_ROWS
 from tidemill.planning import Planning, is_duration
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
     import polars as pl
 
     from tidemill.catalog.catalog import Catalog
+    from tidemill.catalog.entries import QueryEntry
+    from tidemill.optimizer.planner import Planned
+    from tidemill.optimizer.planning import Planning as OptimizerPlanning
     from tidemill.runtime.callback import Callback
     from tidemill.runtime.runs import Runs
 
@@ -70,6 +74,7 @@ def connect(  # noqa: PLR0913 — every setting has a name and a default
     trigger: float = 0,
     replay_rows: int = REPLAY_ROWS,
     unbounded_state: bool = False,
+    read_only: bool = False,
     clock: Callable[[], int] = now,
 ) -> Session:
     """A new session; its catalog is empty, or that of the checkpoint.
@@ -99,6 +104,8 @@ def connect(  # noqa: PLR0913 — every setting has a name and a default
             changed; queries that run wait for no more than these.
         unbounded_state: Accept queries whose state can grow without bound, such as a join of two
             streams for ever.
+        read_only: Only look at the checkpoint, which another session may be working on, now or
+            later: ``SELECT … AS OF``, ``ask``, SHOW, DESCRIBE and EXPLAIN. Nothing is written.
         clock: What time it is, in microseconds since 1970, for streams without ORDERED BY and
             those that may be idle. It is there for tests.
 
@@ -129,6 +136,8 @@ def connect(  # noqa: PLR0913 — every setting has a name and a default
     chosen = _planning(planning, short).for_optimizer()
     if not is_duration(trigger):
         raise PlanError("trigger must be a number of seconds, not negative", hint="write trigger=0")
+    if read_only:
+        return _looking(checkpoint, Engine(engine), chosen)
     kept = _kept(checkpoint, Engine(engine))
     state = None if kept is None else str(kept.directory)
     if engine == "local":
@@ -180,6 +189,30 @@ def connect(  # noqa: PLR0913 — every setting has a name and a default
         engine=Engine.SPARK,
         kept=kept,
     )
+
+
+def _looking(checkpoint: str | Path | None, engine: Engine, planning: OptimizerPlanning) -> Session:
+    """A session that only looks at a checkpoint.
+
+    Raises:
+        PlanError: No checkpoint is given.
+        RunError: There is none, or it cannot be read.
+    """
+    if checkpoint is None:
+        raise PlanError(
+            "a read-only session looks at a checkpoint, and none is given",
+            hint="write connect(checkpoint=…, read_only=True)",
+        )
+
+    def planner(query: QueryEntry) -> Planned:
+        return plan_entry(query, planning)
+
+    queries = ReadOnlyQueries(Path(checkpoint).absolute(), planner, engine)
+    return Session(_never_run, planner=planner, unbounded_state=True, queries=queries)
+
+
+def _never_run(*_: object) -> NoReturn:
+    raise AssertionError("it refuses to run anything")
 
 
 def _kept(checkpoint: str | Path | None, engine: Engine) -> KeptCatalog | None:

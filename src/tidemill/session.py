@@ -27,8 +27,10 @@ from typing import TYPE_CHECKING, TypeAlias, assert_never
 import polars as pl
 
 from tidemill.binder.definitions import define
+from tidemill.binder.one_time import bind_question
 from tidemill.catalog.entries import QueryEntry
 from tidemill.catalog.listing import describe_connector, describe_entry, show, show_connectors
+from tidemill.control.asking import Asking, asked_text, explained
 from tidemill.control.instances import (
     record_of,
 )
@@ -62,6 +64,7 @@ from tidemill.lang.statements import (
     Lifecycle,
     Name,
     ObjectKind,
+    OneTimeQuery,
     PauseQuery,
     ReplanQuery,
     ResumeQuery,
@@ -81,10 +84,12 @@ from tidemill.runtime.query import Query
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from datetime import date, datetime
     from types import TracebackType
     from typing import Self
 
     from tidemill.binder.definitions import Definition
+    from tidemill.binder.one_time import Question
     from tidemill.catalog.catalog import Catalog
     from tidemill.catalog.entries import Entry
     from tidemill.catalog.listing import Listing
@@ -97,6 +102,7 @@ if TYPE_CHECKING:
     from tidemill.runtime.answers import Answer
     from tidemill.runtime.callback import Callback
     from tidemill.runtime.frames import Frame
+    from tidemill.runtime.one_time import OneTimeAnswer
     from tidemill.runtime.progress import Progress
     from tidemill.runtime.runs import Runs
 
@@ -104,7 +110,7 @@ __all__ = ["Query", "Result", "Session"]
 
 
 Result: TypeAlias = Query | pl.DataFrame | str | None
-"""What a statement gives back: a query, a table (SHOW, DESCRIBE), a text (EXPLAIN) or nothing."""
+"""What a statement gives back: a query, a table (SHOW, AS OF), a text (EXPLAIN) or nothing."""
 
 
 _CALLER = 6
@@ -114,7 +120,7 @@ _CALLER = 6
 class Session:
     """A catalog, the statements that change it, and the answers of its queries."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 — what a session is made of
         self,
         job: Callable[[Catalog, Mapping[str, pl.DataFrame], Mapping[str, Callback]], Runs],
         *,
@@ -122,13 +128,14 @@ class Session:
         unbounded_state: bool = False,
         engine: Engine | None = None,
         kept: KeptCatalog | None = None,
+        queries: LivingQueries | None = None,
     ) -> None:
         self._engine = engine
         self._kept = kept
         self._new_job = job
         self._planner = planner
         self._unbounded_state = unbounded_state
-        self._queries = LivingQueries(planner, engine=engine, kept=kept)
+        self._queries = queries or LivingQueries(planner, engine=engine, kept=kept)
         self._memory: dict[str, pl.DataFrame] = {}
         self._callbacks: dict[str, Callback] = {}
         self._warnings: list[str] = []
@@ -148,6 +155,11 @@ class Session:
     def catalog(self) -> Catalog:
         """What is registered now."""
         return self._queries.catalog
+
+    @property
+    def is_read_only(self) -> bool:
+        """Whether it only looks at a checkpoint."""
+        return self._queries.is_read_only
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -347,12 +359,57 @@ class Session:
         assert isinstance(made, Query), "these statements make queries"
         return made
 
+    def ask(
+        self,
+        text: str,
+        at: int | datetime | date | str | None = None,
+        wait: float | None = None,
+    ) -> OneTimeAnswer:
+        """Ask a SELECT once, of one instant, from what streams have kept.
+
+        Args:
+            text: The SELECT, with AS OF or without it.
+            at: The instant, as ``Query.snapshot`` takes it; ``None`` for the last one that is
+                known, or for that of AS OF.
+            wait: For how many seconds to wait until the instant is known; without it, one that is
+                not known yet is an error.
+
+        Raises:
+            TidemillError: It is not exactly one SELECT, or could not be parsed or bound; the
+                instant is not known yet; or rows that it needs are not kept.
+        """
+        script = _script(text)
+        try:
+            self._queries.refresh()
+            return self._asked(asked_text(script, at), text, wait)
+        except TidemillError as error:
+            raise error.located(text) from None
+
+    def _asked(
+        self, statement: OneTimeQuery, source: str, wait: float | None = None
+    ) -> OneTimeAnswer:
+        """The answer to a query that is asked once."""
+        question = self._question(statement, source)
+        return self._asking().answer(question, statement.at, wait)
+
+    def _question(self, statement: OneTimeQuery, source: str) -> Question:
+        notes: list[Note] = []
+        question = bind_question(statement.query, self._queries.catalog, notes)
+        self._warn(notes, source)
+        return question
+
+    def _asking(self) -> Asking:
+        """What there is to answer questions with."""
+        queries = self._queries
+        return Asking(queries.catalog, queries.past, self.current_answer, dict(self._memory))
+
     def find(self, name: str) -> Query:
         """A query that is registered, by its name; a session before may have created it.
 
         Raises:
             BindError: There is no such query.
         """
+        self._queries.refresh()
         entry = self._queries.look.query_entry(Name(name))
         return Query(entry.name, entry.plan, self, entry.time)
 
@@ -450,6 +507,8 @@ class Session:
         if isinstance(target, Lifecycle):
             verdict = self._lives(target, source, is_done=False)
             return verdict.json() if statement.as_json else verdict.text()
+        if isinstance(target, OneTimeQuery):
+            return explained(statement, self._question(target, source), self._asking())
         if isinstance(target, Name):
             planned = self.planned(target.text, span=target.span)
         else:
@@ -472,6 +531,7 @@ class Session:
 
     def _execute(self, statement: Statement, source: str) -> Result:
         queries = self._queries
+        queries.refresh()
         match statement:
             case (
                 CreateStream()
@@ -491,6 +551,8 @@ class Session:
                         entry = self._define(statement, source)
                         queries.add(statement, entry)
                 return self.find(entry.name)
+            case OneTimeQuery():
+                return self._asked(statement, source).frame
             case Drop():
                 with queries.changing():
                     queries.drop(statement)

@@ -178,7 +178,7 @@ GRAMMAR: Final[dict[str, tuple[str, ...]]] = {
         "CREATE STREAM <name> <fields> SOURCE <connector> MALFORMED QUARANTINE IDLE AFTER 5",
         "CREATE RELATION <name> <fields> SOURCE <connector> VALID FROM <name> TO <name>",
         "CREATE RELATION <name> <fields> SOURCE <connector> NON RETROACTIVE KEY (<name>, a)",
-        "CREATE RELATION <name> FROM STREAM <name> KEY (<name>, a) DELETE WHEN <expression>",
+        "CREATE RELATION <name> FROM STREAM <name> KEY (<name>, a) DELETE WHEN <scalar>",
         "CREATE RELATION <name> <fields> FROM STREAM <name> KEY (a) NON RETROACTIVE",
         *(
             "DROP STREAM IF EXISTS <name>",
@@ -189,6 +189,7 @@ GRAMMAR: Final[dict[str, tuple[str, ...]]] = {
             "show queries",
         ),
         *("<lifecycle>", "<lifecycle>", "EXPLAIN <lifecycle>", "EXPLAIN FORMAT JSON <lifecycle>"),
+        *("<query> AS OF <instant>", "<query> as of now", "EXPLAIN <query> AS OF <instant>"),
     ),
 }
 

@@ -69,7 +69,7 @@ if TYPE_CHECKING:
     from tidemill.errors import Note
     from tidemill.lang.statements import Duration
 
-__all__ = ["Definition", "check_bounded", "define", "plan_query"]
+__all__ = ["Definition", "check_bounded", "check_ends", "define", "plan_query"]
 
 Definition = (
     CreateStream
@@ -180,6 +180,15 @@ def check_bounded(plan: Plan) -> None:
             span=found.window.span,
             hint=f"{way}, or allow it with connect(unbounded_state=True)",
         )
+    check_ends(plan)
+
+
+def check_ends(plan: Plan) -> None:
+    """Refuse a plan with a window over rows that may never end.
+
+    Raises:
+        PlanError: It has one.
+    """
     endless = endless_input(plan)
     if endless is not None:
         window, cause = endless

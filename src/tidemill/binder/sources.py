@@ -43,16 +43,18 @@ from tidemill.catalog.entries import (
     object_use,
 )
 from tidemill.catalog.functions import scalar_call
-from tidemill.errors import BindError, closest
+from tidemill.errors import BindError, closest, suggestion
+from tidemill.lang.one_time import QueryAnswer
 from tidemill.lang.spans import span_of, value_span
 from tidemill.lang.windows import StreamOperator, Windowed
+from tidemill.model.schema import Schema
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from tidemill.binder.context import Context
 
-__all__ = ["From", "apply_stream_operator", "bind_from"]
+__all__ = ["From", "answer_relation", "apply_stream_operator", "bind_from"]
 
 BindQuery: TypeAlias = "Callable[[exp.Expr, Context], Plan]"
 
@@ -130,7 +132,9 @@ def _item_plan(node: exp.Expr, context: Context, bind_query: BindQuery) -> Plan:
                 raise BindError(
                     "a relation takes no window",
                     span=span_of(node.window),
-                    hint="leave the window out: the rows of a relation are there while they are "
+                    hint="leave the window out: the rows are those of one instant"
+                    if isinstance(node.this, QueryAnswer)
+                    else "leave the window out: the rows of a relation are there while they are "
                     "valid; ISTREAM(…) makes a stream of it",
                 )
             note_bare_number(node.window, plan, context)
@@ -140,6 +144,8 @@ def _item_plan(node: exp.Expr, context: Context, bind_query: BindQuery) -> Plan:
             return apply_stream_operator(node, _item_plan(node.this, context, bind_query))
         case exp.Table():
             return _table(node, context)
+        case QueryAnswer():
+            return _answer(node, context)
         case _:
             # A FROM item does not see the other items of its clause.
             return bind_query(node, context.without_outer())
@@ -166,10 +172,38 @@ def _table(node: exp.Table, context: Context) -> Plan:
             hint=closest(name, names) or "register it with CREATE STREAM or CREATE RELATION",
         )
     context.uses.add(object_use(entry.name))
-    return _entry_plan(entry, node)
+    return _entry_plan(entry, node, context)
 
 
-def _entry_plan(entry: Entry, node: exp.Table) -> Plan:
+def answer_relation(query: str) -> str:
+    """What the relation is called that stands for the answer of a query; no user's is."""
+    return f"@{query.lower()}"
+
+
+def _answer(node: QueryAnswer, context: Context) -> Plan:
+    """The answer of a query at the instant that is asked for, as a relation."""
+    entry = context.catalog.find(node.name)
+    if not isinstance(entry, QueryEntry):
+        names = [e.name for e in context.catalog.objects.values() if isinstance(e, QueryEntry)]
+        raise BindError(
+            f'there is no query "{node.name}"',
+            span=span_of(node),
+            hint=suggestion(node.name, names, what="queries"),
+        )
+    if not context.at_once:
+        raise BindError(
+            f"QUERY {entry.name} is an answer at one instant, and this query has one at each",
+            span=span_of(node),
+            hint="write AS OF behind the query to ask it once; to read what another query reads, "
+            "define that with CREATE STREAM … AS",
+        )
+    context.uses.add(object_use(entry.name))
+    # Versions that say the same of types may differ in what can be NULL.
+    fields = tuple(replace(one, nullable=True) for one in entry.plan.schema)
+    return Relation(answer_relation(node.name), Schema(fields), span=span_of(node))
+
+
+def _entry_plan(entry: Entry, node: exp.Table, context: Context) -> Plan:
     match entry:
         case StreamEntry(name, schema):
             return Source(name, schema)
@@ -186,7 +220,9 @@ def _entry_plan(entry: Entry, node: exp.Table) -> Plan:
             raise BindError(
                 f'"{name}" is a query; its answer is not a stream others can read',
                 span=span_of(node.this),
-                hint="define it with CREATE STREAM … AS to read from it",
+                hint=f"write QUERY {name} to read its answer at this instant"
+                if context.at_once
+                else "define it with CREATE STREAM … AS to read from it",
             )
         case FunctionEntry():
             raise AssertionError("functions have names of their own")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeAlias, assert_never
 
 from tidemill.lang.statements import LatePolicy, MalformedPolicy, ObjectKind
 from tidemill.model.schema import Schema
+from tidemill.model.time import END_OF_TIME
 from tidemill.model.types import BIGINT
 
 if TYPE_CHECKING:
@@ -50,8 +51,12 @@ class Kept:
     by_reference: bool = False
 
     def first(self, watermark: int) -> int:
-        """The first instant whose rows are kept when the stream has come so far."""
-        return 0 if self.length is None else max(watermark - self.length, 0)
+        """The first instant whose rows are kept when the stream has come so far.
+
+        When it has ended, time does not pass on it any more, and what it has kept stays.
+        """
+        is_all = self.length is None or watermark >= END_OF_TIME
+        return 0 if is_all else max(watermark - (self.length or 0), 0)
 
 
 @dataclass(frozen=True, slots=True)

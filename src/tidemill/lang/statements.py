@@ -25,6 +25,7 @@ from tidemill.lang.lifecycle_statements import (
     StopMode,
     StopQuery,
 )
+from tidemill.lang.one_time_statements import OneTimeQuery
 from tidemill.masking import masked_value, secrets_of
 
 if TYPE_CHECKING:
@@ -62,6 +63,7 @@ __all__ = [
     "Migration",
     "Name",
     "ObjectKind",
+    "OneTimeQuery",
     "PauseQuery",
     "ReplanQuery",
     "ResumeQuery",
@@ -367,7 +369,7 @@ class Explain:
     """
 
     mode: ExplainMode
-    target: Select | CreateQuery | Name | Lifecycle
+    target: Select | OneTimeQuery | CreateQuery | Name | Lifecycle
     as_json: bool = False
 
 
@@ -379,6 +381,7 @@ Statement: TypeAlias = (
     | CreateFunction
     | CreateQuery
     | Select
+    | OneTimeQuery
     | Drop
     | Show
     | ShowConnectors

@@ -36,6 +36,7 @@ from tidemill.lang.statements import (
     MalformedPolicy,
     Name,
     ObjectKind,
+    OneTimeQuery,
     PauseQuery,
     ReplanQuery,
     ResumeQuery,
@@ -89,6 +90,9 @@ def unparse(statement: Statement | exp.Expr) -> str:
             return f"{head} AS {_tree(query)}"
         case Select(query):
             return _tree(query)
+        case OneTimeQuery(query, at):
+            instant = "NOW" if at is None else instant_text(at.microseconds)
+            return f"{_tree(query)} AS OF {instant}"
         case Drop(kind, name, if_exists):
             return f"DROP {kind.value} {'IF EXISTS ' * if_exists}{quote_name(name.text)}"
         case Show(kind):
@@ -119,7 +123,7 @@ def _explain(statement: Explain) -> str:
     match statement.target:
         case Name(text):
             return f"EXPLAIN {statement.mode.value} {format_}{quote_name(text)}"
-        case Select() | CreateQuery() as query:
+        case Select() | OneTimeQuery() | CreateQuery() as query:
             return f"EXPLAIN {statement.mode.value} {format_}{unparse(query)}"
         case change:
             return f"EXPLAIN {format_}{_lifecycle(change)}"

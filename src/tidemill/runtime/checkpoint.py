@@ -48,7 +48,10 @@ if TYPE_CHECKING:
     from tidemill.runtime.file_sink import FileSink
     from tidemill.runtime.lock import Lock
 
-__all__ = ["CheckpointDirectory", "keeps_rows"]
+__all__ = ["KEPT", "CheckpointDirectory", "keeps_rows"]
+
+KEPT = "kept"
+"""Where the rows are, in a checkpoint, that streams keep."""
 
 
 class CheckpointDirectory:
@@ -78,7 +81,7 @@ class CheckpointDirectory:
     @property
     def kept(self) -> Path:
         """Where the rows are that streams keep."""
-        return self.directory / "kept"
+        return self.directory / KEPT
 
     @property
     def relations(self) -> Path:

@@ -30,6 +30,7 @@ from tidemill.runtime.local.runner import LocalRunner
 from tidemill.runtime.local.silence import pause
 from tidemill.runtime.local.sources import is_there, read_relation
 from tidemill.runtime.local.stepping import Step, take_stages
+from tidemill.runtime.past import Past, kept_rows
 from tidemill.runtime.progress import StreamProgress, stream_progress
 from tidemill.runtime.runs import Moment
 from tidemill.runtime.settling import still_written
@@ -303,6 +304,17 @@ class Pipeline:
             self._intake.now if self.batches else Moment().now,
             dict(self._runner.known),
             self._archives.since,
+        )
+
+    def past(self) -> Past:
+        """What streams have kept, between two steps."""
+        moment, relations = self.moment(), self._relations
+        return Past(
+            self.batches,
+            moment.watermarks,
+            moment.latest,
+            kept_rows(self._archives.by_stream, self.batches),
+            lambda relation: relations.get(relation.name),
         )
 
     @property

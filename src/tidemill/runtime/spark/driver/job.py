@@ -44,6 +44,7 @@ from tidemill.runtime.spark.state.orphans import await_orphan, forget_java
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
+    from pathlib import Path
 
     import polars as pl
 
@@ -217,6 +218,19 @@ class SparkJob:
         """Where the pipeline stands: what it has told with its last batch."""
         moment, running = self._report.moment(), self._running
         return moment if running is None else replace(moment, kept=running.delivery.archives.since)
+
+    def past(self) -> Path:
+        """The checkpoint, to read from it what streams have kept.
+
+        Raises:
+            RunError: There is none: it was not started, or had a temporary one and was stopped.
+        """
+        if self._checkpoint is None or not self._checkpoint.directory.is_dir():
+            raise RunError(
+                "what streams have kept was given up with the run",
+                hint="call session.start(), or connect(checkpoint=…) to keep it",
+            )
+        return self._checkpoint.directory
 
     def change(self, decide: Callable[[Moment], Catalog]) -> Catalog:
         """Go on with another catalog; what is the same in it keeps its state and its answer.
