@@ -13,7 +13,7 @@ from tidemill.binder.one_time import Question
 from tidemill.catalog.catalog import Catalog
 from tidemill.catalog.entries import Kept, RelationEntry, StreamEntry
 from tidemill.control.asked import Asked
-from tidemill.history.archive import Archive, Entry, MemoryStore, piece_of
+from tidemill.history.archive import Archive, Entry, MemoryStore, pieces_of
 from tidemill.lang.statements import ConnectorCall, Name
 from tidemill.model.batch import polars_schema
 from tidemill.model.time import Time
@@ -63,7 +63,7 @@ class Keeping:
             if elements:
                 rows = element_batch(source.schema, elements)
                 self._stores[source.name].put(str(self.steps), rows)
-                archive.add(Entry(self.steps, mark, (piece_of(str(self.steps), rows),)))
+                archive.add(Entry(self.steps, mark, tuple(pieces_of(str(self.steps), rows))))
                 newest = max(element.time for element in elements)
                 self.latest[source.name] = Time(max(newest, self.latest.get(source.name, 0)))
             first = 0 if keeps is None else max(mark - keeps, 0)

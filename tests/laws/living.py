@@ -21,7 +21,7 @@ from tidemill.catalog.records import Record, Version
 from tidemill.control.standpoint import Standpoint, live_parts, next_instant
 from tidemill.engine.engine import Flow
 from tidemill.errors import PlanError
-from tidemill.history.archive import Archive, Entry, MemoryStore, piece_of
+from tidemill.history.archive import Archive, Entry, MemoryStore, pieces_of
 from tidemill.model.time import END_OF_TIME, Time
 from tidemill.physical.codec.plans import plan_version
 from tidemill.physical.fragments import build_graph
@@ -174,7 +174,7 @@ class LivingQuery:
             rows = flow.batches[0]
             if rows.height:
                 self._stores[name].put(str(self.steps), rows)
-                pieces = (piece_of(str(self.steps), rows),)
+                pieces = tuple(pieces_of(str(self.steps), rows, most=2))
                 archive.add(Entry(self.steps, flow.watermark, pieces))
             assert self.keeps is not None, "it keeps"
             needed = (r.next for r in self.archives.replays.values() if r.stream == name)

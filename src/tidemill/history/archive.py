@@ -14,7 +14,7 @@ are those of the batches that are done, each once.
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 import polars as pl
@@ -30,17 +30,23 @@ if TYPE_CHECKING:
     from tidemill.model.batch import Batch
 
 __all__ = [
+    "PIECE_ROWS",
     "Archive",
     "Entry",
     "MemoryStore",
     "Piece",
     "Reference",
     "Store",
+    "joined",
     "kept_columns",
-    "piece_of",
+    "pieces_of",
     "read_entries",
     "read_piece",
+    "referred",
 ]
+
+PIECE_ROWS = 1 << 16
+"""How many rows a piece has at most: a step of a replay reads one at least."""
 
 _LEAST_REMOVED = 16
 """So many batches at least are removed together: the list of those that stay is written anew."""
@@ -62,6 +68,8 @@ class Reference:
         count: How many rows of it these are, those that were refused too.
         watermark: Rows from before were late.
         arrival: When they came, if they have no time of their own.
+        is_plain: Whether no row of the file before these was left out when it was read, so that
+            their places are those in the file.
     """
 
     path: str
@@ -72,6 +80,7 @@ class Reference:
     count: int
     watermark: int
     arrival: int
+    is_plain: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +93,7 @@ class Piece:
         first: The least of their times.
         last: The greatest of them.
         reference: Where they are, if they are not copied.
+        skip: How many rows come before them under that name, if they are copied.
     """
 
     name: str
@@ -91,6 +101,7 @@ class Piece:
     first: int
     last: int
     reference: Reference | None = None
+    skip: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,7 +262,7 @@ class MemoryStore:
 
     def get(self, piece: Piece) -> Batch:
         """The rows of a piece."""
-        return self._rows[piece.name]
+        return self._rows[piece.name].slice(piece.skip, piece.rows)
 
     def keep_only(self, names: Iterable[str]) -> None:
         """Remove the rows under all other names."""
@@ -279,12 +290,78 @@ def kept_columns(stream: StreamEntry) -> dict[str, pl.DataType]:
     return {**polars_schema(stream.schema), START: TIME_TYPE, END: TIME_TYPE, ID: TIME_TYPE}
 
 
-def piece_of(name: str, rows: Batch, reference: Reference | None = None) -> Piece:
-    """What is known of some rows, of which there are some."""
-    first, last = rows[START].min(), rows[START].max()
+def pieces_of(name: str, rows: Batch, most: int = PIECE_ROWS) -> list[Piece]:
+    """What is known of rows that are copied: pieces that a step can read one by one.
+
+    Args:
+        name: What the store calls them.
+        rows: The rows.
+        most: How many a piece has at most.
+    """
+    starts = rows[START]
+    return [
+        _piece_of(name, starts.slice(skip, most), skip=skip) for skip in range(0, rows.height, most)
+    ]
+
+
+def referred(elements: Batch, delivered: Reference) -> list[Piece]:
+    """What is known of rows of a file that came together; their ids say where they stand.
+
+    Args:
+        elements: Those that were taken.
+        delivered: All of them.
+    """
+    starts, name = elements[START], delivered.path
+    places = elements[ID] - (delivered.number + delivered.skip)
+    found: list[Piece] = []
+    for skip in range(0, delivered.count, PIECE_ROWS):
+        count = min(PIECE_ROWS, delivered.count - skip)
+        if elements.height == delivered.count:
+            some = starts.slice(skip, count)
+        else:
+            some = starts.filter(places.is_between(skip, skip + count - 1))
+        if some.len():
+            part = replace(delivered, skip=delivered.skip + skip, count=count)
+            found.append(_piece_of(name, some, part))
+    return found
+
+
+def joined(pieces: Iterable[Piece]) -> list[Piece]:
+    """The same rows in fewer pieces: those that stand one after another are read at once."""
+    found: list[Piece] = []
+    for piece in pieces:
+        last = found[-1] if found else None
+        if last is not None and _follows(last, piece):
+            found[-1] = _together(last, piece)
+        else:
+            found.append(piece)
+    return found
+
+
+def _follows(one: Piece, other: Piece) -> bool:
+    if one.name != other.name:
+        return False
+    if one.reference is None or other.reference is None:
+        return other.reference is None and one.skip + one.rows == other.skip
+    past = one.reference.skip + one.reference.count
+    return other.reference == replace(one.reference, skip=past, count=other.reference.count)
+
+
+def _together(one: Piece, other: Piece) -> Piece:
+    reference = one.reference
+    if reference is not None and other.reference is not None:
+        reference = replace(reference, count=reference.count + other.reference.count)
+    first, last = min(one.first, other.first), max(one.last, other.last)
+    return Piece(one.name, one.rows + other.rows, first, last, reference, one.skip)
+
+
+def _piece_of(
+    name: str, starts: pl.Series, reference: Reference | None = None, skip: int = 0
+) -> Piece:
+    first, last = starts.min(), starts.max()
     assert isinstance(first, int), "there are rows"
     assert isinstance(last, int), "there are rows"
-    return Piece(name, rows.height, first, last, reference)
+    return Piece(name, starts.len(), first, last, reference, skip)
 
 
 def read_entries(lines: Iterable[object]) -> tuple[Time, list[Entry]]:

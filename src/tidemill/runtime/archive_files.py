@@ -20,13 +20,13 @@ import polars as pl
 
 from tidemill.engine.ingest import Refused, readable, timed
 from tidemill.errors import RunError
-from tidemill.history.archive import kept_columns
-from tidemill.model.batch import END, ID, START, TIME_TYPE, polars_schema
+from tidemill.history.archive import PIECE_ROWS, kept_columns
+from tidemill.model.batch import END, ID, START, TIME_TYPE
 from tidemill.model.time import Time
 from tidemill.physical.state.damaged import DamagedError, require_columns
 from tidemill.runtime.damage import damaged, json_lines
 from tidemill.runtime.durable import append_durably, make_directory, write_durably
-from tidemill.runtime.files import read_file
+from tidemill.runtime.files import rows_of_file
 from tidemill.runtime.paths import word_of
 from tidemill.runtime.settling import Mark, mark_of
 
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from tidemill.catalog.entries import StreamEntry
-    from tidemill.engine.ingest import Malformed
     from tidemill.history.archive import Piece, Reference
     from tidemill.model.batch import Batch
 
@@ -85,7 +84,9 @@ class ArchiveFiles:
         times = () if self._stream.time_column is not None else (START,)
         written = rows.select(*self._stream.schema.names, *times, ID)
         content = io.BytesIO()
-        written.write_parquet(content, compression="zstd", compression_level=_LEVEL)
+        written.write_parquet(
+            content, compression="zstd", compression_level=_LEVEL, row_group_size=PIECE_ROWS
+        )
         write_durably(self._path(name), content.getvalue())
 
     def get(self, piece: Piece) -> Batch:
@@ -98,7 +99,8 @@ class ArchiveFiles:
             return self._referenced(piece.reference, piece)
         path = self._path(piece.name)
         try:
-            rows = self._elements(pl.read_parquet(io.BytesIO(path.read_bytes())))
+            found = pl.scan_parquet(path, glob=False, hive_partitioning=False)
+            rows = self._elements(found.slice(piece.skip, piece.rows).collect())
             require_columns(rows, kept_columns(self._stream))
         except (FileNotFoundError, DamagedError, pl.exceptions.PolarsError) as error:
             raise damaged(f'"{path}"', error) from error
@@ -156,9 +158,8 @@ class ArchiveFiles:
                 hint="bring it back as it was; leave BY REFERENCE out where files do not stay",
             )
         kind = stream.source.name.text.lower()
-        frames = list(read_file(path, kind, readable(stream), _ignored))
-        whole = pl.concat([pl.DataFrame(schema=polars_schema(readable(stream))), *frames])
-        rows = whole.slice(reference.skip, reference.count)
+        skip, count = reference.skip, reference.count
+        rows = rows_of_file(path, kind, readable(stream), skip, count, is_plain=reference.is_plain)
         elements = timed(
             stream,
             rows,
@@ -170,7 +171,3 @@ class ArchiveFiles:
         if taken.height != piece.rows:
             raise damaged(f'"{path}"', f"it has {taken.height} rows that were {piece.rows}")
         return taken
-
-
-def _ignored(_malformed: Malformed) -> None:
-    """What was malformed was told when it came."""

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from tidemill.algebra.plan import Plan
     from tidemill.catalog.entries import StreamEntry
     from tidemill.history.archive import Entry, Store
+    from tidemill.history.replay import Leg
     from tidemill.physical.plan import PhysicalPlan
 
 __all__ = ["KeptStreams", "replayed_inputs"]
@@ -135,14 +136,14 @@ class KeptStreams:
                 found[query] = found.get(query, 0) + rows_left(replays[rows], archives)
         return found
 
-    def past(self) -> int:
-        """The batch up to which all replays go on in the step that is being taken."""
+    def leg(self) -> Leg:
+        """How far all replays go in the step that is being taken."""
         return reached(self.replays, self.by_stream, self._rows)
 
     def advance(self) -> dict[str, Replay]:
         """The replays after the step that is being taken, without those that are over."""
-        past = self.past()
-        later = {rows: advanced(r, self.by_stream, past) for rows, r in self.replays.items()}
+        leg = self.leg()
+        later = {rows: advanced(r, self.by_stream, leg) for rows, r in self.replays.items()}
         return {rows: replay for rows, replay in later.items() if not replay.is_over}
 
 

@@ -18,9 +18,10 @@ import polars as pl
 import pyarrow as pa
 
 from tidemill.errors import RunError
+from tidemill.model.batch import polars_schema
 from tidemill.runtime.reading.csv_files import read_csv
 from tidemill.runtime.reading.json_files import read_json
-from tidemill.runtime.reading.parquet_files import read_parquet
+from tidemill.runtime.reading.parquet_files import read_parquet, rows_of_parquet
 from tidemill.runtime.reading.shaping import Input, fail
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
     _Reader: TypeAlias = Callable[[BinaryIO, Schema, Input, Refuse], Iterator[pl.DataFrame]]
 
-__all__ = ["READERS", "is_pattern", "list_files", "read_file"]
+__all__ = ["READERS", "is_pattern", "list_files", "read_file", "rows_of_file"]
 
 READERS: dict[str, _Reader] = {"parquet": read_parquet, "csv": read_csv, "json": read_json}
 
@@ -113,6 +114,36 @@ def read_file(
             f'file "{path}" cannot be read as {kind}{reason}',
             hint="fix it, or replace it with an empty file; rows read before are not lost",
         ) from (error if is_shown else None)
+
+
+def rows_of_file(  # noqa: PLR0913 — which rows of what
+    path: Path | str, kind: str, schema: Schema, skip: int, count: int, *, is_plain: bool
+) -> pl.DataFrame:
+    """Some of the rows that ``read_file`` gives, malformed ones left out.
+
+    Args:
+        path: Where the file is.
+        kind: Its format.
+        schema: The columns to read.
+        skip: How many rows come before them.
+        count: How many they are.
+        is_plain: Whether none of those that come before is malformed.
+
+    Raises:
+        RunError: It cannot be read.
+    """
+    if kind == "parquet" and is_plain:
+        return rows_of_parquet(path, schema, skip, count)
+    frames: list[pl.DataFrame] = [pl.DataFrame(schema=polars_schema(schema))]
+    left = count
+    for frame in read_file(path, kind, schema, lambda _malformed: None):
+        if skip < frame.height and left:
+            frames.append(frame.slice(skip, left))
+            left -= frames[-1].height
+        skip = max(skip - frame.height, 0)
+        if not left:
+            break
+    return pl.concat(frames)
 
 
 def _is_empty(file: BinaryIO) -> bool:

@@ -6,7 +6,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from tidemill.engine.engine import Flow
-from tidemill.history.archive import Entry, Reference, piece_of
+from tidemill.history.archive import Entry, Reference, joined, pieces_of, referred
 from tidemill.history.replay import advanced, pieces
 from tidemill.model.time import Time
 from tidemill.runtime.archive_files import piece_name
@@ -33,13 +33,13 @@ class Archives(KeptStreams):
         """
         found: defaultdict[str, list[Piece]] = defaultdict(list)
         for one in taken:
-            name = piece_name(step, len(found[one.stream]))
-            found[one.stream].append(self._kept(name, one))
+            name = piece_name(step, len(found[one.stream]))  # others have fewer before them
+            found[one.stream] += self._kept(name, one)
         marks = {name: gate.watermark for name, gate in gates.items()}
         entries = {s: Entry(step, marks[s], tuple(kept)) for s, kept in found.items()}
         self.add(entries, marks)
 
-    def _kept(self, name: str, one: Taken) -> Piece:
+    def _kept(self, name: str, one: Taken) -> list[Piece]:
         keep, file = self._keeps[one.stream].keep, one.arrival.file
         if keep is not None and keep.by_reference and file is not None:
             reference = Reference(
@@ -51,10 +51,11 @@ class Archives(KeptStreams):
                 one.arrival.rows.height,
                 one.watermark,
                 one.came,
+                is_plain=one.is_plain,
             )
-            return piece_of(file.path, one.batch, reference)
+            return referred(one.batch, reference)
         self._stores[one.stream].put(name, one.batch)
-        return piece_of(name, one.batch)
+        return pieces_of(name, one.batch)
 
     def replayed(self, inputs: Mapping[str, str], streams: Mapping[str, Flow]) -> dict[str, Flow]:
         """What inputs of their own get in a step: what comes, and kept rows.
@@ -66,15 +67,15 @@ class Archives(KeptStreams):
         Raises:
             RunError: Kept rows cannot be read.
         """
-        past = self.past()
+        leg = self.leg()
         flows: dict[str, Flow] = {}
         for rows, stream in inputs.items():
             flow, replay = streams[stream], self.replays.get(rows)
             if replay is not None:
-                archive, chosen = self.by_stream[stream], pieces(replay, self.by_stream, past)
-                later = advanced(replay, self.by_stream, past)
+                archive, chosen = self.by_stream[stream], pieces(replay, self.by_stream, leg)
+                later = advanced(replay, self.by_stream, leg)
                 watermark = flow.watermark if later.is_over else Time(later.watermark)
-                flow = Flow([*map(archive.get, chosen), *flow.batches], watermark)
+                flow = Flow([*map(archive.get, joined(chosen)), *flow.batches], watermark)
             flows[rows] = flow
         return flows
 

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from tidemill.engine.engine import Flow
+from tidemill.engine.ingest import MALFORMED
 from tidemill.errors import RunError
 from tidemill.model.time import Time
 from tidemill.runtime.local.silence import reached_by_idle
@@ -86,6 +87,7 @@ class Taken:
         arrival: How they came, with those that were refused.
         watermark: Rows from before were late.
         came: When they came.
+        is_plain: Whether no row of the stream was left out so far when it was read.
     """
 
     stream: str
@@ -93,6 +95,7 @@ class Taken:
     arrival: Arrival
     watermark: Time
     came: Time
+    is_plain: bool = False
 
 
 @dataclass(slots=True)
@@ -190,7 +193,8 @@ class Intake:
         watermark = gate.watermark
         batch = gate.take_piece(arrival.rows, came, arrival.first)
         if gate.stream.keep is not None and batch.height:
-            self.kept.append(Taken(name, batch, arrival, watermark, came))
+            is_plain = MALFORMED not in gate.refused.counts
+            self.kept.append(Taken(name, batch, arrival, watermark, came, is_plain))
         self._open.add(name)
         if arrival.is_last:
             gate.end_batch()

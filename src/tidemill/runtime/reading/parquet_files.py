@@ -11,18 +11,19 @@ from pyarrow import parquet
 from tidemill.errors import RunError
 from tidemill.runtime.reading.blocks import BLOCK
 from tidemill.runtime.reading.frames import from_arrow, shaped_frame
-from tidemill.runtime.reading.shaping import found_columns
+from tidemill.runtime.reading.shaping import Input, fail, found_columns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
     from typing import BinaryIO
 
     import polars as pl
 
     from tidemill.model.schema import Schema
-    from tidemill.runtime.reading.shaping import Input, Refuse
+    from tidemill.runtime.reading.shaping import Refuse
 
-__all__ = ["read_parquet"]
+__all__ = ["read_parquet", "rows_of_parquet"]
 
 _SAMPLE_ROWS = 1 << 6
 """How many rows show how wide they are."""
@@ -77,6 +78,31 @@ def read_parquet(
         frame = from_arrow(batch.select(columns))
         yield shaped_frame(frame, schema, input_, refuse, first=first)
         first += frame.height
+
+
+def rows_of_parquet(path: Path | str, schema: Schema, skip: int, count: int) -> pl.DataFrame:
+    """Some rows of a file that has been read before, none of them malformed; in full types.
+
+    Args:
+        path: The file.
+        schema: The columns to read.
+        skip: How many rows come before them.
+        count: How many they are.
+    """
+    input_ = Input(f'file "{path}"', str(path), "row")
+    with parquet.ParquetFile(path, pre_buffer=False) as content:
+        columns = found_columns(content.schema_arrow.names, schema, input_)
+        groups, first = list[int](), 0
+        begins = 0
+        for number in range(content.num_row_groups):
+            past = first + content.metadata.row_group(number).num_rows
+            if first < skip + count and past > skip:
+                begins = begins if groups else first
+                groups.append(number)
+            first = past
+        table = content.read_row_groups(groups, columns=columns, use_threads=False)
+    some = table.slice(skip - begins, count).select(columns)
+    return shaped_frame(from_arrow(some), schema, input_, fail, first=skip + 1)
 
 
 def _batches(

@@ -232,8 +232,8 @@ class Delivery:
             results = results.persist()  # another pass would compute them again
         try:
             deployment.sink_writer.clear(batch)
-            replays = self.batch_log.begin(batch).replays
-            self.archives.run(results.sparkSession, deployment, self._deployments, batch, replays)
+            begun = self.batch_log.begin(batch)
+            self.archives.run(results.sparkSession, deployment, self._deployments, batch, begun)
             messages = list(from_arrow(_for_the_driver(results, routes).toArrow()))
             self._require_all_read(messages, batch)
             # What was promised is not lost with the power.
@@ -250,7 +250,7 @@ class Delivery:
             if routes.formats:
                 results.unpersist()
         self._report.take(batch, messages, answers, self.deployed.same(deployment))
-        begun, files = self.batch_log.begin(batch), files_read(messages)
+        files = files_read(messages)
         if is_new:
             self.archives.take(batch, messages, {**begun.watermarks, **watermarks(messages)})
         self.batch_log.end(batch, self._ending(messages, deployed, begun))
@@ -267,7 +267,7 @@ class Delivery:
 
     def _ending(self, messages: Sequence[Message], deployed: Deployed, begun: Beginning) -> Ending:
         """How far a batch has come."""
-        left = self.archives.left(begun.replays) if has_stepped(messages) else None
+        left = self.archives.left(begun) if has_stepped(messages) else None
         return Ending(
             watermarks(messages),
             files_read(messages),

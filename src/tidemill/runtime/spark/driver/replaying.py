@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from tidemill.history.archive import Entry
-from tidemill.history.replay import pieces
+from tidemill.history.replay import Leg, advanced, pieces
 from tidemill.model.time import Time
 from tidemill.runtime.archives import KeptStreams
 from tidemill.runtime.spark.worker.keeping import kept_pieces
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from tidemill.catalog.entries import StreamEntry
     from tidemill.history.archive import Piece
     from tidemill.history.replay import Replay
-    from tidemill.runtime.spark.state.batch_log import BatchLog
+    from tidemill.runtime.spark.state.batch_log import BatchLog, Beginning
     from tidemill.runtime.spark.state.deployments import Deployments
     from tidemill.runtime.spark.worker.deployment import Deployment
     from tidemill.runtime.spark.worker.wire import Message
@@ -72,7 +72,7 @@ class SparkArchives(KeptStreams):
         ran = batch_log.ran
         self.fill({r: one for r, one in inputs.items() if epochs[r] > ran}, batch)
         reached = {rows: replay.watermark for rows, replay in self.advance().items()}
-        batch_log.replay(batch, self.replays, reached)
+        batch_log.replay(batch, self.replays, reached, self.leg())
 
     def run(
         self,
@@ -80,20 +80,18 @@ class SparkArchives(KeptStreams):
         deployment: Deployment,
         deployments: Deployments,
         batch: int,
-        replays: Mapping[str, Replay],
+        begun: Beginning,
     ) -> None:
         """Read what is replayed in a batch, and leave it for the first stage.
 
         Raises:
             RunError: Kept rows cannot be read.
         """
-        if not replays:
+        if not begun.replays:
             return
-        self.replays = dict(replays)  # of a batch that is computed again, those of that time
-        past = self.past()
         chosen = {
-            rows: pieces(replay, self.by_stream, past)
-            for rows, replay in replays.items()
+            rows: pieces(replay, self.by_stream, Leg(*begun.leg))
+            for rows, replay in begun.replays.items()
             if rows in deployment.replayed
         }
         relay = Relay(deployments.relay)
@@ -119,10 +117,11 @@ class SparkArchives(KeptStreams):
         }
         self.add(entries, watermarks)
 
-    def left(self, replays: Mapping[str, Replay]) -> dict[str, Replay]:
+    def left(self, begun: Beginning) -> dict[str, Replay]:
         """What is still to be replayed after a batch."""
-        self.replays = dict(replays)
-        return self.advance()
+        leg = Leg(*begun.leg)
+        later = {rows: advanced(r, self.by_stream, leg) for rows, r in begun.replays.items()}
+        return {rows: replay for rows, replay in later.items() if not replay.is_over}
 
 
 _ROWS_OF_A_TASK = 20_000
@@ -130,12 +129,14 @@ _ROWS_OF_A_TASK = 20_000
 
 
 def _shares(batch: int, chosen: Mapping[str, list[Piece]], tasks: int) -> list[Share]:
-    """Pieces of about the same size each, for so many tasks."""
+    """Pieces for so many tasks, about as many rows for each; those that follow stay together."""
     count = max(1, min(tasks, max((len(some) for some in chosen.values()), default=1)))
     dealt: list[dict[str, list[Piece]]] = [{} for _ in range(count)]
     for rows, some in chosen.items():
-        for place, piece in enumerate(sorted(some, key=lambda one: -one.rows)):
-            dealt[place % count].setdefault(rows, []).append(piece)
+        total, before = sum(piece.rows for piece in some), 0
+        for piece in some:
+            dealt[before * count // total].setdefault(rows, []).append(piece)
+            before += piece.rows
     return [
         Share(batch, number, {rows: tuple(some) for rows, some in one.items()})
         for number, one in enumerate(dealt)

@@ -12,7 +12,7 @@ inputs are filled with kept rows is written down with both: at its beginning, wh
 and how far it comes in the batch; at its end, what is left.
 
     {"begin": 7, "now": …, "watermarks": {…}, "files": {…}, "ran": …, "replays": {…},
-     "reached": {…}}
+     "reached": {…}, "leg": […]}
     {"end": 7, "watermarks": {…}, "files": {…}, "known": {…}, "ran": …, "latest": {…}, "version": …,
      "replays": {…}}
 
@@ -57,6 +57,7 @@ class Beginning:
         ran: The last epoch whose queries have run; -1 if none have.
         replays: The inputs that are filled with kept rows in it.
         reached: How far those of them have come after it that are not over then.
+        leg: Up to which batch of the past, and which of its pieces, they go in it.
     """
 
     now: int
@@ -65,6 +66,7 @@ class Beginning:
     ran: int = -1
     replays: Mapping[str, Replay] = field(default_factory=dict)
     reached: Mapping[str, int] = field(default_factory=dict)
+    leg: tuple[int, int] = (0, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +181,11 @@ class BatchLog:
         return self._begun[batch]
 
     def replay(
-        self, batch: int, replays: Mapping[str, Replay], reached: Mapping[str, int]
+        self,
+        batch: int,
+        replays: Mapping[str, Replay],
+        reached: Mapping[str, int],
+        leg: tuple[int, int],
     ) -> Beginning:
         """Write down what is replayed in a batch that is still to be delivered.
 
@@ -187,10 +193,13 @@ class BatchLog:
             batch: The batch.
             replays: The inputs that are filled.
             reached: How far those have come after it that are not over then.
+            leg: Up to which batch, and which of its pieces, they go.
         """
+        leg = (leg[0], leg[1]) if replays else (0, 0)
         begun = self.begin(batch)
-        if (begun.replays, begun.reached) != (replays, reached):
-            begun = self._begun[batch] = replace(begun, replays=replays, reached=reached)
+        if (begun.replays, begun.reached, begun.leg) != (replays, reached, leg):
+            changed = replace(begun, replays=replays, reached=reached, leg=leg)
+            begun = self._begun[batch] = changed
             self._append(_begin_line(batch, begun))
         return begun
 
@@ -222,9 +231,8 @@ class BatchLog:
                 **rest,
             }:
                 ran, replays = self._ran_of(rest), self._replays_of(rest)
-                reached = rest.get("reached", {})
-                assert isinstance(reached, dict), "it is what was written"
-                self._begun[batch] = Beginning(now, marks, files, ran, replays, reached)
+                reached, leg = self._reached_of(rest)
+                self._begun[batch] = Beginning(now, marks, files, ran, replays, reached, leg)
             case {
                 "end": int(batch),
                 "watermarks": dict(marks),
@@ -253,6 +261,14 @@ class BatchLog:
             return {rows: Replay(**one) for rows, one in found.items()}  # type: ignore[attr-defined]
         except (TypeError, AttributeError) as error:
             raise damaged(f'"{self._path}"', f"{found} are no replays") from error
+
+    def _reached_of(self, rest: Mapping[object, object]) -> tuple[dict[str, int], tuple[int, int]]:
+        """How far replays come in a batch; lines of earlier versions do not say it."""
+        match rest.get("reached", {}), rest.get("leg", [0, 0]):
+            case dict(reached), [int(batch), int(at)]:
+                return reached, (batch, at)
+            case reached, leg:
+                raise damaged(f'"{self._path}"', f"{reached} or {leg} is no begin of a batch")
 
     def _more_of(self, rest: Mapping[object, object]) -> tuple[dict[str, int], str]:
         """The latest times and the version; lines of earlier versions do not say them."""
@@ -311,7 +327,8 @@ def batch_beginning() -> Beginning:
     """What was known when the batch began that this task belongs to."""
     told = json.loads(_property(_PROPERTY))
     replays = {rows: Replay(**one) for rows, one in told.pop("replays").items()}
-    return Beginning(**told, replays=replays)
+    leg = tuple(told.pop("leg"))
+    return Beginning(**told, replays=replays, leg=leg)
 
 
 def batch_version() -> str:

@@ -106,7 +106,7 @@ def take_in(  # noqa: PLR0913 — what comes in, and where it goes
     gate = Gate(stream, watermark=origin.watermark)
     gate.refused = gate.refused if refused is None else refused
     needs_ids, keeps = deployment.graph.needs_ids, kept is not None and stream.keep is not None
-    writer = _writer(stream, origin, kept or "") if keeps else None
+    writer = _writer(stream, origin, kept or "", gate.refused) if keeps else None
     home = deployment.pids[origin.task % len(deployment.pids)]
     rows, files, latest = 0, set[int](), None
     for number, frame, file in pieces:
@@ -151,8 +151,9 @@ def take_in(  # noqa: PLR0913 — what comes in, and where it goes
         yield Message.of_facts(pid, Kind.PULSE, name, {"latest": latest, "now": origin.now})
 
 
-def _writer(stream: StreamEntry, origin: Origin, kept: str) -> PieceWriter:
-    return PieceWriter(kept, stream, origin.batch, origin.task, origin.watermark, origin.now)
+def _writer(stream: StreamEntry, origin: Origin, kept: str, refused: Refused) -> PieceWriter:
+    when = origin.watermark, origin.now
+    return PieceWriter(kept, stream, origin.batch, origin.task, *when, refused)
 
 
 def _kept(home: int, refused: Refused) -> Iterator[Message]:

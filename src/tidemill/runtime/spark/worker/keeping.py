@@ -8,13 +8,14 @@ Law: the pieces that a task tells of hold the rows that it has taken, each once.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import polars as pl
 
-from tidemill.history.archive import Reference, piece_of, read_piece
+from tidemill.engine.ingest import MALFORMED
+from tidemill.history.archive import Reference, pieces_of, read_piece, referred
 from tidemill.runtime.archive_files import ArchiveFiles, archive_place, piece_name
 from tidemill.runtime.spark.worker.wire import Kind, Message
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from tidemill.catalog.entries import StreamEntry
+    from tidemill.engine.ingest import Refused
     from tidemill.history.archive import Piece
     from tidemill.model.batch import Batch
     from tidemill.runtime.settling import FileRows
@@ -49,6 +51,7 @@ class PieceWriter:
         task: That of the task in it.
         watermark: Rows from before were late.
         now: When the rows come.
+        refused: What the task has not taken so far.
         pieces: What was written so far.
     """
 
@@ -58,6 +61,7 @@ class PieceWriter:
     task: int
     watermark: int
     now: int
+    refused: Refused
     pieces: list[Piece] = field(default_factory=list)
     _waiting: list[Batch] = field(default_factory=list)
     _rows: int = 0
@@ -86,9 +90,8 @@ class PieceWriter:
             self._flush()
 
     def _refer(self, elements: Batch, first: int, delivered: int, file: FileRows) -> None:
-        skip = first - file.first
-        mark = file.mark
-        reference = Reference(
+        mark, skip = file.mark, first - file.first
+        place = Reference(
             file.path,
             mark.size,
             mark.changed,
@@ -97,21 +100,9 @@ class PieceWriter:
             delivered,
             self.watermark,
             self.now,
+            is_plain=MALFORMED not in self.refused.counts,
         )
-        piece, last = piece_of(file.path, elements, reference), None
-        if self.pieces:
-            last = self.pieces[-1].reference
-        if last is not None and last.path == file.path and last.skip + last.count == skip:
-            before = self.pieces.pop()
-            whole = replace(last, count=last.count + delivered)
-            piece = replace(
-                piece,
-                rows=before.rows + piece.rows,
-                first=min(before.first, piece.first),
-                last=max(before.last, piece.last),
-                reference=whole,
-            )
-        self.pieces.append(piece)
+        self.pieces += referred(elements, place)
 
     def _flush(self) -> None:
         if not self._waiting:
@@ -119,7 +110,7 @@ class PieceWriter:
         rows = pl.concat(self._waiting)
         name = piece_name(self.batch, self.task * _TASK_PARTS + len(self.pieces))
         ArchiveFiles(archive_place(Path(self.place), self.stream.name), self.stream).put(name, rows)
-        self.pieces.append(piece_of(name, rows))
+        self.pieces += pieces_of(name, rows)
         self._waiting.clear()
         self._rows = 0
 
@@ -147,4 +138,4 @@ def kept_pieces(messages: Iterable[Message]) -> dict[str, list[Piece]]:
 
 
 def _place(piece: Piece) -> tuple[str, int]:
-    return piece.name, 0 if piece.reference is None else piece.reference.skip
+    return piece.name, piece.skip if piece.reference is None else piece.reference.skip

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from tidemill.engine.engine import Engine, Flow
+from tidemill.history.archive import joined
 from tidemill.model.batch import ID
 from tidemill.model.time import Time
 from tidemill.runtime.archive_files import ArchiveFiles, archive_place
@@ -86,7 +87,7 @@ class Share:
                 deployment.intake(rows),
             )
             files = ArchiveFiles(archive_place(Path(kept), stream.name), stream)
-            yield from _taken_in(deployment, rows, fragment, map(files.get, pieces), home)
+            yield from _taken_in(deployment, rows, fragment, map(files.get, joined(pieces)), home)
 
 
 def _taken_in(
