@@ -23,6 +23,7 @@ from tidemill.engine.engine import Flow
 from tidemill.errors import PlanError
 from tidemill.history.archive import Archive, Entry, MemoryStore, pieces_of
 from tidemill.model.time import END_OF_TIME, Time
+from tidemill.optimizer.physical.skip_the_past import skip_the_past
 from tidemill.physical.codec.plans import plan_version
 from tidemill.physical.fragments import build_graph
 from tidemill.physical.plan import Input, begun_in, walk_physical
@@ -153,7 +154,7 @@ class LivingQuery:
         """Fill the inputs of instances that are new with what is kept."""
         there = {input_.rows: input_ for input_ in runner.graph.inputs}
         for one in self.record.instances:
-            if not one.replays or f"q {one.number}" not in runner.graph.plans:
+            if one.replays is None or f"q {one.number}" not in runner.graph.plans:
                 continue
             parts = walk_physical([self.plan_of(one)])
             mine = [p for p in parts if isinstance(p, Input) and p.name not in RELATIONS]
@@ -220,8 +221,14 @@ class LivingQuery:
         plan = self.record.version(one.version).plan
         begun = self.begins(plan, one.fresh) if one.fresh else plan
         made = physical(begun, self.plannings.get(one.number, self.planning), answer=self.form)
-        anew = (*RELATIONS, *(source.name for source in SOURCES)) if one.replays else RELATIONS
-        return begun_in(made, one.epoch if self.epochs or one.replays else 0, anew)[0]
+        anew = (
+            (*RELATIONS, *(source.name for source in SOURCES))
+            if one.replays is not None
+            else RELATIONS
+        )
+        epoch = one.epoch if self.epochs or one.replays is not None else 0
+        begun_ = begun_in(made, epoch, anew)[0]
+        return begun_ if one.replays is None else skip_the_past(begun_, one.replays)[0]
 
     def _current(self) -> LocalRunner:
         """The runner with the plans of the instances that are needed now."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from typing import TYPE_CHECKING
+from unittest.mock import patch
 
 import pytest
 from hypothesis import Phase, find, given, settings
@@ -26,6 +27,7 @@ from tidemill.engine.engine import Flow
 from tidemill.errors import RunError
 from tidemill.lang.statements import StartMode
 from tidemill.model.time import Time
+from tidemill.physical.operators.windows import time_window
 from tidemill.runtime.runs import Moment
 
 if TYPE_CHECKING:
@@ -47,6 +49,13 @@ def created(
     Returns:
         All queries, and from when on the late one answers; ``None`` if it cannot have history.
     """
+    with patch.object(time_window, "_GRAINS", 1):  # windows are small here
+        return _created(scene, after, harm)
+
+
+def _created(
+    scene: Scene, after: int, harm: Callable[[LivingQuery], None]
+) -> tuple[LivingQuery, Time] | None:
     living, late = scene.living(), scene.asked[1]
     since: Time | None = None
     for number, step in enumerate([*scene.arrival.steps, END]):

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING
+from unittest.mock import patch
 
 import pytest
 from hypothesis import given, settings
@@ -26,6 +27,7 @@ from tidemill.physical.operators.rows import split
 from tidemill.physical.operators.rows.coalesce import Coalesce
 from tidemill.physical.operators.rows.granularity import Granularity
 from tidemill.physical.operators.rows.split import Split
+from tidemill.physical.operators.windows import time_window
 from tidemill.physical.operators.windows.row_window import RowWindow
 from tidemill.physical.operators.windows.session_window import SessionWindow
 from tidemill.physical.operators.windows.time_window import TimeWindow
@@ -65,6 +67,26 @@ def test_a_time_window_sums_what_it_covers(
         assert output.snapshot(t) == sum_of(schedule.elements(), first, moved), t
     assert is_end_ordered(output)
     assert (size, slide) != (1, 1) or is_chronon(output)
+
+
+@given(
+    schedule=INSTANTS,
+    size=st.none() | st.integers(1, 8),
+    slide=st.just(1) | st.integers(2, 6),
+    wanted=st.integers(1, 24),
+    reload=st.booleans(),
+)
+def test_a_time_window_of_which_only_later_instants_are_wanted_is_right_from_then_on(
+    schedule: Schedule, size: int | None, slide: int, wanted: int, *, reload: bool
+) -> None:
+    with patch.object(time_window, "_GRAINS", 1):
+        window = TimeWindow(schedule.schemas[0], size, slide, wanted)
+        output = run(window, schedule, reload=reload)
+    whole = run(TimeWindow(schedule.schemas[0], size, slide), schedule)
+    for t in TIMES:
+        there, right = output.snapshot(t), whole.snapshot(t)
+        assert there <= right if t < wanted else there == right, t
+    assert is_end_ordered(output)
 
 
 # Row windows

@@ -144,7 +144,8 @@ class QueryEntry:
         record: What has become of it; ``None`` if it has run from the beginning on, if at all.
         cut: Of an instance that does not answer everything, which instants its sink gets. It does
             not tell it from others, since it changes while the instance runs.
-        replays: Of an instance, whether it is filled with rows that streams have kept.
+        replays: Of an instance that is filled with rows that streams have kept, from when on its
+            answer is asked for.
     """
 
     name: str
@@ -156,7 +157,7 @@ class QueryEntry:
     start: StartMode | None = field(default=None, compare=False)
     record: Record | None = field(default=None, repr=False)
     cut: Cut | None = field(default=None, repr=False, compare=False)
-    replays: bool = False
+    replays: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

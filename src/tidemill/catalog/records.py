@@ -85,7 +85,8 @@ class Instance:
         counts: Whether it remembers what stands, from its beginning on, so that a sink can be told
             what is withdrawn. An answer in memory, or of rows with ends, does not need it.
         is_cut: Whether a sink gets some instants of its answer only, or once did.
-        replays: Whether it is filled with rows that streams have kept, from ``fresh`` on.
+        replays: From when on its answer is asked for, if it is filled with rows that streams have
+            kept, from ``fresh`` on.
     """
 
     number: int
@@ -94,7 +95,7 @@ class Instance:
     epoch: int = 0
     counts: bool = False
     is_cut: bool = False
-    replays: bool = False
+    replays: Time | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,14 +70,14 @@ def alter(
     asked = replace(record, versions=(*record.versions, version))
     live = live_parts(record, here.known)
     numbers = _numbers(using, record, version.plan, at, here)
-    replays = using is Change.EXACT and numbers.fresh < here.next
+    is_filled = using is Change.EXACT and numbers.fresh < here.next
     instance = Instance(
         record.next_instance,
         version.number,
         numbers.fresh,
         here.epoch,
         here.withdraws,
-        replays=replays,
+        replays=numbers.since if is_filled else None,
     )
     part = Part(instance.number, numbers.since, END_OF_TIME, numbers.held)
     ends = dict(zip(live, numbers.until, strict=True))
@@ -124,7 +124,7 @@ def replan(record: Record, here: Standpoint, using: Migration | None = None) -> 
     after = Time(max([full + 1, *ends]))
     instance = here.begun(record.next_instance, record.current, Time(after - 1), least=fresh)
     if using is Migration.GENMIG:
-        instance = replace(instance, fresh=max(here.next, fresh), replays=False)
+        instance = replace(instance, fresh=max(here.next, fresh), replays=None)
     seam, held = here.withdraws, max(part.held for part in open_)
     cut = [
         replace(part.cut(after), hands_on=seam) if part in open_ else part for part in record.parts

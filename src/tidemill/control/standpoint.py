@@ -71,7 +71,7 @@ class Standpoint:
             least: Rows from before are not for it.
         """
         first = max(min(first_needed(version.plan, since), self.next), least)
-        replays = first < self.next
+        replays = since if first < self.next else None
         return Instance(number, version.number, first, self.epoch, self.withdraws, replays=replays)
 
     @property

@@ -172,8 +172,14 @@ def verdict_on(  # noqa: PLR0913 — all that it tells
         sink,
         {} if using is None else asdict(GUARANTEES[using]),
         () if using is None else tuple(_alternatives(before, changed, here)),
-        replays=bool(record.parts) and record.instance(record.parts[-1].instance).replays,
+        replays=_replays(record),
     )
+
+
+def _replays(record: Record) -> bool:
+    """Whether the instance that answers last is filled with kept rows."""
+    last = record.parts[-1] if record.parts else None
+    return last is not None and record.instance(last.instance).replays is not None
 
 
 def exact_from(record: Record) -> Time | None:

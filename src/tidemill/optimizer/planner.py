@@ -19,6 +19,7 @@ from tidemill.algebra.plan import Relation, Source
 from tidemill.algebra.tree import walk
 from tidemill.errors import PlanError
 from tidemill.model.batch import Form
+from tidemill.model.time import Time
 from tidemill.optimizer.logical.rewrite import rewrite
 from tidemill.optimizer.logical.rules import rules_with
 from tidemill.optimizer.physical.check import check_plan
@@ -28,6 +29,7 @@ from tidemill.optimizer.physical.labels import Labels
 from tidemill.optimizer.physical.limit_delay import limit_delay
 from tidemill.optimizer.physical.merge_joins import merge_joins
 from tidemill.optimizer.physical.push_exchanges import push_exchanges
+from tidemill.optimizer.physical.skip_the_past import skip_the_past
 from tidemill.optimizer.physical.split_aggregates import split_aggregates
 from tidemill.optimizer.physical.steps import held_until_due, in_form, lies_behind
 from tidemill.optimizer.planning import PLANNING, Joins
@@ -73,7 +75,8 @@ class Target:
             read.
         epoch: When the query begins; it shares no state with those of other epochs.
         cut: Which instants of the answer are wanted; ``None`` for all.
-        replays: Whether it is filled with kept rows of streams: it has inputs of its own then.
+        replays: From when on its answer is asked for, if it is filled with kept rows of streams: it
+            has inputs of its own then.
     """
 
     partitions: int | None = None
@@ -82,7 +85,7 @@ class Target:
     whole: bool = True
     epoch: int = 0
     cut: Cut | None = None
-    replays: bool = False
+    replays: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,9 +251,13 @@ def _cut_answer(draft: Draft) -> Draft:
 def _begin(draft: Draft) -> Draft:
     if not draft.target.epoch:
         return draft
-    kinds = (Relation, Source) if draft.target.replays else (Relation,)
+    wanted = draft.target.replays
+    kinds = (Relation,) if wanted is None else (Relation, Source)
     own = {node.name for node in walk(draft.bound) if isinstance(node, kinds)}
-    return draft.changed("begin", *begun_in(draft.physical, draft.target.epoch, own))
+    begun = draft.changed("begin", *begun_in(draft.physical, draft.target.epoch, own))
+    if wanted is None:
+        return begun
+    return begun.changed("skip_the_past", *skip_the_past(begun.physical, Time(wanted)))
 
 
 def _check(draft: Draft) -> Draft:

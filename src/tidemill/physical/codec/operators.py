@@ -122,7 +122,7 @@ OPERATORS = (
     Record(
         "interval.TimeWindow",
         interval.TimeWindow,
-        {"schema": SCHEMA, "size": PLAIN, "slide": PLAIN},
+        {"schema": SCHEMA, "size": PLAIN, "slide": PLAIN, "wanted": PLAIN},
     ),
     Record("interval.RowWindow", interval.RowWindow, _ROW_WINDOW),
     Record("signed.RowWindow", signed.RowWindow, _ROW_WINDOW),

@@ -2,7 +2,8 @@
 
 Law:    snapshot(out, t) is the sum of snapshot(in, u) for all u in (W - size, W], where W is the
         latest instant ≤ t at which the window moves, ``k·slide - 1`` (K37, 17.1). Without a
-        size, the sum for all u ≤ t. The input is a stream of chronons.
+        size, the sum for all u ≤ t. The input is a stream of chronons. Before ``wanted``, any
+        part of that sum.
 State:  none.
 Order:  ends are in the order of the starts; chronon for size 1 only.
 
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
 
 __all__ = ["TimeWindow"]
 
+_GRAINS = 64
+"""At how many instants of a window, at about the most, elements begin that nobody asks for yet."""
+
 
 @dataclass(frozen=True, slots=True)
 class TimeWindow:
@@ -40,11 +44,14 @@ class TimeWindow:
         schema: The columns of the input, and of the output.
         size: How long an element stays; ``None`` for ever.
         slide: How often the content moves; 1 is at every instant.
+        wanted: From when on the content is asked for. Elements that begin before may begin later,
+            at one of few instants, and those that also end before are left out.
     """
 
     schema: Schema
     size: int | None
     slide: int = 1
+    wanted: int = 0
 
     def __post_init__(self) -> None:
         assert self.size is None or self.size > 0, "the binder refuses empty windows"
@@ -72,6 +79,9 @@ class TimeWindow:
             _next_move(pl.col(START), self.slide).alias(START),
             _next_move(self._gone(), self.slide).alias(END),
         )
+        if self.wanted:
+            valid = valid.with_columns(self._later(pl.col(START)).alias(START))
+            valid = valid.filter(pl.col(END) > self.wanted)
         # A window that moves by more than its size never shows some elements; and what would
         # begin after the end of time does not begin.
         seen = valid.filter(pl.col(START) < pl.col(END))
@@ -85,6 +95,12 @@ class TimeWindow:
     def held(self, state: State) -> Time:  # noqa: ARG002
         """Nothing is remembered."""
         return END_OF_TIME
+
+    def _later(self, start: pl.Expr) -> pl.Expr:
+        """The beginning of an element, or an instant soon after it if that is not asked for."""
+        grain = max((self.size or self.wanted) // _GRAINS, 1)
+        later = pl.min_horizontal((start + grain - 1) // grain * grain, pl.lit(self.wanted))
+        return pl.when(start < self.wanted).then(later).otherwise(start)
 
     def _gone(self) -> pl.Expr:
         """The instant at which an element would leave if the window moved all the time."""
