@@ -46,6 +46,7 @@ __all__ = [
     "Refused",
     "check_keys",
     "file_id",
+    "file_number",
     "latest_row",
     "readable",
     "relation_flow",
@@ -170,6 +171,15 @@ def file_id(file: int, rows: int) -> int:
     if rows >> _ROW_BITS:
         raise RunError(f"a file has more than {1 << _ROW_BITS:,} rows", hint="write smaller files")
     return file << _ROW_BITS | rows
+
+
+def file_number(row_id: int) -> int:
+    """The number of the file that a row with an id stands in.
+
+    >>> file_number(file_id(7, 3))
+    7
+    """
+    return row_id >> _ROW_BITS
 
 
 def readable(stream: StreamEntry) -> Schema:

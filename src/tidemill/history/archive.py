@@ -57,10 +57,10 @@ _SHARE_REMOVED = 10
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """Rows of a file of the source, which stays.
+    """Rows of a file of the source, which stays, or of a copy of it.
 
     Attributes:
-        path: The file.
+        path: The file; empty for one that the store has, under the name of the piece.
         size: How long it was.
         changed: When it was changed last, in nanoseconds.
         number: The id of its first row; those of others follow.
@@ -88,7 +88,7 @@ class Piece:
     """Some rows of a batch that are kept together.
 
     Attributes:
-        name: What the store calls them; of a reference, its path.
+        name: What the store calls them, or the file that they are in; of a reference, its path.
         rows: How many there are.
         first: The least of their times.
         last: The greatest of them.
@@ -215,7 +215,8 @@ class Archive:
         self.entries = [entry for entry in self.entries if entry.batch not in numbers]
         self.since = max(self.since, *(Time(entry.last + 1) for entry in gone))
         self._store.rewrite(self._lines())
-        self._store.remove(self._names(gone))
+        # A copy of a file may hold rows of several batches.
+        self._store.remove(self._names(gone) - self._names(self.entries))
 
     def rows(self, first: Time, past: Time, before: int | None = None) -> Iterator[Batch]:
         """The rows whose times are in ``[first, past)``, of batches before one.
@@ -245,9 +246,9 @@ class Archive:
         return [header, *map(_line, self.entries)]
 
     @staticmethod
-    def _names(entries: Iterable[Entry]) -> list[str]:
+    def _names(entries: Iterable[Entry]) -> set[str]:
         pieces = (piece for entry in entries for piece in entry.pieces)
-        return [piece.name for piece in pieces if piece.reference is None]
+        return {p.name for p in pieces if p.reference is None or not p.reference.path}
 
 
 class MemoryStore:
@@ -290,28 +291,29 @@ def kept_columns(stream: StreamEntry) -> dict[str, pl.DataType]:
     return {**polars_schema(stream.schema), START: TIME_TYPE, END: TIME_TYPE, ID: TIME_TYPE}
 
 
-def pieces_of(name: str, rows: Batch, most: int = PIECE_ROWS) -> list[Piece]:
+def pieces_of(name: str, rows: Batch, most: int | None = None) -> list[Piece]:
     """What is known of rows that are copied: pieces that a step can read one by one.
 
     Args:
         name: What the store calls them.
         rows: The rows.
-        most: How many a piece has at most.
+        most: How many a piece has at most; ``None`` for as many as is usual.
     """
-    starts = rows[START]
+    starts, most = rows[START], most or PIECE_ROWS
     return [
         _piece_of(name, starts.slice(skip, most), skip=skip) for skip in range(0, rows.height, most)
     ]
 
 
-def referred(elements: Batch, delivered: Reference) -> list[Piece]:
+def referred(elements: Batch, delivered: Reference, copy: str = "") -> list[Piece]:
     """What is known of rows of a file that came together; their ids say where they stand.
 
     Args:
         elements: Those that were taken.
         delivered: All of them.
+        copy: What the store calls its copy of the file, if it has one.
     """
-    starts, name = elements[START], delivered.path
+    starts, name = elements[START], delivered.path or copy
     places = elements[ID] - (delivered.number + delivered.skip)
     found: list[Piece] = []
     for skip in range(0, delivered.count, PIECE_ROWS):

@@ -11,6 +11,7 @@ one, and once the call has returned, the new one.
 from __future__ import annotations
 
 import os
+import shutil
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import TYPE_CHECKING
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "append_durably",
+    "copy_durably",
     "make_directory",
     "rename_durably",
     "sync_directory",
@@ -43,6 +45,21 @@ def write_durably(path: Path, content: bytes) -> None:
         file.write(content)
         file.flush()
         os.fsync(file.fileno())
+    rename_durably(unfinished, path)
+
+
+def copy_durably(source: Path, path: Path, *, changed: int) -> None:
+    """Copy a file; readers see nothing or all of it.
+
+    Args:
+        source: The file.
+        path: The copy; what was there is replaced.
+        changed: When it is to have been changed last, in nanoseconds.
+    """
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}.part")
+    shutil.copyfile(source, unfinished)
+    os.utime(unfinished, ns=(changed, changed))
+    sync_file(unfinished)
     rename_durably(unfinished, path)
 
 

@@ -53,11 +53,13 @@ class FileRows:
         path: The file.
         mark: What it was when it was taken.
         first: The id of its first row; those of others follow.
+        kind: Its format.
     """
 
     path: str
     mark: Mark
     first: int
+    kind: str
 
 
 def mark_of(path: str | os.PathLike[str]) -> Mark | None:

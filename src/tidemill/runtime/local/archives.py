@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
+import polars as pl
+
 from tidemill.engine.engine import Flow
 from tidemill.history.archive import Entry, Reference, joined, pieces_of, referred
 from tidemill.history.replay import advanced, pieces
 from tidemill.model.time import Time
-from tidemill.runtime.archive_files import piece_name
+from tidemill.runtime.archive_files import ArchiveFiles, piece_name
 from tidemill.runtime.archives import KeptStreams
 
 if TYPE_CHECKING:
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
 
     from tidemill.engine.ingest import Gate
     from tidemill.history.archive import Piece
+    from tidemill.model.batch import Batch
     from tidemill.runtime.local.intake import Taken
 
 __all__ = ["Archives", "come_on"]
@@ -32,30 +35,43 @@ class Archives(KeptStreams):
             OSError: It cannot be written.
         """
         found: defaultdict[str, list[Piece]] = defaultdict(list)
+        waiting: defaultdict[str, list[Batch]] = defaultdict(list)
         for one in taken:
-            name = piece_name(step, len(found[one.stream]))  # others have fewer before them
-            found[one.stream] += self._kept(name, one)
+            referred_ = self._referred(one)
+            if referred_ is None:
+                waiting[one.stream].append(one.batch)
+            else:
+                found[one.stream] += referred_
+        for stream, batches in waiting.items():
+            rows, name = pl.concat(batches), piece_name(step)
+            self._stores[stream].put(name, rows)
+            found[stream] += pieces_of(name, rows)
         marks = {name: gate.watermark for name, gate in gates.items()}
         entries = {s: Entry(step, marks[s], tuple(kept)) for s, kept in found.items()}
         self.add(entries, marks)
 
-    def _kept(self, name: str, one: Taken) -> list[Piece]:
-        keep, file = self._keeps[one.stream].keep, one.arrival.file
-        if keep is not None and keep.by_reference and file is not None:
-            reference = Reference(
-                file.path,
-                file.mark.size,
-                file.mark.changed,
-                file.first,
-                one.arrival.first - file.first,
-                one.arrival.rows.height,
-                one.watermark,
-                one.came,
-                is_plain=one.is_plain,
-            )
-            return referred(one.batch, reference)
-        self._stores[one.stream].put(name, one.batch)
-        return pieces_of(name, one.batch)
+    def _referred(self, one: Taken) -> list[Piece] | None:
+        """Rows as those of a file of the source, or of a copy of it; ``None`` if they are not."""
+        keep, file, store = self._keeps[one.stream].keep, one.arrival.file, self._stores[one.stream]
+        if keep is None or file is None:
+            return None
+        copy = None
+        if not keep.by_reference:
+            copy = store.copy(file) if isinstance(store, ArchiveFiles) else None
+            if copy is None:
+                return None
+        reference = Reference(
+            file.path if copy is None else "",
+            file.mark.size,
+            file.mark.changed,
+            file.first,
+            one.arrival.first - file.first,
+            one.arrival.rows.height,
+            one.watermark,
+            one.came,
+            is_plain=one.is_plain,
+        )
+        return referred(one.batch, reference, copy or "")
 
     def replayed(self, inputs: Mapping[str, str], streams: Mapping[str, Flow]) -> dict[str, Flow]:
         """What inputs of their own get in a step: what comes, and kept rows.

@@ -154,7 +154,7 @@ def file_batch(  # noqa: PLR0913 — what is read, and how
 
     def pieces() -> Iterator[_Piece]:
         for place, (path, mark) in enumerate(files, start=file):
-            rows, where = 0, settling.FileRows(path, mark, file_id(place, 0))
+            rows, where = 0, settling.FileRows(path, mark, file_id(place, 0), kind)
             for frame in read_file(Path(path), kind, schema, found.append):
                 settling.require_unchanged(path, mark)  # it might grow for ever
                 file_id(place, max(rows + frame.height - 1, 0))  # there are ids for all of them

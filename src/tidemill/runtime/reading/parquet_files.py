@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tidemill.model.schema import Schema
     from tidemill.runtime.reading.shaping import Refuse
 
-__all__ = ["read_parquet", "rows_of_parquet"]
+__all__ = ["parquet_names", "read_parquet", "rows_of_parquet"]
 
 _SAMPLE_ROWS = 1 << 6
 """How many rows show how wide they are."""
@@ -103,6 +103,12 @@ def rows_of_parquet(path: Path | str, schema: Schema, skip: int, count: int) -> 
         table = content.read_row_groups(groups, columns=columns, use_threads=False)
     some = table.slice(skip - begins, count).select(columns)
     return shaped_frame(from_arrow(some), schema, input_, fail, first=skip + 1)
+
+
+def parquet_names(path: Path | str) -> list[str]:
+    """The names of the columns of a file."""
+    with parquet.ParquetFile(path, pre_buffer=False) as content:
+        return list(content.schema_arrow.names)
 
 
 def _batches(

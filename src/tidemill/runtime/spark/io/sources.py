@@ -124,7 +124,7 @@ def _file_pieces(kind: str, stream: StreamEntry) -> _Reading:
             rows, number = 0, entry["number"]
             mark = Mark(entry["size"], entry["changed"])
             # A file whose mark is not known cannot be found again as it was.
-            where = FileRows(entry["path"], mark, first_id(0, file=number))
+            where = FileRows(entry["path"], mark, first_id(0, file=number), kind)
             known = where if mark.size >= 0 else None
             for frame in read_file(entry["path"], kind, schema, refuse):
                 if mark.size >= 0:

@@ -81,18 +81,25 @@ class PieceWriter:
         if elements.is_empty():
             return
         keep = self.stream.keep
-        if keep is not None and keep.by_reference and file is not None:
-            self._refer(elements, first, delivered, file)
-            return
+        if keep is not None and file is not None:
+            copy = "" if keep.by_reference else self._files().copy(file)
+            if copy is not None:
+                self._refer(elements, first, delivered, file, copy)
+                return
         self._waiting.append(elements)
         self._rows += elements.height
         if self._rows >= _FILE_ROWS:
             self._flush()
 
-    def _refer(self, elements: Batch, first: int, delivered: int, file: FileRows) -> None:
+    def _files(self) -> ArchiveFiles:
+        return ArchiveFiles(archive_place(Path(self.place), self.stream.name), self.stream)
+
+    def _refer(
+        self, elements: Batch, first: int, delivered: int, file: FileRows, copy: str
+    ) -> None:
         mark, skip = file.mark, first - file.first
         place = Reference(
-            file.path,
+            "" if copy else file.path,
             mark.size,
             mark.changed,
             file.first,
@@ -102,14 +109,14 @@ class PieceWriter:
             self.now,
             is_plain=MALFORMED not in self.refused.counts,
         )
-        self.pieces += referred(elements, place)
+        self.pieces += referred(elements, place, copy)
 
     def _flush(self) -> None:
         if not self._waiting:
             return
         rows = pl.concat(self._waiting)
         name = piece_name(self.batch, self.task * _TASK_PARTS + len(self.pieces))
-        ArchiveFiles(archive_place(Path(self.place), self.stream.name), self.stream).put(name, rows)
+        self._files().put(name, rows)
         self.pieces += pieces_of(name, rows)
         self._waiting.clear()
         self._rows = 0
