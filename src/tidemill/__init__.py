@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     )
     from tidemill.planning import Planning
     from tidemill.runtime.query import Query
+    from tidemill.runtime.table import Table
     from tidemill.session import Session
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "Query",
     "RunError",
     "Session",
+    "Table",
     "TidemillError",
     "TidemillWarning",
     "connect",
@@ -35,6 +37,7 @@ _HOMES = {
     "Planning": "planning",
     "Query": "runtime.query",
     "Session": "session",
+    "Table": "runtime.table",
 }
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeAlias, assert_never
 
 from tidemill.lang.statements import LatePolicy, MalformedPolicy, ObjectKind
 from tidemill.model.schema import Schema
+from tidemill.model.time import END_OF_TIME
 from tidemill.model.types import BIGINT
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ __all__ = [
     "connector_of",
     "entry_schema",
     "function_use",
+    "is_of",
     "kind_of",
     "object_use",
     "uses_of",
@@ -116,6 +118,7 @@ class QueryEntry:
         cut: Of an instance that does not answer everything, which instants its sink gets. It does
             not tell it from others, since it changes while the instance runs.
         replays: Of an instance, whether it is filled with rows that streams have kept.
+        keep: Of a table, for how long its rows are kept that have gone; ``None`` of other queries.
     """
 
     name: str
@@ -128,6 +131,22 @@ class QueryEntry:
     record: Record | None = field(default=None, repr=False)
     cut: Cut | None = field(default=None, repr=False, compare=False)
     replays: bool = False
+    keep: Kept | None = None
+
+    @property
+    def is_table(self) -> bool:
+        """Whether its answer is a table."""
+        return self.keep is not None
+
+    @property
+    def was_changed(self) -> bool:
+        """Whether what it answers is not all of one version, from its beginning on."""
+        record = self.record
+        if record is None:
+            return False
+        is_open = bool(record.parts) and record.parts[-1].until == END_OF_TIME
+        is_whole = is_open and all(part.joins for part in record.parts[1:])
+        return len(record.versions) > 1 or record.paused is not None or not is_whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +174,15 @@ _KINDS: dict[type[Entry], ObjectKind] = {
 
 def kind_of(entry: Entry) -> ObjectKind:
     """What the entry is called in DROP and SHOW."""
+    if isinstance(entry, QueryEntry) and entry.is_table:
+        return ObjectKind.TABLE
     return _KINDS[type(entry)]
+
+
+def is_of(entry: Entry, kind: ObjectKind) -> bool:
+    """Whether an entry is listed with those of a kind: a table is a query as well."""
+    is_query = kind is ObjectKind.QUERY and isinstance(entry, QueryEntry)
+    return is_query or kind_of(entry) is kind
 
 
 def object_use(name: str) -> str:

@@ -46,6 +46,7 @@ __all__ = [
     "CreateQuery",
     "CreateRelation",
     "CreateStream",
+    "CreateTable",
     "Describe",
     "DescribeConnector",
     "Drop",
@@ -127,6 +128,7 @@ class ObjectKind(Enum):
     STREAM = "STREAM"
     RELATION = "RELATION"
     QUERY = "QUERY"
+    TABLE = "TABLE"
     FUNCTION = "FUNCTION"
 
 
@@ -290,6 +292,21 @@ class CreateQuery:
 
 
 @dataclass(frozen=True, slots=True)
+class CreateTable:
+    """CREATE TABLE name [KEEP duration | KEEP ALL] [START …] AS query: an answer that is kept.
+
+    Attributes:
+        keep: For how long rows stay when they have gone; ``None`` if not at all.
+        start: As of ``CreateQuery``.
+    """
+
+    name: Name
+    query: exp.Expr
+    keep: Keep | None = None
+    start: StartMode | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Select:
     """A query without a name; it gets one when it is registered."""
 
@@ -298,7 +315,7 @@ class Select:
 
 @dataclass(frozen=True, slots=True)
 class Drop:
-    """DROP STREAM | RELATION | QUERY | FUNCTION [IF EXISTS] name."""
+    """DROP STREAM | RELATION | QUERY | TABLE | FUNCTION [IF EXISTS] name."""
 
     kind: ObjectKind
     name: Name
@@ -307,7 +324,7 @@ class Drop:
 
 @dataclass(frozen=True, slots=True)
 class Show:
-    """SHOW STREAMS | RELATIONS | QUERIES | FUNCTIONS."""
+    """SHOW STREAMS | RELATIONS | QUERIES | TABLES | FUNCTIONS."""
 
     kind: ObjectKind
 
@@ -345,7 +362,7 @@ class Explain:
     """
 
     mode: ExplainMode
-    target: Select | CreateQuery | Name | Lifecycle
+    target: Select | CreateQuery | CreateTable | Name | Lifecycle
     as_json: bool = False
 
 
@@ -355,6 +372,7 @@ Statement: TypeAlias = (
     | CreateDerivedStream
     | CreateFunction
     | CreateQuery
+    | CreateTable
     | Select
     | Drop
     | Show

@@ -10,17 +10,22 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeAlias
 
+import polars as pl
+
 from tidemill.catalog.records import user_name
 from tidemill.engine.ingest import latest_row
 from tidemill.errors import RunError
-from tidemill.model.batch import Form
+from tidemill.model.batch import SIGN, TIME, Form
 from tidemill.model.time import END_OF_TIME, Time
+from tidemill.physical.frames import pick
 from tidemill.runtime.answers import Answer
 from tidemill.runtime.callback import CallbackSink
 from tidemill.runtime.console import ConsoleSink
 from tidemill.runtime.file_sink import FileSink
 from tidemill.runtime.progress import QueryProgress
 from tidemill.runtime.shapes import new_rows
+from tidemill.runtime.sinks import TableSink
+from tidemill.runtime.tables import Tables, known_up_to
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -31,7 +36,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Delivery", "LocalSink", "file_sinks"]
 
-LocalSink: TypeAlias = FileSink | ConsoleSink | CallbackSink
+LocalSink: TypeAlias = FileSink | ConsoleSink | CallbackSink | TableSink
 
 
 @dataclass(slots=True)
@@ -61,9 +66,14 @@ class Delivery:
     Args:
         keeps_all: Whether answers that go to a sink are kept in memory as well: a run that goes on
             for ever cannot.
+        tables: Where tables are; without it, in memory.
+
+    Attributes:
+        tables: Likewise.
     """
 
-    def __init__(self, *, keeps_all: bool) -> None:
+    def __init__(self, *, keeps_all: bool, tables: Tables | None = None) -> None:
+        self.tables = Tables() if tables is None else tables
         self._keeps_all = keeps_all
         self._given: dict[str, _Given] = {}
         self._idle: Mapping[str, LocalSink] = {}
@@ -91,7 +101,7 @@ class Delivery:
                 entry,
                 sinks.get(user_name(name)),
                 Answer(entry.plan.schema, is_whole=name not in resumed)
-                if self._keeps_all or user_name(name) not in sinks
+                if _is_kept(sinks.get(user_name(name)), keeps_all=self._keeps_all)
                 else None,
                 known=resumed.get(name, Time(0)),
             )
@@ -132,10 +142,26 @@ class Delivery:
             if given.sink is not None and any(batch.height for batch in batches):
                 written.setdefault(user_name(name), []).extend(batches)
         sinks = {user_name(name): given.sink for name, given in self._given.items()}
-        for name, batches in written.items():
-            sink = sinks[name]
-            assert sink is not None, "it was found"
-            _write(sink, number, batches)
+        for name, sink in sinks.items():
+            if isinstance(sink, TableSink):
+                self._take(name, number, written.get(name, []))
+            elif name in written:
+                assert sink is not None, "it was found"
+                _write(sink, number, written[name])
+
+    def _take(self, name: str, number: int, batches: list[Batch]) -> None:
+        """Let a table take what a step has given."""
+        mine = [given for query, given in self._given.items() if user_name(query) == name]
+        reads = [one.last_read for one in mine if one.last_read is not None]
+        known = known_up_to([(one.entry.cut, one.known) for one in mine])
+        columns = [*mine[0].entry.plan.schema.names, TIME, SIGN]
+        changes = pl.concat([pick(batch, columns) for batch in batches]) if batches else None
+        read = max(reads, default=None)
+        self.tables.take(number, name, changes, known=known, read=read)
+
+    def publish(self) -> None:
+        """Let readers of tables see what the step has given: it is done."""
+        self.tables.publish()
 
     def answer(self, query: str) -> Answer | None:
         """What a query has given, if it is there: from memory, or from the files it goes to.
@@ -146,6 +172,8 @@ class Delivery:
         mine = [one for name, one in self._given.items() if user_name(name) == user_name(query)]
         sinks = [one.sink for one in mine if one.sink is not None]
         sink = sinks[0] if sinks else self._idle.get(user_name(query))
+        if isinstance(sink, TableSink):
+            return self._table_answer(sink)
         if sink is None:
             return self._given[query].answer if query in self._given else None
         # What instances have given was cut, so that all of it is the answer of the query.
@@ -166,9 +194,25 @@ class Delivery:
         answer.last_read = max(reads, default=None)
         return answer
 
+    def _table_answer(self, sink: TableSink) -> Answer | None:
+        """What is kept of a table."""
+        view = self.tables.view(sink.query)
+        if view is None:
+            return None
+        answer = Answer(sink.schema, is_whole=not view.since)
+        answer.add([view.changes()])
+        read = view.state.read
+        answer.known, answer.last_read = view.known, None if read is None else Time(read)
+        return answer
+
     def progress(self) -> tuple[QueryProgress, ...]:
         """How many elements each query has given."""
         return tuple(QueryProgress(name, given.rows) for name, given in list(self._given.items()))
+
+
+def _is_kept(sink: LocalSink | None, *, keeps_all: bool) -> bool:
+    """Whether an answer is kept in memory; a table has its own way to keep it."""
+    return sink is None or (keeps_all and not isinstance(sink, TableSink))
 
 
 def file_sinks(sinks: Mapping[str, LocalSink]) -> Iterator[FileSink]:
@@ -178,6 +222,7 @@ def file_sinks(sinks: Mapping[str, LocalSink]) -> Iterator[FileSink]:
 
 def _write(sink: LocalSink, number: int, batches: list[Batch]) -> None:
     """Give the new rows of a step to a sink."""
+    assert not isinstance(sink, TableSink), "tables take rows otherwise"
     if isinstance(sink, FileSink):
         sink.write(number, 0, batches)
         sink.settle(number)
