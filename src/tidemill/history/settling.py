@@ -20,7 +20,7 @@ import polars as pl
 
 from tidemill.model.batch import END, SIGN, START, TIME, TIME_TYPE, polars_schema
 from tidemill.physical.frames import keep, pick
-from tidemill.physical.kernels.sweep import GROUP, encode, named, repeat
+from tidemill.physical.kernels.sweep import GROUP, encode, named
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Kind", "columns_of", "joined", "settled", "span_of", "summed", "there"]
 
-_PLACE = "@place"
+_EDGE = "@edge"
 
 
 class Kind(StrEnum):
@@ -65,23 +65,16 @@ def summed(schema: Schema, changes: Batch) -> Batch:
 def settled(schema: Schema, standing: Batch, changes: Batch) -> tuple[Batch, Batch]:
     """What has gone, and what is still there, given what was there and how it changed."""
     names, (before, moves) = encode(schema.names, [standing, changes])
-    appeared = keep(moves, moves[SIGN] > 0)
-    starts = pl.concat([before.select(GROUP, pl.col(START).alias(TIME), SIGN), _moves(appeared)])
-    gone = keep(moves, moves[SIGN] < 0)
-    ends = _moves(gone).with_columns(-pl.col(SIGN))
-    begun, over = (_numbered(frame) for frame in (starts, ends))
-    pairs = begun.join(over, on=[GROUP, _PLACE], how="left", suffix="_end", coalesce=True)
-    assert pairs[f"{TIME}_end"].count() == over.height, "what goes has come"
-    start, end = pl.col(TIME), pl.col(f"{TIME}_end")
-    past = pairs.filter(start != end).select(
-        GROUP,
-        pl.min_horizontal(start, end).alias(START),
-        pl.max_horizontal(start, end).alias(END),
-        pl.when(start < end).then(1).otherwise(-1).cast(TIME_TYPE).alias(SIGN),
+    appeared, gone = (keep(moves, mask) for mask in (moves[SIGN] > 0, moves[SIGN] < 0))
+    starts = pl.concat([_moves(before.rename({START: TIME})), _moves(appeared)])
+    pairs = _paired(starts, _moves(gone).with_columns(-pl.col(SIGN)))
+    past = keep(pairs, pairs[END].is_not_null() & pairs[START].ne_missing(pairs[END]))
+    past = past.with_columns(
+        pl.min_horizontal(START, END).alias(START),
+        pl.max_horizontal(START, END).alias(END),
+        pl.when(pl.col(START) < pl.col(END)).then(SIGN).otherwise(-pl.col(SIGN)).alias(SIGN),
     )
-    open_ = pairs.filter(end.is_null()).select(
-        GROUP, start.alias(START), pl.lit(1, TIME_TYPE).alias(SIGN)
-    )
+    open_ = keep(pairs, pairs[END].is_null()).drop(END)
     return (
         pick(named(past, names), columns_of(schema, Kind.PAST)),
         pick(named(open_, names), columns_of(schema, Kind.STANDING)),
@@ -92,10 +85,28 @@ def _moves(moves: pl.DataFrame) -> pl.DataFrame:
     return pick(moves, (GROUP, TIME, SIGN))
 
 
-def _numbered(moves: pl.DataFrame) -> pl.DataFrame:
-    """Each move as often as it counts, with its place among those of its row."""
-    units = repeat(moves.sort(TIME).sort(GROUP, maintain_order=True), SIGN)
-    return units.with_columns(pl.int_range(pl.len()).over(GROUP).alias(_PLACE))
+def _paired(starts: pl.DataFrame, ends: pl.DataFrame) -> pl.DataFrame:
+    """The starts of each row with its ends, in the order of both; ``END`` is NULL if one has none.
+
+    If the starts of a row are laid side by side, each as wide as it counts, and the ends below, a
+    pair is what lies between two of all their edges.
+    """
+    laid = [_laid(starts).rename({TIME: START}), _laid(ends).rename({TIME: END})]
+    edges = pl.concat([one.select(GROUP, _EDGE) for one in laid]).unique().sort(_EDGE)
+    before = pl.col(_EDGE).shift(1).over(GROUP, order_by=_EDGE).fill_null(0)
+    pairs = edges.with_columns((pl.col(_EDGE) - before).alias(SIGN))
+    for one in laid:
+        pairs = pairs.join_asof(
+            one.drop(SIGN), on=_EDGE, by=GROUP, strategy="forward", check_sortedness=False
+        )
+    assert not pairs[START].has_nulls(), "what goes has come"
+    return pairs.select(GROUP, START, END, pl.col(SIGN).cast(TIME_TYPE))
+
+
+def _laid(moves: pl.DataFrame) -> pl.DataFrame:
+    """Moves in the order of time, with the edge up to which all of its row up to it reach."""
+    ordered = moves.sort(TIME).with_columns(pl.col(SIGN).cum_sum().over(GROUP).alias(_EDGE))
+    return ordered.sort(_EDGE)
 
 
 def there(kind: Kind, rows: pl.LazyFrame, time: int) -> pl.LazyFrame:

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tidemill.history import tables
 from tidemill.history.table_view import TableView
-from tidemill.history.tables import LIMITS, GoneError, Limits, Table
+from tidemill.history.tables import GoneError, Limits, Table
 from tidemill.model.spans import Leaves
 from tidemill.model.time import END_OF_TIME, Time
 from tidemill.physical.state.damaged import DamagedError
@@ -40,7 +41,7 @@ class Tables:
 
     def __init__(self, directory: Path | None = None, limits: Limits | None = None) -> None:
         self._directory = directory
-        self._limits = LIMITS if limits is None else limits
+        self._limits = tables.LIMITS if limits is None else limits
         self._tables: dict[str, Table] = {}
 
     def begin(self, sinks: Mapping[str, object]) -> None:

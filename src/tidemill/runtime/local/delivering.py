@@ -107,7 +107,8 @@ class Delivery:
             )
             for name, entry in queries.items()
         }
-        for given in self._given.values():
+        for name, given in self._given.items():
+            given.entry = queries[name]  # other instants of it may be wanted now
             if given.answer is not None:
                 given.answer.known = given.known
 
