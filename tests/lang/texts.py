@@ -161,6 +161,8 @@ GRAMMAR: Final[dict[str, tuple[str, ...]]] = {
     "statement": (
         *("<query>", "<query>", "CREATE STREAM <name> AS <query>", "EXPLAIN STAGES <query>"),
         *("CREATE QUERY <name> INTO <connector> AS <query>", "CREATE QUERY <name> AS <query>"),
+        *("CREATE TABLE <name> AS <query>", "create table <name> keep all start fresh AS <query>"),
+        "CREATE TABLE <name> KEEP <duration> START WITH HISTORY AS <query>",
         "CREATE FUNCTION <name>(<name> <type>, b <type>) AS <scalar>",
         "CREATE STREAM <name> <fields> SOURCE <connector>",
         (
@@ -173,10 +175,12 @@ GRAMMAR: Final[dict[str, tuple[str, ...]]] = {
         *(
             "DROP STREAM IF EXISTS <name>",
             "DROP FUNCTION <name>",
+            "DROP TABLE IF EXISTS <name>",
             "DESCRIBE <name>",
             "DESCRIBE CONNECTOR <name>",
             "SHOW CONNECTORS",
             "show queries",
+            "SHOW TABLES",
         ),
         *("<lifecycle>", "<lifecycle>", "EXPLAIN <lifecycle>", "EXPLAIN FORMAT JSON <lifecycle>"),
     ),

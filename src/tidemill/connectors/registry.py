@@ -158,8 +158,7 @@ def _find(name: str, span: Span | None) -> Connector | None:
     entries = installed().get(name, ())
     packages = " and ".join(f'"{_package(entry)}"' for entry in entries)
     if not entries:
-        # What is written has a place: nobody can write the name of this one.
-        return TABLE if name == TABLE.name and span is None else _OURS.get(name)
+        return TABLE if name == TABLE.name else _OURS.get(name)
     if name in _OURS:
         raise BindError(
             f'package {packages} has a connector "{name}", which is a name of Tidemill\'s',

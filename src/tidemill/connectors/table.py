@@ -1,6 +1,6 @@
 """The sink of CREATE TABLE: the answer is kept by the engine itself.
 
-It has a name that nobody can write, so that a table is made by CREATE TABLE only.
+Names that people write do not begin with @, so a table is made by CREATE TABLE only.
 """
 
 from __future__ import annotations

@@ -178,6 +178,7 @@ class Table:
         schema: The columns of the answer.
         keep: For how long rows are kept that have gone.
         done: Batches before this one are done.
+        key: The columns that rows are looked up by most likely.
         limits: When pieces are made anew.
 
     Raises:
@@ -191,12 +192,20 @@ class Table:
     """
 
     def __init__(
-        self, store: Store, schema: Schema, keep: Kept, *, done: int, limits: Limits = LIMITS
+        self,
+        store: Store,
+        schema: Schema,
+        keep: Kept,
+        *,
+        done: int,
+        key: Sequence[str] = (),
+        limits: Limits = LIMITS,
     ) -> None:
         self.store = store
         self.schema = schema
         self.keep = keep
         self._limits = limits
+        self._order = [*key, *(name for name in schema.names if name not in key)]
         found = read_state(store.lines(), done)
         if found is not None and found.done > done:
             raise DamagedError(f"it has batch {found.done - 1}, and the next one is {done}")
@@ -329,7 +338,7 @@ class Table:
         name = f"{kind.value}-{self._next.serial:08d}"
         self._next = replace(self._next, serial=self._next.serial + 1)
         # Rows with equal keys stand together, so that a look-up leaves out most groups of rows.
-        return self._put(kind, name, rows.sort(self.schema.names))
+        return self._put(kind, name, rows.sort(self._order))
 
     def _put(self, kind: Kind, name: str, rows: Batch) -> Piece:
         self.store.put(name, rows)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, assert_never
 
+from tidemill.algebra.keys import least_key
 from tidemill.catalog.records import user_name
 from tidemill.connectors.check import arguments_of, guarantee
 from tidemill.connectors.connector import Guarantee, Use
@@ -75,12 +76,14 @@ class TableSink:
         query: Its name.
         schema: Its columns.
         keep: For how long rows are kept that have gone.
+        key: The columns that tell its rows apart; none if none are known to do so.
         shape: In which form it gets them.
     """
 
     query: str
     schema: Schema
     keep: Kept
+    key: tuple[str, ...] = ()
     shape: Shape = Shape(Delivered.CHANGES)  # noqa: RUF009 — it is frozen
 
 
@@ -276,7 +279,8 @@ def _files(wanted: _Wanted) -> FileSink:
 def _table(wanted: _Wanted) -> TableSink:
     keep = wanted.entry.keep
     assert keep is not None, "it is a table"
-    return TableSink(wanted.query, wanted.schema, keep, wanted.shape)
+    key = tuple(sorted(least_key(wanted.entry.plan) or ()))
+    return TableSink(wanted.query, wanted.schema, keep, key, wanted.shape)
 
 
 def _format(wanted: _Wanted) -> FormatSink:

@@ -83,7 +83,9 @@ class Tables:
             if must_be_there and not files.is_there:
                 raise damaged(f'table "{sink.query}"', "its files are missing")
         try:
-            table = Table(store, sink.schema, sink.keep, done=done, limits=self._limits)
+            table = Table(
+                store, sink.schema, sink.keep, done=done, key=sink.key, limits=self._limits
+            )
         except DamagedError as error:
             raise damaged(f'table "{sink.query}"', error) from error
         self._tables[sink.query] = table
