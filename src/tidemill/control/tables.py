@@ -17,7 +17,8 @@ from tidemill.lang.statements import Name, ObjectKind, ReplanQuery
 from tidemill.model.time import time_text
 from tidemill.physical.state.at_rest import read_manifest
 from tidemill.physical.state.damaged import DamagedError
-from tidemill.runtime.damage import damaged, telling_where
+from tidemill.runtime.checkpoint import BATCH_LOG
+from tidemill.runtime.damage import damaged, json_lines, telling_where
 from tidemill.runtime.local.commit import read_commit
 from tidemill.runtime.local.pack_files import PackFiles
 from tidemill.runtime.table_files import TableFiles, table_place
@@ -157,6 +158,11 @@ def stored_table(directory: Path, table: QueryEntry) -> TableView | None:
 
 def _done(directory: Path) -> int:
     """The number of the batch after the last one that is done."""
+    # Spark's log of batches is read here without Spark, which takes a second to import.
+    log = directory / BATCH_LOG
+    if log.is_file():
+        ends = [line["end"] for line in json_lines(log) if isinstance(line, dict) and "end" in line]
+        return int(ends[-1]) + 1 if ends else 0
     files = PackFiles(directory)
     try:
         manifest = read_manifest(files)

@@ -191,7 +191,7 @@ class Table:
         keep: For how long rows are kept that have gone.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 — what a table is
         self,
         store: Store,
         schema: Schema,

@@ -10,23 +10,31 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import polars as pl
+
+from tidemill.errors import RunError
 from tidemill.history import tables
 from tidemill.history.table_view import TableView
 from tidemill.history.tables import GoneError, Limits, Table
+from tidemill.model.batch import SIGN, TIME
 from tidemill.model.spans import Leaves
 from tidemill.model.time import END_OF_TIME, Time
+from tidemill.physical.frames import pick
 from tidemill.physical.state.damaged import DamagedError
+from tidemill.runtime.answers import Answer
 from tidemill.runtime.damage import damaged
 from tidemill.runtime.sinks import TableSink
 from tidemill.runtime.table_files import MemoryTable, TableFiles, forget_table, table_place
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from tidemill.history.tables import Store
     from tidemill.model.batch import Batch
     from tidemill.model.spans import Cut, Span
+
+_TRIES = 100
 
 __all__ = ["Tables", "known_up_to", "table_sinks"]
 
@@ -60,7 +68,9 @@ class Tables:
             self._open(sink, done=0)
 
     def open(self, sinks: Mapping[str, object], done: int) -> None:
-        """Write these tables from now on, and no others; those of sessions before go on.
+        """Write these tables from now on; those of sessions before go on.
+
+        Others that were written stay as they are, to be read.
 
         Args:
             sinks: The sinks of all queries that there are, whatever they are.
@@ -70,10 +80,8 @@ class Tables:
             RunError: A table is damaged, or missing.
             OSError: It cannot be written.
         """
-        wanted = {sink.query: sink for sink in table_sinks(sinks)}
-        self._tables = {n: table for n, table in self._tables.items() if n in wanted}
-        for name, sink in wanted.items():
-            if name not in self._tables:
+        for sink in table_sinks(sinks):
+            if sink.query not in self._tables:
                 self._open(sink, done, must_be_there=True)
 
     def _open(self, sink: TableSink, done: int, *, must_be_there: bool = False) -> None:
@@ -94,7 +102,7 @@ class Tables:
         self,
         batch: int,
         table: str,
-        changes: Batch | None,
+        batches: Sequence[Batch],
         *,
         known: Time,
         read: int | None,
@@ -104,7 +112,7 @@ class Tables:
         Args:
             batch: The number of the batch.
             table: The table.
-            changes: The changes, in signed form; ``None`` if there are none.
+            batches: The changes, in signed form.
             known: Up to when it is known then.
             read: The time of the latest row that was read for it.
 
@@ -112,8 +120,11 @@ class Tables:
             RunError: It is damaged.
             OSError: It cannot be written.
         """
+        found = self._tables[table]
+        columns = [*found.schema.names, TIME, SIGN]
+        changes = pl.concat([pick(one, columns) for one in batches]) if batches else None
         try:
-            self._tables[table].take(batch, changes, known=known, read=read)
+            found.take(batch, changes, known=known, read=read)
         except (DamagedError, GoneError) as error:
             raise damaged(f'table "{table}"', error) from error
 
@@ -128,6 +139,30 @@ class Tables:
         if table is None:
             return None
         return TableView(name, table.schema, table.keep, table.state, table.store)
+
+    def answer(self, sink: TableSink) -> Answer | None:
+        """What is kept of a table, as an answer; ``None`` if it is not there.
+
+        Raises:
+            RunError: It is damaged, or is written faster than it can be read.
+        """
+        for _ in range(_TRIES):
+            view = self.view(sink.query)
+            if view is None:
+                return None
+            answer = Answer(sink.schema, is_whole=not view.since)
+            try:
+                answer.add([view.changes()])
+            except GoneError:
+                continue  # a batch was done meanwhile
+            except DamagedError as error:
+                raise damaged(f'table "{sink.query}"', error) from error
+            read = view.state.read
+            answer.known, answer.last_read = view.known, None if read is None else Time(read)
+            return answer
+        raise RunError(
+            f'table "{sink.query}" was written faster than it could be read', hint="ask again"
+        )
 
 
 def table_sinks(sinks: Mapping[str, object]) -> Iterator[TableSink]:

@@ -10,14 +10,11 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeAlias
 
-import polars as pl
-
 from tidemill.catalog.records import user_name
 from tidemill.engine.ingest import latest_row
 from tidemill.errors import RunError
-from tidemill.model.batch import SIGN, TIME, Form
+from tidemill.model.batch import Form
 from tidemill.model.time import END_OF_TIME, Time
-from tidemill.physical.frames import pick
 from tidemill.runtime.answers import Answer
 from tidemill.runtime.callback import CallbackSink
 from tidemill.runtime.console import ConsoleSink
@@ -155,10 +152,7 @@ class Delivery:
         mine = [given for query, given in self._given.items() if user_name(query) == name]
         reads = [one.last_read for one in mine if one.last_read is not None]
         known = known_up_to([(one.entry.cut, one.known) for one in mine])
-        columns = [*mine[0].entry.plan.schema.names, TIME, SIGN]
-        changes = pl.concat([pick(batch, columns) for batch in batches]) if batches else None
-        read = max(reads, default=None)
-        self.tables.take(number, name, changes, known=known, read=read)
+        self.tables.take(number, name, batches, known=known, read=max(reads, default=None))
 
     def publish(self) -> None:
         """Let readers of tables see what the step has given: it is done."""
@@ -174,7 +168,7 @@ class Delivery:
         sinks = [one.sink for one in mine if one.sink is not None]
         sink = sinks[0] if sinks else self._idle.get(user_name(query))
         if isinstance(sink, TableSink):
-            return self._table_answer(sink)
+            return self.tables.answer(sink)
         if sink is None:
             return self._given[query].answer if query in self._given else None
         # What instances have given was cut, so that all of it is the answer of the query.
@@ -193,17 +187,6 @@ class Delivery:
         answer.known = known
         reads = [one.last_read for one in mine if one.last_read is not None]
         answer.last_read = max(reads, default=None)
-        return answer
-
-    def _table_answer(self, sink: TableSink) -> Answer | None:
-        """What is kept of a table."""
-        view = self.tables.view(sink.query)
-        if view is None:
-            return None
-        answer = Answer(sink.schema, is_whole=not view.since)
-        answer.add([view.changes()])
-        read = view.state.read
-        answer.known, answer.last_read = view.known, None if read is None else Time(read)
         return answer
 
     def progress(self) -> tuple[QueryProgress, ...]:

@@ -160,7 +160,7 @@ class KeptJob(Job):
             tables, done = Tables(keeper.checkpoint.directory), 0
             if keeper.standing is not None:
                 done = keeper.standing.step
-            tables.open({**program.idle, **program.sinks}, done)
+            tables.open(program.sinks, done)
             self._delivery = Delivery(keeps_all=False, tables=tables)
             self._delivery.go_on_with(program.queries, program.sinks, program.idle, resumed)
             self._program = kept.program

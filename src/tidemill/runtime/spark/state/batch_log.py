@@ -121,6 +121,11 @@ class BatchLog:
         return self._ended >= 0
 
     @property
+    def done(self) -> int:
+        """The number of the batch after the last one that has ended."""
+        return self._ended + 1
+
+    @property
     def delivered(self) -> Mapping[str, int]:
         """How many files of each stream are in what has been delivered."""
         return self._files
