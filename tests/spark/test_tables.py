@@ -63,9 +63,10 @@ def test_tables_have_their_rows_over_restarts_and_a_batch_that_comes_twice(
 
     write(tmp_path / "in", 60, 75)
     monkeypatch.setattr(BatchLog, "end", failing_end)
-    with connect(tmp_path) as session, pytest.raises(RunError, match="the power is off"):
+    with connect(tmp_path) as session:
         session.start()
-        session.await_idle()
+        with pytest.raises(RunError, match="the power is off"):
+            session.await_idle()
     with connect(tmp_path) as reader:
         assert require(reader, tmp_path, 12) == 59, "the batch is not done"
     with connect(tmp_path) as session:
