@@ -261,3 +261,72 @@ def test_a_table_that_is_killed_loses_and_doubles_nothing(tmp_path: Path) -> Non
         assert reader.table("t").bag().known == END_OF_TIME
         for time in range(PAST):
             assert bag(reader.table("t").snapshot(time)) == there[time]
+
+
+def test_a_table_that_is_created_late_with_history_has_full_windows(tmp_path: Path) -> None:
+    write(tmp_path / "in", 0, 40)
+    with tidemill.connect(checkpoint=tmp_path / "state") as session:
+        source = f"SOURCE parquet('{tmp_path / 'in'}') ORDERED BY t KEEP ALL"
+        session.sql(f"CREATE STREAM s (k BIGINT, v BIGINT, t BIGINT) {source}")
+        session.sql("CREATE TABLE first KEEP ALL AS SELECT k, v FROM s [RANGE 3]")
+        session.start()
+        session.await_idle()
+        session.sql(f"CREATE TABLE q0 KEEP ALL START WITH HISTORY AS {TOTAL}")
+        session.sql(f"CREATE TABLE fresh KEEP ALL START FRESH AS {TOTAL}")
+        late = session.query("CREATE QUERY late START WITH HISTORY AS SELECT k, n FROM q0")
+        write(tmp_path / "in", 40, 60)
+        session.await_idle()
+        there = bags(expected(tmp_path / "in", TOTAL), PAST)
+        assert session.table("q0").bag().known == 59
+        for time in range(39, 59):
+            found = bag(session.table("q0").snapshot(time))
+            assert found == there[time]
+            assert bag(late.snapshot(time)) == Counter((k, n) for k, _, n in found.elements())
+            assert bag(session.table("q0").snapshot(time - 39)) == Counter()
+        assert session.table("fresh").snapshot(45)["n"].to_list() == [2, 2, 2], "from 40 on"
+
+
+def test_keep_can_be_changed_from_session_to_session(tmp_path: Path) -> None:
+    write(tmp_path / "in", 0, 60)
+    with in_small_steps(5, 5):
+        with connect(tmp_path, (TOTAL,), "KEEP 10") as session:
+            session.run()
+            assert session.table("q0").bag().since == 48
+        with connect(tmp_path, (TOTAL,), "KEEP 40") as session:
+            # What has gone before, and is not removed yet, can be had again.
+            assert session.table("q0").bag().since == 18
+            Bags(tmp_path / "in", (TOTAL,)).require(session)
+            write(tmp_path / "in", 60, 100)
+            session.run()
+            assert session.table("q0").bag().since == 58
+            Bags(tmp_path / "in", (TOTAL,)).require(session)
+        with connect(tmp_path, (TOTAL,), "") as session:
+            session.run()
+            assert session.table("q0").bag().since == 98
+
+
+def test_a_damaged_table_is_an_error_and_left_as_it_is(tmp_path: Path) -> None:
+    write(tmp_path / "in", 0, 20)
+    with connect(tmp_path, (TOTAL,), "KEEP ALL") as session:
+        session.run()
+    place = tmp_path / "state" / "tables" / "q0"
+    (piece,) = place.glob("*.parquet")
+    content = piece.read_bytes()
+    with connect(tmp_path, (TOTAL,), "KEEP ALL") as session:
+        piece.write_bytes(content[: len(content) // 2])
+        with pytest.raises(tidemill.RunError, match='damaged: table "q0"'):
+            session.table("q0").snapshot()
+        piece.unlink()
+        with pytest.raises(tidemill.RunError, match='damaged: table "q0"'):
+            session.table("q0").snapshot()
+        with pytest.raises(tidemill.RunError, match='damaged: table "q0": its rows'):
+            session.run()
+        piece.write_bytes(content)
+        session.run()
+        written = (place / "table.jsonl").read_bytes()
+        (place / "table.jsonl").unlink()
+        with pytest.raises(tidemill.RunError, match='damaged: table "q0": its files are missing'):
+            session.run()
+        (place / "table.jsonl").write_bytes(written)
+        session.run()
+        Bags(tmp_path / "in", (TOTAL,)).require(session)

@@ -177,7 +177,8 @@ def begun_late(query: QueryEntry, moment: Moment) -> QueryEntry:
     here = Standpoint(query.name, first, sink=delivered, kept=moment.kept)
     since = None if query.start is StartMode.FRESH else _with_history(query, here, moment)
     is_signed = delivered in (Delivered.CHANGES, Delivered.UPSERTS)
-    counts = is_signed and not is_silent(query.plan)
+    # Windows that are full have rows that are to be announced at once.
+    counts = is_signed and (since is not None or not is_silent(query.plan))
     if since is None:
         since, instance = first, Instance(1, 1, first, counts=counts)
     else:
