@@ -11,11 +11,11 @@ demo: $(READY) java      ## five queries on Spark over a generated auction site,
 	$(BIN)/python -m tidemill demo --engine spark
 
 test: $(READY) java      ## every test; those on Spark after the others, a Spark for each worker
-	$(BIN)/pytest -q -n $(WORKERS) --dist worksteal -m "not spark"
+	$(BIN)/pytest -q -n $(WORKERS) --dist worksteal -m "not spark and not soak"
 	$(BIN)/pytest -q -n $(WORKERS) --dist worksteal -m "spark and not soak"
 
 fast: $(READY)           ## tests without a JVM, few examples of each law; a minute
-	HYPOTHESIS_PROFILE=fast $(BIN)/pytest -q -n $(WORKERS) --dist worksteal -m "not spark"
+	HYPOTHESIS_PROFILE=fast $(BIN)/pytest -q -n $(WORKERS) --dist worksteal -m "not spark and not soak"
 
 check: $(READY)          ## format, lint, types
 	$(BIN)/ruff format --check .

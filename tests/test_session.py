@@ -49,7 +49,7 @@ def test_show_lists_what_is_registered() -> None:
     session.sql("CREATE QUERY hot INTO parquet(path => 'out') AS SELECT x FROM s [RANGE 5]")
     streams, queries = session.sql("SHOW STREAMS"), session.sql("SHOW QUERIES")
     assert isinstance(streams, pl.DataFrame)
-    assert streams.rows() == [("s", "memory('s')", "at within 2s", "drop", "", "fail")]
+    assert streams.rows() == [("s", "memory('s')", "at within 2s", "drop", "", "fail", "", "")]
     assert isinstance(queries, pl.DataFrame)
     assert queries.drop("text").rows() == [
         (

@@ -14,12 +14,14 @@ if TYPE_CHECKING:
         TidemillWarning,
     )
     from tidemill.planning import Planning
+    from tidemill.runtime.one_time import OneTimeAnswer
     from tidemill.runtime.query import Query
     from tidemill.runtime.table import Table
     from tidemill.session import Session
 
 __all__ = [
     "BindError",
+    "OneTimeAnswer",
     "ParseError",
     "PlanError",
     "Planning",
@@ -34,6 +36,7 @@ __all__ = [
 
 _HOMES = {
     "connect": "connecting",
+    "OneTimeAnswer": "runtime.one_time",
     "Planning": "planning",
     "Query": "runtime.query",
     "Session": "session",

@@ -5,11 +5,13 @@ from __future__ import annotations
 from enum import Enum, auto
 from numbers import Integral
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NoReturn
 
 from tidemill.connectors.connector import Engine
 from tidemill.control.kept import KeptCatalog
+from tidemill.control.read_only import ReadOnlyQueries
 from tidemill.errors import PlanError, suggestion
+from tidemill.history.replay import REPLAY_ROWS
 from tidemill.planning import Planning, is_duration
 from tidemill.runtime.clock import now
 from tidemill.runtime.local.job import Job, Settings
@@ -24,6 +26,9 @@ if TYPE_CHECKING:
     import polars as pl
 
     from tidemill.catalog.catalog import Catalog
+    from tidemill.catalog.entries import QueryEntry
+    from tidemill.optimizer.planner import Planned
+    from tidemill.optimizer.planning import Planning as OptimizerPlanning
     from tidemill.runtime.callback import Callback
     from tidemill.runtime.runs import Runs
 
@@ -67,7 +72,9 @@ def connect(  # noqa: PLR0913 — every setting has a name and a default
     negation: str | _Unset = _UNSET,
     lazy: float | _Unset = _UNSET,
     trigger: float = 0,
+    replay_rows: int = REPLAY_ROWS,
     unbounded_state: bool = False,
+    read_only: bool = False,
     clock: Callable[[], int] = now,
 ) -> Session:
     """A new session; its catalog is empty, or that of the checkpoint.
@@ -93,8 +100,12 @@ def connect(  # noqa: PLR0913 — every setting has a name and a default
         lazy: Likewise.
         trigger: On Spark, how often a batch begins while the session is running, in seconds; 0
             for as soon as the last one is done.
+        replay_rows: About how many kept rows are replayed in a batch to queries that begin or are
+            changed; queries that run wait for no more than these.
         unbounded_state: Accept queries whose state can grow without bound, such as a join of two
             streams for ever.
+        read_only: Only look at the checkpoint, which another session may be working on, now or
+            later: ``SELECT … AS OF``, ``ask``, SHOW, DESCRIBE and EXPLAIN. Nothing is written.
         clock: What time it is, in microseconds since 1970, for streams without ORDERED BY and
             those that may be idle. It is there for tests.
 
@@ -112,6 +123,8 @@ def connect(  # noqa: PLR0913 — every setting has a name and a default
         raise PlanError("there must be at least one partition", hint="write partitions=1")
     if stages is not None and not _is_count(stages):
         raise PlanError("there must be at least one stage", hint="write stages=1")
+    if not _is_count(replay_rows):
+        raise PlanError("replay_rows must be at least 1", hint=f"write replay_rows={REPLAY_ROWS}")
     short = {
         "optimize": optimize,
         "max_delay": max_delay,
@@ -123,6 +136,8 @@ def connect(  # noqa: PLR0913 — every setting has a name and a default
     chosen = _planning(planning, short).for_optimizer()
     if not is_duration(trigger):
         raise PlanError("trigger must be a number of seconds, not negative", hint="write trigger=0")
+    if read_only:
+        return _looking(checkpoint, Engine(engine), chosen)
     kept = _kept(checkpoint, Engine(engine))
     state = None if kept is None else str(kept.directory)
     if engine == "local":
@@ -135,7 +150,7 @@ def connect(  # noqa: PLR0913 — every setting has a name and a default
             }
         )
         lock = take_lock if kept is None else kept.take
-        settings = Settings(partitions, chosen, clock, state, lock)
+        settings = Settings(partitions, chosen, clock, state, lock, replay_rows)
         local = Job if state is None else KeptJob
         return Session(
             lambda catalog, frames, callbacks: local(catalog, frames, settings, callbacks),
@@ -157,6 +172,7 @@ def connect(  # noqa: PLR0913 — every setting has a name and a default
         memory=memory,
         clock=clock,
         take_lock=take_lock if kept is None else kept.take,
+        replay_rows=replay_rows,
     )
 
     def new_job(
@@ -173,6 +189,30 @@ def connect(  # noqa: PLR0913 — every setting has a name and a default
         engine=Engine.SPARK,
         kept=kept,
     )
+
+
+def _looking(checkpoint: str | Path | None, engine: Engine, planning: OptimizerPlanning) -> Session:
+    """A session that only looks at a checkpoint.
+
+    Raises:
+        PlanError: No checkpoint is given.
+        RunError: There is none, or it cannot be read.
+    """
+    if checkpoint is None:
+        raise PlanError(
+            "a read-only session looks at a checkpoint, and none is given",
+            hint="write connect(checkpoint=…, read_only=True)",
+        )
+
+    def planner(query: QueryEntry) -> Planned:
+        return plan_entry(query, planning)
+
+    queries = ReadOnlyQueries(Path(checkpoint).absolute(), planner, engine)
+    return Session(_never_run, planner=planner, unbounded_state=True, queries=queries)
+
+
+def _never_run(*_: object) -> NoReturn:
+    raise AssertionError("it refuses to run anything")
 
 
 def _kept(checkpoint: str | Path | None, engine: Engine) -> KeptCatalog | None:

@@ -28,8 +28,10 @@ import polars as pl
 
 from tidemill.algebra.keys import least_key
 from tidemill.binder.definitions import define
+from tidemill.binder.one_time import bind_question
 from tidemill.catalog.entries import QueryEntry
 from tidemill.catalog.listing import describe_connector, describe_entry, show, show_connectors
+from tidemill.control.asking import Asking, asked_text, explained
 from tidemill.control.instances import (
     record_of,
 )
@@ -50,6 +52,7 @@ from tidemill.errors import (
 from tidemill.lang.parse import parse_script, require_one_query
 from tidemill.lang.statements import (
     AlterQuery,
+    CreateChangingRelation,
     CreateDerivedStream,
     CreateFunction,
     CreateQuery,
@@ -64,6 +67,7 @@ from tidemill.lang.statements import (
     Lifecycle,
     Name,
     ObjectKind,
+    OneTimeQuery,
     PauseQuery,
     ReplanQuery,
     ResumeQuery,
@@ -84,10 +88,12 @@ from tidemill.runtime.table import Table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from datetime import date, datetime
     from types import TracebackType
     from typing import Self
 
     from tidemill.binder.definitions import Definition
+    from tidemill.binder.one_time import Question
     from tidemill.catalog.catalog import Catalog
     from tidemill.catalog.entries import Entry
     from tidemill.catalog.listing import Listing
@@ -102,6 +108,7 @@ if TYPE_CHECKING:
     from tidemill.runtime.answers import Answer
     from tidemill.runtime.callback import Callback
     from tidemill.runtime.frames import Frame
+    from tidemill.runtime.one_time import OneTimeAnswer
     from tidemill.runtime.progress import Progress
     from tidemill.runtime.runs import Runs
 
@@ -109,7 +116,7 @@ __all__ = ["Query", "Result", "Session", "Table"]
 
 
 Result: TypeAlias = Query | pl.DataFrame | str | None
-"""What a statement gives back: a query, a table (SHOW, DESCRIBE), a text (EXPLAIN) or nothing."""
+"""What a statement gives back: a query, a table (SHOW, AS OF), a text (EXPLAIN) or nothing."""
 
 
 _CALLER = 6
@@ -119,7 +126,7 @@ _CALLER = 6
 class Session:
     """A catalog, the statements that change it, and the answers of its queries."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 — what a session is made of
         self,
         job: Callable[[Catalog, Mapping[str, pl.DataFrame], Mapping[str, Callback]], Runs],
         *,
@@ -127,13 +134,14 @@ class Session:
         unbounded_state: bool = False,
         engine: Engine | None = None,
         kept: KeptCatalog | None = None,
+        queries: LivingQueries | None = None,
     ) -> None:
         self._engine = engine
         self._kept = kept
         self._new_job = job
         self._planner = planner
         self._unbounded_state = unbounded_state
-        self._queries = LivingQueries(planner, engine=engine, kept=kept)
+        self._queries = queries or LivingQueries(planner, engine=engine, kept=kept)
         self._memory: dict[str, pl.DataFrame] = {}
         self._callbacks: dict[str, Callback] = {}
         self._warnings: list[str] = []
@@ -153,6 +161,11 @@ class Session:
     def catalog(self) -> Catalog:
         """What is registered now."""
         return self._queries.catalog
+
+    @property
+    def is_read_only(self) -> bool:
+        """Whether it only looks at a checkpoint."""
+        return self._queries.is_read_only
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -352,12 +365,57 @@ class Session:
         assert isinstance(made, Query), "these statements make queries"
         return made
 
+    def ask(
+        self,
+        text: str,
+        at: int | datetime | date | str | None = None,
+        wait: float | None = None,
+    ) -> OneTimeAnswer:
+        """Ask a SELECT once, of one instant, from what streams have kept.
+
+        Args:
+            text: The SELECT, with AS OF or without it.
+            at: The instant, as ``Query.snapshot`` takes it; ``None`` for the last one that is
+                known, or for that of AS OF.
+            wait: For how many seconds to wait until the instant is known; without it, one that is
+                not known yet is an error.
+
+        Raises:
+            TidemillError: It is not exactly one SELECT, or could not be parsed or bound; the
+                instant is not known yet; or rows that it needs are not kept.
+        """
+        script = _script(text)
+        try:
+            self._queries.refresh()
+            return self._asked(asked_text(script, at), text, wait)
+        except TidemillError as error:
+            raise error.located(text) from None
+
+    def _asked(
+        self, statement: OneTimeQuery, source: str, wait: float | None = None
+    ) -> OneTimeAnswer:
+        """The answer to a query that is asked once."""
+        question = self._question(statement, source)
+        return self._asking().answer(question, statement.at, wait)
+
+    def _question(self, statement: OneTimeQuery, source: str) -> Question:
+        notes: list[Note] = []
+        question = bind_question(statement.query, self._queries.catalog, notes)
+        self._warn(notes, source)
+        return question
+
+    def _asking(self) -> Asking:
+        """What there is to answer questions with."""
+        queries = self._queries
+        return Asking(queries.catalog, queries.past, self.current_answer, dict(self._memory))
+
     def find(self, name: str) -> Query:
         """A query that is registered, by its name; a session before may have created it.
 
         Raises:
             BindError: There is no such query.
         """
+        self._queries.refresh()
         entry = self._queries.look.query_entry(Name(name))
         return Query(entry.name, entry.plan, self, entry.time)
 
@@ -482,6 +540,8 @@ class Session:
         if isinstance(target, Lifecycle):
             verdict = self._lives(target, source, is_done=False)
             return verdict.json() if statement.as_json else verdict.text()
+        if isinstance(target, OneTimeQuery):
+            return explained(statement, self._question(target, source), self._asking())
         if isinstance(target, Name):
             planned = self.planned(target.text, span=target.span)
         else:
@@ -504,8 +564,15 @@ class Session:
 
     def _execute(self, statement: Statement, source: str) -> Result:
         queries = self._queries
+        queries.refresh()
         match statement:
-            case CreateStream() | CreateRelation() | CreateDerivedStream() | CreateFunction():
+            case (
+                CreateStream()
+                | CreateRelation()
+                | CreateChangingRelation()
+                | CreateDerivedStream()
+                | CreateFunction()
+            ):
                 with queries.changing():
                     if queries.find(statement) is None:
                         queries.add(statement, self._define(statement, source))
@@ -517,6 +584,8 @@ class Session:
                         entry = self._define(statement, source)
                         queries.add(statement, entry)
                 return self.find(entry.name)
+            case OneTimeQuery():
+                return self._asked(statement, source).frame
             case Drop():
                 with queries.changing():
                     queries.drop(statement)
@@ -525,6 +594,8 @@ class Session:
                 return _frame(queries.look.listing())
             case Show(ObjectKind.TABLE):
                 return _frame(queries.tables())
+            case Show(ObjectKind.STREAM):
+                return _frame(queries.look.streams())
             case Show(kind):
                 return _frame(show(queries.catalog, kind))
             case ShowConnectors():

@@ -8,6 +8,7 @@ from tidemill.lang import parse, parse_one, parse_query, parse_script, unparse
 from tidemill.lang.statements import (
     ColumnDefinition,
     ConnectorCall,
+    CreateChangingRelation,
     CreateDerivedStream,
     CreateFunction,
     CreateQuery,
@@ -112,6 +113,26 @@ def test_a_relation_may_be_non_retroactive() -> None:
     plain = parse_one(text)
     assert isinstance(plain, CreateRelation)
     assert (plain.key, plain.retroactive) == ((), True)
+
+
+def test_a_stream_may_change_a_relation() -> None:
+    text = "CREATE RELATION price FROM STREAM change KEY (item, shop)"
+    relation = parse_one(text)
+    assert isinstance(relation, CreateChangingRelation)
+    assert (relation.stream, relation.key) == (Name("change"), (Name("item"), Name("shop")))
+    assert (relation.columns, relation.deleted, relation.retroactive) == ((), None, True)
+    clauses = ("DELETE WHEN op = 'D' OR (gone)", "NON RETROACTIVE")
+    changed = parse_one(" ".join((text, *clauses)))
+    assert isinstance(changed, CreateChangingRelation)
+    assert changed.deleted is not None
+    assert not changed.retroactive
+    assert parse_one(" ".join((text, *reversed(clauses)))) == changed
+
+
+def test_a_column_may_have_a_word_of_the_clauses_for_a_name() -> None:
+    named = parse_one("CREATE RELATION r FROM STREAM s KEY (key) DELETE WHEN non = key OR delete")
+    assert isinstance(named, CreateChangingRelation)
+    assert named.deleted == parse_query("SELECT non = key OR delete").expressions[0]
 
 
 def test_a_derived_stream_a_query_and_a_function_hold_sql() -> None:

@@ -148,19 +148,27 @@ GRAMMAR: Final[dict[str, tuple[str, ...]]] = {
     "moment": ("", " AT <instant>"),
     "using": (
         *("", " USING IMMEDIATE", " using drain", " USING QUERY ORDER", " USING STREAM ORDER"),
-        *(" USING GRACEFUL", " USING graceful DRAIN"),
+        *(" USING GRACEFUL", " USING graceful DRAIN", " USING exact"),
     ),
-    "start": ("", " FRESH", " COLD", " warm"),
+    "start": ("", " FRESH", " COLD", " warm", " with HISTORY"),
+    "replan": ("", " USING GENMIG", " using replay"),
+    "begin": ("", " START FRESH", " start with history"),
+    "keep": ("KEEP <duration>", "keep all", "KEEP ALL BY REFERENCE", "KEEP 5 by reference"),
     "stop": ("", " IMMEDIATE", " drain"),
     "lifecycle": (
         *("ALTER QUERY <name> AS <query><using><moment>", "ALTER QUERY <name> REPLAN"),
-        *("ALTER QUERY <name> AS <query><using><moment>", "alter query <name> replan using genmig"),
+        *("ALTER QUERY <name> AS <query><using><moment>", "alter query <name> replan<replan>"),
         *("START QUERY <name><start><moment>", "STOP QUERY <name><stop><moment>"),
-        *("PAUSE QUERY <name><stop>", "RESUME QUERY <name><start>"),
+        *("PAUSE QUERY <name><stop>", "RESUME QUERY <name>", "RESUME QUERY <name> COLD"),
     ),
     "statement": (
         *("<query>", "<query>", "CREATE STREAM <name> AS <query>", "EXPLAIN STAGES <query>"),
-        *("CREATE QUERY <name> INTO <connector> AS <query>", "CREATE QUERY <name> AS <query>"),
+        *(
+            "CREATE QUERY <name> INTO <connector><begin> AS <query>",
+            "CREATE QUERY <name> AS <query>",
+        ),
+        *("CREATE QUERY <name><begin> AS <query>", "CREATE QUERY <name> AS <query>"),
+        "CREATE STREAM <name> <fields> SOURCE <connector> <keep> LATE DROP",
         *("CREATE TABLE <name> AS <query>", "create table <name> keep all start fresh AS <query>"),
         "CREATE TABLE <name> KEEP <duration> START WITH HISTORY AS <query>",
         "CREATE FUNCTION <name>(<name> <type>, b <type>) AS <scalar>",
@@ -172,6 +180,8 @@ GRAMMAR: Final[dict[str, tuple[str, ...]]] = {
         "CREATE STREAM <name> <fields> SOURCE <connector> MALFORMED QUARANTINE IDLE AFTER 5",
         "CREATE RELATION <name> <fields> SOURCE <connector> VALID FROM <name> TO <name>",
         "CREATE RELATION <name> <fields> SOURCE <connector> NON RETROACTIVE KEY (<name>, a)",
+        "CREATE RELATION <name> FROM STREAM <name> KEY (<name>, a) DELETE WHEN <scalar>",
+        "CREATE RELATION <name> <fields> FROM STREAM <name> KEY (a) NON RETROACTIVE",
         *(
             "DROP STREAM IF EXISTS <name>",
             "DROP FUNCTION <name>",
@@ -183,6 +193,7 @@ GRAMMAR: Final[dict[str, tuple[str, ...]]] = {
             "SHOW TABLES",
         ),
         *("<lifecycle>", "<lifecycle>", "EXPLAIN <lifecycle>", "EXPLAIN FORMAT JSON <lifecycle>"),
+        *("<query> AS OF <instant>", "<query> as of now", "EXPLAIN <query> AS OF <instant>"),
     ),
 }
 

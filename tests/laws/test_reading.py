@@ -251,8 +251,8 @@ def on_spark(case: Case, stream: StreamEntry, paths: list[Path]) -> None:
     ):
         refused = Refused(stream)
         found = list(pieces([batch], origin, refused.add_malformed))
-        assert Counter(repr(row) for _, frame in found for row in frame.rows()) == rows_of(lines)
-        ids = [range(first, first + frame.height) for first, frame in found]
+        assert Counter(repr(row) for piece in found for row in piece.rows.rows()) == rows_of(lines)
+        ids = [range(p.first, p.first + p.rows.height) for p in found]
         everyone = [number for numbers in ids for number in numbers]
         assert everyone == sorted(set(everyone)), "each row has an id, in their order"
         held = refused.held()

@@ -51,7 +51,7 @@ from tidemill.runtime.answers import Answer
 from tidemill.runtime.spark.driver.delivery import refused_counts, watermarks
 from tidemill.runtime.spark.state.batch_log import BatchLog, Ending
 from tidemill.runtime.spark.worker.deployment import Deployment
-from tidemill.runtime.spark.worker.intake import Origin, take_in
+from tidemill.runtime.spark.worker.intake import Origin, Piece, take_in
 from tidemill.runtime.spark.worker.stage import CONTROL
 from tidemill.runtime.spark.worker.wire import Kind, Message
 
@@ -207,6 +207,9 @@ def arrived(
         message
         for task, rows in enumerate(batch)
         for message in take_in(
-            deployed, STREAM.name, [(0, frame(rows))], Origin(number, task, Time(0), Time(reached))
+            deployed,
+            STREAM.name,
+            [Piece(0, frame(rows))],
+            Origin(number, task, Time(0), Time(reached)),
         )
     ]

@@ -33,7 +33,7 @@ from tidemill.physical.fragments import build_graph
 from tidemill.runtime.answers import Answer
 from tidemill.runtime.spark.driver.control import Word, said
 from tidemill.runtime.spark.worker.deployment import Deployment
-from tidemill.runtime.spark.worker.intake import Origin, first_id, take_in
+from tidemill.runtime.spark.worker.intake import Origin, Piece, first_id, take_in
 from tidemill.runtime.spark.worker.wire import Kind, Message
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def arrived(deployed: Deployment, content: Inputs, batch: int, time: int) -> lis
             frame = pl.DataFrame(rows, schema=polars_schema(stream.schema), orient="row")
             origin = Origin(batch, task, Time(time))
             piece = first_id(0, origin=origin), frame
-            messages += through_the_wire(take_in(deployed, name, [piece], origin))
+            messages += through_the_wire(take_in(deployed, name, [Piece(*piece)], origin))
     return messages
 
 

@@ -6,19 +6,22 @@ What they must give is computed here from the elements that come in, instant by 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from physical.letters import is_chronon, is_end_ordered
 from physical.run import Advance, Element, Schedule, normal, run, schedules
+from tidemill.algebra.evaluate import evaluate
+from tidemill.algebra.expr import Call, Column, Literal
 from tidemill.algebra.snapshot import value_order
 from tidemill.model.schema import Field, Schema
 from tidemill.model.time import END_OF_TIME
-from tidemill.model.types import BIGINT, DOUBLE, VARCHAR
+from tidemill.model.types import BIGINT, BOOLEAN, DOUBLE, VARCHAR, DataType, Value
+from tidemill.physical import signed
 from tidemill.physical.operators.rows import split
 from tidemill.physical.operators.rows.coalesce import Coalesce
 from tidemill.physical.operators.rows.granularity import Granularity
@@ -81,8 +84,15 @@ def last_rows(elements: list[Element], window: RowWindow, time: int) -> Bag:
     seen: Bag = Counter()
     for rows in groups.values():
         moved = len(rows) // window.slide * window.slide
-        seen.update(rows[max(moved - window.rows, 0) : moved])
+        held = rows[max(moved - window.rows, 0) : moved]
+        seen.update(row for row in held if not is_unseen(window, row))
     return seen
+
+
+def is_unseen(window: RowWindow, row: Row) -> bool:
+    if window.unless is None:
+        return False
+    return evaluate(window.unless, dict(zip(window.schema.names, row, strict=True))) is True
 
 
 @st.composite
@@ -95,6 +105,24 @@ def row_windows(draw: st.DrawFn, schema: Schema) -> RowWindow:
         draw(st.booleans()),
         draw(st.none() | st.integers(0, 4)),
     )
+
+
+@st.composite
+def latest_unless(draw: st.DrawFn, schema: Schema) -> RowWindow:
+    """A window of the last row of each group, unless it is of some kind."""
+    field = draw(st.sampled_from(schema.fields))
+    column = Column(field.name, field.type)
+    values: dict[DataType, Value] = {BIGINT: 1, VARCHAR: "x", DOUBLE: 0.0}
+    unless = draw(
+        st.sampled_from(
+            [
+                Call("is_null", (column,), BOOLEAN),
+                Call("<=", (column, Literal(values[field.type], field.type)), BOOLEAN),
+            ]
+        )
+    )
+    window = draw(row_windows(schema))
+    return replace(window, rows=1, slide=1, unless=unless)
 
 
 @given(schedule=INSTANTS, data=st.data(), reload=st.booleans())
@@ -122,6 +150,33 @@ def test_the_state_of_a_row_window_is_bounded(
         pending = sum(e.start >= watermark for e in schedule.elements())
         # Of each group the elements in the window, those that wait, and how many there have been.
         assert size <= groups * (rows + slide - 1 + 1) + pending
+
+
+@given(schedule=INSTANTS, data=st.data(), reload=st.booleans())
+def test_the_last_row_displaces_those_before_it_though_it_is_not_seen(
+    schedule: Schedule, data: st.DataObject, *, reload: bool
+) -> None:
+    window = data.draw(latest_unless(schedule.schemas[0]))
+    signed_window = signed.RowWindow(**{f.name: getattr(window, f.name) for f in fields(window)})
+    for operator in (window, replace(signed_window, max_delay=None)):
+        output = run(operator, schedule, reload=reload, ids=window.by_id)
+        for t in TIMES:
+            assert output.snapshot(t) == last_rows(schedule.elements(), window, t), t
+
+
+@settings(max_examples=4 * settings().max_examples)
+@given(schedule=INSTANTS, data=st.data())
+def test_a_group_whose_last_row_is_not_seen_is_forgotten(
+    schedule: Schedule, data: st.DataObject
+) -> None:
+    window = data.draw(latest_unless(schedule.schemas[0]))
+    output = run(window, schedule, ids=window.by_id)
+    watermarks = [event.time for event in schedule.events if isinstance(event, Advance)]
+    for size, watermark in zip(output.sizes, watermarks, strict=False):
+        pending = sum(e.start >= watermark for e in schedule.elements())
+        seen = last_rows(schedule.elements(), window, watermark - 1).total()
+        # Of each group that is seen its element, and how many there have been.
+        assert size <= 2 * seen + pending
 
 
 # Session windows

@@ -15,11 +15,13 @@ from physical.letters import (
     together,
 )
 from physical.run import Advance, Arrive, Element, Schedule, run
+from tidemill.algebra.expr import Call, Column, Literal
 from tidemill.algebra.values import NAN
 from tidemill.model.batch import END, ID, START
 from tidemill.model.schema import Field, Schema
 from tidemill.model.time import END_OF_TIME, Time
-from tidemill.model.types import DOUBLE
+from tidemill.model.types import BOOLEAN, DOUBLE, VARCHAR
+from tidemill.physical import signed
 from tidemill.physical.operators.windows.row_window import RowWindow
 
 NUMBERS = Schema((Field("x", DOUBLE),))
@@ -83,6 +85,28 @@ def test_nulls_are_one_group_and_so_are_nans_and_zeros() -> None:
     assert sorted((e.start, e.end) for e in output.elements) == [
         (0, 3), (1, 4), (2, 5), (3, END_OF_TIME), (4, END_OF_TIME), (5, END_OF_TIME)
     ]  # fmt: skip
+
+
+IS_B = Call("=", (Column("letter", VARCHAR), Literal("b", VARCHAR)), BOOLEAN)
+
+
+@pytest.mark.parametrize("kind", [RowWindow, signed.RowWindow])
+def test_an_element_that_is_not_seen_displaces_the_one_before_it(kind: type[RowWindow]) -> None:
+    output = run(kind(LETTERS, 1, unless=IS_B), arriving("a@1 b@3", 4, "b@5 c@7 b@7", 9), ids=True)
+    assert [output.snapshot(time).total() for time in range(9)] == [0, 1, 1, 0, 0, 0, 0, 0, 0]
+    again = run(kind(LETTERS, 1, unless=IS_B), arriving("a@1 b@3", 4, "b@5 a@5 c@7", 9), ids=True)
+    shown = "".join("".join(str(*row) for row in again.snapshot(time)) or "-" for time in range(9))
+    assert shown == "-aa--aacc"
+
+
+def test_a_group_whose_last_element_is_not_seen_is_forgotten() -> None:
+    operator = RowWindow(LETTERS, 1, partition_by=("letter",), unless=IS_B)
+    output = run(operator, arriving("a@1 b@2", 4, "b@5", 6, "c@7", 8), ids=True)
+    assert output.sizes[:3] == [
+        2,
+        2,
+        4,
+    ]  # of a, and then of c: the element, and how many there were
 
 
 def test_an_open_element_holds_the_promise_back_and_a_queued_one_does_not() -> None:

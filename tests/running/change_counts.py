@@ -77,6 +77,9 @@ def published(using: Change, old: int, new: int) -> Counts:
             return Counts(0, 0, 0, disorder, 0, new - old + 1)
         case "GRACEFUL":
             return Counts(max(0, old - new), max(0, new - old), 0, 0, 0, 1)
+        case "EXACT":
+            # A window that holds rows of both sides is the new version's: old ones lack it.
+            return Counts(old - 1, new - 1, 0, 0, 0, 1)
         case _:
             same = old - 1 if old == new else 0
             return Counts(0, new - 1, 0, old - 2, same, -(old - 2))

@@ -36,7 +36,7 @@ MOVES = {
     "preparing": ("STOP QUERY {}",),
     "draining": ("START QUERY {} COLD",),
     "paused": ("RESUME QUERY {}", "RESUME QUERY {}", "RESUME QUERY {} COLD", "STOP QUERY {}"),
-    "stopped": ("START QUERY {} COLD",),
+    "stopped": ("START QUERY {} COLD", "START QUERY {} WITH HISTORY"),
 }
 """What may be asked of a query in each state, but for what begins with windows that fill."""
 
@@ -52,6 +52,7 @@ class Story:
         queries: How many queries there are.
         changes: How likely something is asked of a query between two files.
         restarts: How likely the session ends between two files.
+        keep: What the stream keeps of its past.
         asked: What was asked, one after another.
     """
 
@@ -61,6 +62,7 @@ class Story:
     queries: int
     changes: float = 0.3
     restarts: float = 0.4
+    keep: str = ""
     asked: list[str] = field(default_factory=list)
 
     @property
@@ -80,6 +82,8 @@ class Story:
                     self._ask(session, number)
             if self.random.random() < self.restarts:
                 session = self._restarted(session)
+            if self.keep and first < COMPARED and self.random.random() < self.changes:
+                self._create_late(session)
             if past == LAST:
                 self._resume_all(session)
         session.await_idle()
@@ -90,13 +94,26 @@ class Story:
     def _begun(self) -> tidemill.Session:
         self._source.mkdir(parents=True)
         session = self.connect()
-        define(session, self._source)
+        define(session, self._source, keep=self.keep)
         for number in range(self.queries):
-            form = self.random.choice(["results", "changes"])
-            into = f"INTO parquet('{self.root / f'q{number}'}', form => '{form}')"
-            session.sql(f"CREATE QUERY q{number} {into} AS {drawn(self.random)}")
+            self._create(session, number)
         session.start()
         return session
+
+    def _create(self, session: tidemill.Session, number: int, start: str = "") -> None:
+        form = self.random.choice(["results", "changes"])
+        into = f"INTO parquet('{self.root / f'q{number}'}', form => '{form}')"
+        session.sql(f"CREATE QUERY q{number} {into} {start} AS {drawn(self.random)}")
+
+    def _create_late(self, session: tidemill.Session) -> None:
+        """Create one more query, whose windows are full at once."""
+        try:
+            self._create(session, self.queries, "START WITH HISTORY")
+        except tidemill.RunError as error:
+            self.asked.append(f"refused: {error.message}")
+        else:
+            self.asked.append(f"create q{self.queries}")
+            self.queries += 1
 
     def _restarted(self, session: tidemill.Session) -> tidemill.Session:
         session.stop()

@@ -36,9 +36,9 @@ def write(directory: Path, first: int, past: int) -> Path:
     return unfinished.rename(path)
 
 
-def define(session: tidemill.Session, directory: Path, name: str = "s") -> None:
+def define(session: tidemill.Session, directory: Path, name: str = "s", keep: str = "") -> None:
     session.put("r", pl.DataFrame({"id": [0, 1], "name": ["zero", "one"]}))
-    session.sql(f"CREATE STREAM {name} {STREAM} SOURCE parquet('{directory}') ORDERED BY t")
+    session.sql(f"CREATE STREAM {name} {STREAM} SOURCE parquet('{directory}') ORDERED BY t {keep}")
     if session.catalog.find("r") is None:
         session.sql("CREATE RELATION r (id BIGINT, name VARCHAR) SOURCE memory('r')")
 

@@ -85,6 +85,7 @@ PARTS = {
         Change.STREAM_ORDER: (79, 59),
         Change.GRACEFUL: (79, 79),
         Change.GRACEFUL_DRAIN: (88, 59),
+        Change.EXACT: (79, 79),
     },
     # From 80 on an instance answers that can withdraw what stands, so the first end is 81.
     "changes": {
@@ -94,6 +95,7 @@ PARTS = {
         Change.STREAM_ORDER: (81, 61),
         Change.GRACEFUL: (81, 81),
         Change.GRACEFUL_DRAIN: (88, 59),
+        Change.EXACT: (52, 52),
     },
 }
 """Until when the old version answers, and from when on the new one, by hand: the last row before
@@ -105,7 +107,7 @@ def altered(session: tidemill.Session, directory: Path, using: Change) -> None:
     write(directory / "in", 0, 50)
     sinks, names = Sinks(directory), ["results", "changes"]
     with session:
-        define(session, directory / "in")
+        define(session, directory / "in", keep="KEEP 40" if using is Change.EXACT else "")
         sinks.create(session, OLD)
         session.start()
         session.await_idle()

@@ -23,7 +23,7 @@ def changed(directory: Path, texts: tuple[str, str], using: Change) -> tidemill.
     """A query over a row at every instant that is changed between two files."""
     write(directory, 0, AT)
     with tidemill.connect() as session:
-        define(session, directory)
+        define(session, directory, keep="KEEP 150" if using is Change.EXACT else "")
         query = session.query(f"CREATE QUERY q AS {texts[0]}")
         session.start()
         session.await_idle()

@@ -13,6 +13,8 @@ from running.restarts_body import Story
 if TYPE_CHECKING:
     from pathlib import Path
 
+KEEPS = ["KEEP 12", "KEEP 40", "KEEP ALL", "KEEP 60 BY REFERENCE"]
+
 
 @pytest.mark.parametrize("seed", range(6))
 def test_what_sinks_get_through_changes_and_restarts(tmp_path: Path, seed: int) -> None:
@@ -23,3 +25,18 @@ def test_what_sinks_get_through_changes_and_restarts(tmp_path: Path, seed: int) 
         return tidemill.connect(checkpoint=tmp_path / "state", partitions=partitions)
 
     Story(tmp_path, connect, random, queries=8).tell()
+
+
+@pytest.mark.parametrize(
+    "seed", [0, *(pytest.param(seed, marks=pytest.mark.soak) for seed in range(1, 6))]
+)
+@pytest.mark.parametrize("keep", KEEPS)
+def test_the_same_where_streams_keep_their_past(tmp_path: Path, seed: int, keep: str) -> None:
+    random = Random(f"{seed} {keep}")  # noqa: S311 — the same story every time
+    partitions, rows = random.randint(1, 3), random.choice([1, 5, 50, 1000])
+
+    def connect() -> tidemill.Session:
+        state = tmp_path / "state"
+        return tidemill.connect(checkpoint=state, partitions=partitions, replay_rows=rows)
+
+    Story(tmp_path, connect, random, queries=5, keep=keep).tell()

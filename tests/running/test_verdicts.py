@@ -50,21 +50,23 @@ def undisturbed(directory: Path, texts: list[str]) -> list[list[Bag]]:
         return [bags(query.changes(), PAST) for query in queries]
 
 
+@pytest.mark.parametrize("keep", ["", "KEEP 15", "KEEP ALL"])
 @pytest.mark.parametrize("seed", range(SESSIONS))
 def test_the_instant_that_the_verdict_names_is_the_first_exact_one(
-    tmp_path: Path, seed: int
+    tmp_path: Path, seed: int, keep: str
 ) -> None:
     random = Random(seed)  # noqa: S311 — the same changes every time
     pairs = [(drawn(random), drawn(random)) for _ in range(CHANGES // SESSIONS)]
     write(tmp_path, 0, BEFORE)
     told: list[int] = []
+    ways = list(Change) if keep else [one for one in Change if one is not Change.EXACT]
     with tidemill.connect() as session:
-        define(session, tmp_path)
+        define(session, tmp_path, keep=keep)
         queries = [session.query(f"CREATE QUERY q{n} AS {old}") for n, (old, _) in enumerate(pairs)]
         session.start()
         session.await_idle()
         for n, (_, new) in enumerate(pairs):
-            statement = f"ALTER QUERY q{n} AS {new} USING {random.choice(list(Change)).value}"
+            statement = f"ALTER QUERY q{n} AS {new} USING {random.choice(ways).value}"
             verdict = json.loads(str(session.sql(f"EXPLAIN FORMAT JSON {statement}")))
             assert f"exact from     {verdict['exact_from']}\n" in str(session.sql(statement))
             told.append(verdict["exact_from"])

@@ -24,6 +24,7 @@ from tidemill.runtime.quarantine import Quarantine
 from tidemill.runtime.record import Facts
 from tidemill.runtime.spark.driver.control import Control, Word
 from tidemill.runtime.spark.driver.delivery import Delivery
+from tidemill.runtime.spark.driver.replaying import SparkArchives
 from tidemill.runtime.spark.driver.run_report import RunReport
 from tidemill.runtime.spark.driver.settings import SparkSettings
 from tidemill.runtime.spark.io.file_log import FileLog
@@ -180,6 +181,7 @@ def test_all_that_a_batch_has_written_is_kept_before_spark_takes_it_for_done(
         RunReport(),
         batch_log,
         spark_files=files,
+        archives=SparkArchives(),
         quarantine=Quarantine(tmp_path / "q"),
         forget=lambda _: None,
     )

@@ -11,6 +11,7 @@ import pytest
 import tidemill
 from plans import implement
 from tidemill.catalog.entries import StreamEntry
+from tidemill.engine import ingest
 from tidemill.engine.ingest import Refused
 from tidemill.errors import RunError
 from tidemill.model.time import Time
@@ -133,6 +134,6 @@ def test_a_file_has_no_more_rows_than_there_are_ids(
     path = tmp_path / "1.csv"
     path.write_text("t,x\n" + "1,y\n" * 40)
     monkeypatch.setattr(blocks, "BLOCK", 40)
-    monkeypatch.setattr(intake, "_ROW_BITS", 5)
-    with pytest.raises(RunError, match="a file or task has more than 32 rows"):
+    monkeypatch.setattr(ingest, "_ROW_BITS", 5)
+    with pytest.raises(RunError, match="a file has more than 32 rows"):
         messages_of(path)

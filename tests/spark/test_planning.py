@@ -19,7 +19,7 @@ from tidemill.physical.plan import PhysicalPlan, walk_physical
 from tidemill.runtime.planning import plan_entry
 from tidemill.runtime.spark.driver.settings import SparkSettings
 from tidemill.runtime.spark.worker.deployment import Deployment
-from tidemill.runtime.spark.worker.intake import Origin, take_in
+from tidemill.runtime.spark.worker.intake import Origin, Piece, take_in
 from tidemill.runtime.spark.worker.wire import Kind
 
 SCALAR = "SELECT COUNT(*) AS n FROM s [RANGE 6 SLIDE 2]"
@@ -92,7 +92,7 @@ def test_rows_that_may_go_anywhere_are_dealt_out(rows: int, expected: list[int])
     assert isinstance(stream, StreamEntry)
     deployed = Deployment(build_graph(plans), {"s": stream}, {}, (2, 3, 4, 6), 2)
     frame = pl.DataFrame({"k": range(rows), "t": range(rows)})
-    messages = list(take_in(deployed, "s", [(0, frame)], Origin(0, 1, Time(0))))
+    messages = list(take_in(deployed, "s", [Piece(0, frame)], Origin(0, 1, Time(0))))
     sent = dict.fromkeys(deployed.pids, 0)
     for message in messages:
         if message.kind is Kind.ROWS:

@@ -19,18 +19,31 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.spark
 
 
+def _later(*stories: tuple[int, str]) -> list[object]:
+    return [pytest.param(*story, marks=pytest.mark.soak) for story in stories]
+
+
 @pytest.mark.parametrize(
-    "seed", [0, *(pytest.param(seed, marks=pytest.mark.soak) for seed in range(1, 6))]
+    ("seed", "keep"),
+    [
+        (0, "KEEP 40"),
+        *_later((1, ""), (2, "KEEP ALL BY REFERENCE"), (3, ""), (4, "KEEP ALL"), (5, "KEEP 15")),
+    ],
 )
-def test_what_sinks_get_through_changes_and_restarts(tmp_path: Path, seed: int) -> None:
+def test_what_sinks_get_through_changes_and_restarts(tmp_path: Path, seed: int, keep: str) -> None:
     random = Random(seed)  # noqa: S311 — the same story every time
+    rows = random.choice([1, 20, 1000])
 
     def connect() -> tidemill.Session:
         return tidemill.connect(
-            engine="spark", master=MASTER, checkpoint=tmp_path / "state", partitions=2
+            engine="spark",
+            master=MASTER,
+            checkpoint=tmp_path / "state",
+            partitions=2,
+            replay_rows=rows,
         )
 
-    Story(tmp_path, connect, random, queries=6, restarts=0.25).tell()
+    Story(tmp_path, connect, random, queries=6, restarts=0.25, keep=keep).tell()
 
 
 def test_other_settings_on_a_checkpoint_are_a_migration(tmp_path: Path) -> None:

@@ -26,6 +26,7 @@ from tidemill.runtime.quarantine import Quarantine
 from tidemill.runtime.sinks import FormatSink
 from tidemill.runtime.spark.driver.cluster import open_cluster
 from tidemill.runtime.spark.driver.delivery import Delivery
+from tidemill.runtime.spark.driver.replaying import SparkArchives
 from tidemill.runtime.spark.driver.run_report import RunReport
 from tidemill.runtime.spark.io.formats import append_to_format
 from tidemill.runtime.spark.state.batch_log import BatchLog
@@ -307,6 +308,7 @@ def test_results_are_computed_once_and_persisted_only_for_formats(
         report,
         batch_log,
         spark_files=spark_files,
+        archives=SparkArchives(),
         quarantine=Quarantine(tmp_path / "quarantine"),
         forget=lambda _: None,
     )

@@ -23,7 +23,7 @@ from tidemill.runtime.answers import Answer
 from tidemill.runtime.spark.driver.control import Word, said
 from tidemill.runtime.spark.driver.delivery import files_read
 from tidemill.runtime.spark.worker.deployment import Deployment
-from tidemill.runtime.spark.worker.intake import Origin, first_id, take_in
+from tidemill.runtime.spark.worker.intake import Origin, Piece, first_id, take_in
 from tidemill.runtime.spark.worker.stage import CONTROL, WATERMARKS, Stage
 from tidemill.runtime.spark.worker.wire import Kind, Message
 
@@ -87,7 +87,7 @@ def came(  # noqa: PLR0913 — all that a task knows
     frame = pl.DataFrame(rows, schema=schema, orient="row")
     piece = first_id(0, file=batch), frame
     origin = Origin(batch, 0, Time(now), Time(watermark))
-    return list(take_in(deployment, name, [piece], origin))
+    return list(take_in(deployment, name, [Piece(*piece)], origin))
 
 
 def tick(deployment: Deployment, now: int) -> list[Message]:

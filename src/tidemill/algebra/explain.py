@@ -131,9 +131,10 @@ def _window(spec: WindowSpec) -> str:
         case TimeWindow(size, slide):
             moved = f" slide={duration_text(slide)}" if slide > 1 else ""
             return f"range={duration_text(size)}{moved}"
-        case RowWindow(rows, slide, partition_by):
+        case RowWindow(rows, slide, partition_by, unless):
             moved = f" slide={slide}" if slide > 1 else ""
-            return f"rows={rows}{moved}{_by(partition_by)}"
+            but = "" if unless is None else f" unless {expr_text(unless)}"
+            return f"rows={rows}{moved}{_by(partition_by)}{but}"
         case SessionWindow(gap, partition_by):
             return f"session={duration_text(gap)}{_by(partition_by)}"
         case Unbounded():

@@ -26,6 +26,7 @@ __all__ = [
     "NOW",
     "Aggregate",
     "AntiJoin",
+    "Changing",
     "Difference",
     "Distinct",
     "Dstream",
@@ -75,15 +76,26 @@ class TimeWindow:
 
 @dataclass(frozen=True, slots=True)
 class RowWindow:
-    """The last ``rows`` elements, of each group if it is partitioned; moves every ``slide``."""
+    """The last ``rows`` elements, of each group if it is partitioned; moves every ``slide``.
+
+    Attributes:
+        rows: How many elements it holds.
+        slide: After how many new elements it moves.
+        partition_by: The columns whose values make a group.
+        unless: Of a window of one row: an element of which it is true displaces the one before it,
+            but is not seen itself.
+    """
 
     rows: int
     slide: int = 1
     partition_by: tuple[str, ...] = ()
+    unless: Expr | None = None
 
     def __post_init__(self) -> None:
         assert self.rows > 0, "the binder refuses empty windows"
         assert self.slide > 0, "the binder refuses windows that do not move"
+        one = (self.rows, self.slide) == (1, 1)
+        assert one or self.unless is None, "where more rows are held, none stands for its group"
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +166,19 @@ class Relation:
     span: Span | None = field(default=None, compare=False, repr=False)
 
 
+@dataclass(frozen=True, slots=True)
+class Changing:
+    """What a relation that a stream changes is called, and how far a change reaches.
+
+    Attributes:
+        name: Its name.
+        retroactive: Whether a change reaches results made before it, as of ``Relation``.
+    """
+
+    name: str
+    retroactive: bool = True
+
+
 # One input
 
 
@@ -164,16 +189,21 @@ class Window:
     Attributes:
         internal: Whether it keeps the insertions of a query with INTERNAL windows. A further window
             of the text then stands on these insertions, in its place.
+        relation: The relation that it makes of a stream of changes, if it does. It says where the
+            binder may put it, and nothing about what it means.
     """
 
     input: Plan
     spec: WindowSpec
     span: Span | None = field(default=None, compare=False, repr=False)
     internal: bool = False
+    relation: Changing | None = None
     schema: Schema = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         _set_schema(self, self.input.schema)
+        if isinstance(self.spec, RowWindow) and self.spec.unless is not None:
+            _check_condition(self.spec.unless, self.input.schema.names)
 
 
 @dataclass(frozen=True, slots=True)

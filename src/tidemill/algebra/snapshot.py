@@ -207,7 +207,8 @@ class Reference:
     def _last_rows(self, plan: Plan, window: RowWindow, time: int) -> Iterable[Row]:
         for group in self._groups(plan, window.partition_by, time):
             last = len(group) // window.slide * window.slide
-            yield from (element.row for element in group[max(last - window.rows, 0) : last])
+            rows = (element.row for element in group[max(last - window.rows, 0) : last])
+            yield from (row for row in rows if not _is_hidden(window, plan.schema.names, row))
 
     def _session_rows(self, plan: Plan, window: SessionWindow, time: int) -> Iterable[Row]:
         for group in self._groups(plan, window.partition_by, time):
@@ -355,6 +356,10 @@ def _join(plan: Join, left: Bag, right: Bag) -> Bag:
 
 def _partners(condition: Expr, names: tuple[str, ...], row: Row, others: Bag) -> list[Row]:
     return [other for other in others if _is_true(condition, names, row + other)]
+
+
+def _is_hidden(window: RowWindow, names: tuple[str, ...], row: Row) -> bool:
+    return window.unless is not None and _is_true(window.unless, names, row)
 
 
 def _is_true(predicate: Expr, names: tuple[str, ...], row: Row) -> bool:

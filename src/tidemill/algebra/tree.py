@@ -72,8 +72,8 @@ def with_children(plan: Plan, new: tuple[Plan, ...]) -> Plan:
     match plan:
         case Source() | Relation():
             return plan
-        case Window(_, spec, span, internal):
-            return Window(new[0], spec, span, internal)
+        case Window(_, spec, span, internal, relation):
+            return Window(new[0], spec, span, internal, relation)
         case Filter(_, predicate):
             return Filter(new[0], predicate)
         case Project(_, columns):

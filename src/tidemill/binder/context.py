@@ -30,6 +30,7 @@ class Context:
         uses: Collects what the statement refers to in the catalog.
         sizes: How large the expressions of the statement have become.
         notes: Collects what people should be warned of.
+        at_once: Whether it is asked once, of one instant.
     """
 
     catalog: Catalog
@@ -39,6 +40,7 @@ class Context:
     uses: set[str] = field(default_factory=set)
     sizes: Sizes = field(default_factory=Sizes)
     notes: list[Note] = field(default_factory=list)
+    at_once: bool = False
 
     def with_table(self, name: str, plan: Plan) -> Context:
         """The context in which ``name`` stands for a query."""

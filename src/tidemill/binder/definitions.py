@@ -22,6 +22,7 @@ from tidemill.algebra.plan import (
     Validity,
     Window,
 )
+from tidemill.binder.changing_relations import changing_relation
 from tidemill.binder.context import Context
 from tidemill.binder.expressions import ExpressionBinder
 from tidemill.binder.limits import check_plan
@@ -46,6 +47,7 @@ from tidemill.connectors.table import TABLE_SINK
 from tidemill.errors import BindError, PlanError, suggestion
 from tidemill.lang.statements import (
     ColumnDefinition,
+    CreateChangingRelation,
     CreateDerivedStream,
     CreateFunction,
     CreateQuery,
@@ -69,11 +71,12 @@ if TYPE_CHECKING:
     from tidemill.errors import Note
     from tidemill.lang.statements import Duration
 
-__all__ = ["Definition", "check_bounded", "define", "plan_query"]
+__all__ = ["Definition", "check_bounded", "check_ends", "define", "plan_query"]
 
 Definition = (
     CreateStream
     | CreateRelation
+    | CreateChangingRelation
     | CreateDerivedStream
     | CreateFunction
     | CreateQuery
@@ -114,6 +117,8 @@ def define(  # noqa: PLR0913 — what a definition depends on
             relation = _relation(statement)
             check(statement.source, Use.RELATION, engine=engine, looks_up=looks_up)
             return relation
+        case CreateChangingRelation():
+            return changing_relation(statement, catalog)
         case CreateFunction():
             return _function(statement, catalog)
         case CreateDerivedStream(name, query):
@@ -184,10 +189,22 @@ def check_bounded(plan: Plan) -> None:
             span=found.window.span,
             hint=f"{way}, or allow it with connect(unbounded_state=True)",
         )
+    check_ends(plan)
+
+
+def check_ends(plan: Plan) -> None:
+    """Refuse a plan with a window over rows that may never end.
+
+    Raises:
+        PlanError: It has one.
+    """
     endless = endless_input(plan)
     if endless is not None:
         window, cause = endless
-        word = "a relation" if isinstance(cause, Relation) else "a window of ROWS"
+        is_of_relation = isinstance(cause, Relation) or (
+            isinstance(cause, Window) and cause.relation is not None
+        )
+        word = "a relation" if is_of_relation else "a window of ROWS"
         raise PlanError(
             f"this window is over rows that may never end, since {word} is below it",
             span=window.span,

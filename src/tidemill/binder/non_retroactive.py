@@ -23,6 +23,7 @@ from tidemill.algebra.expr import Expr, conjunction, conjuncts, used_columns
 from tidemill.algebra.plan import (
     Aggregate,
     AntiJoin,
+    Changing,
     Difference,
     Distinct,
     Dstream,
@@ -38,6 +39,7 @@ from tidemill.algebra.plan import (
     SessionWindow,
     Source,
     StrictDifference,
+    Validity,
     Window,
     WindowSpec,
 )
@@ -49,7 +51,7 @@ from tidemill.lang.spans import span_of
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-__all__ = ["attach", "check_non_retroactive"]
+__all__ = ["attach", "check_non_retroactive", "is_relation"]
 
 _TAKEN_BACK: Final = (
     "which takes results back when later rows come, and the row that made them may have changed "
@@ -97,14 +99,12 @@ def check_non_retroactive(plan: Plan) -> None:
     Raises:
         BindError: There is one.
     """
-    nodes = list(walk(plan))
-    if all(node.retroactive for node in nodes if isinstance(node, Relation)):
-        return
-    for node in nodes:
+    for node in walk(plan):
         relation = _open(node)
-        if relation is not None and not _is_relation(node):
+        if relation is not None and not is_relation(node):
+            name = _relation_name(relation)
             raise BindError(
-                f'"{relation.name}" is non-retroactive, but here its changes would reach results '
+                f'"{name}" is non-retroactive, but here its changes would reach results '
                 "made before",
                 span=relation.span,
                 hint=f"join it in FROM to one stream with a time window, {_HINT}",
@@ -198,12 +198,18 @@ def _without_window(plan: Plan) -> tuple[Plan, Window | None] | None:
 def _check_unmixed(item: Item) -> None:
     """Refuse a subquery in which a retroactive relation would become a non-retroactive one."""
     for node in walk(item.plan):
-        if isinstance(node, Relation) and node.validity is not None and node.retroactive:
-            raise BindError(
-                f'"{_name(item)}" is non-retroactive, but "{node.name}" in the subquery is not',
-                span=span_of(item.node),
-                hint="name both in the FROM clause that names the stream",
-            )
+        match node:
+            case Relation(name, validity=Validity(), retroactive=True):
+                pass
+            case Window(relation=Changing(name, retroactive=True)):
+                pass
+            case _:
+                continue
+        raise BindError(
+            f'"{_name(item)}" is non-retroactive, but "{name}" in the subquery is not',
+            span=span_of(item.node),
+            hint="name both in the FROM clause that names the stream",
+        )
 
 
 def _obstacle(plan: Plan) -> type[Plan | WindowSpec]:
@@ -224,7 +230,14 @@ def _refused(item: Item, partner: type[Plan | WindowSpec]) -> BindError:
 def _name(item: Item) -> str:
     relation = _open(item.plan)
     assert relation is not None, "the item is a non-retroactive relation"
-    return relation.name
+    return _relation_name(relation)
+
+
+def _relation_name(relation: Relation | Window) -> str:
+    if isinstance(relation, Relation):
+        return relation.name
+    assert relation.relation is not None, "the window makes a relation"
+    return relation.relation.name
 
 
 def _compared(relation: Item, names: tuple[str, ...], parts: Sequence[Expr]) -> bool:
@@ -272,19 +285,27 @@ def _items(tree: Tree) -> Iterator[Item]:
 
 def _is_bound_to_time(tree: Tree) -> bool:
     """Whether it is a non-retroactive relation, or made of such and of constant ones."""
-    return isinstance(tree, Item) and _is_relation(tree.plan) and _open(tree.plan) is not None
+    return isinstance(tree, Item) and is_relation(tree.plan) and _open(tree.plan) is not None
 
 
 def _reads_stream(tree: Tree) -> bool:
-    return any(not _is_relation(item.plan) for item in _items(tree))
-
-
-def _is_relation(plan: Plan) -> bool:
-    return not any(isinstance(n, Source | Istream | Dstream | Rstream) for n in walk(plan))
+    return any(not is_relation(item.plan) for item in _items(tree))
 
 
 @once_per_node
-def _open(plan: Plan) -> Relation | None:
+def is_relation(plan: Plan) -> bool:
+    """Whether it is made of relations only."""
+    match plan:
+        case Source() | Istream() | Dstream() | Rstream():
+            return False
+        case Window(relation=Changing()):
+            return True
+        case _:
+            return all(map(is_relation, children(plan)))
+
+
+@once_per_node
+def _open(plan: Plan) -> Relation | Window | None:
     """The non-retroactive relation on whose present rows the plan's answer depends.
 
     What lives for one instant, and what is under a window, has the relation of its own instant.
@@ -292,9 +313,12 @@ def _open(plan: Plan) -> Relation | None:
     match plan:
         case Relation(retroactive=retroactive):
             return None if retroactive else plan
+        case Window(relation=Changing(retroactive=False)):
+            return plan
         case Window():
             return None
         case _ if is_chronon(plan):
             return None
         case _:
-            return next(filter(None, map(_open, children(plan))), None)
+            found = (_open(child) for child in children(plan))
+            return next((one for one in found if one is not None), None)

@@ -24,7 +24,7 @@ from tidemill.binder.insertions import internal_window, keep_insertions, refuse_
 from tidemill.binder.non_retroactive import check_non_retroactive
 from tidemill.binder.rows import Inner
 from tidemill.binder.scope import has_outer
-from tidemill.binder.select import Selected, bind_select
+from tidemill.binder.select import AT_EVERY_INSTANT, IN_THE_MIDDLE, Selected, bind_select
 from tidemill.binder.sources import apply_stream_operator
 from tidemill.catalog.functions import cast
 from tidemill.errors import BindError
@@ -67,7 +67,7 @@ def _bind(node: exp.Expr, context: Context) -> Plan:
         case exp.SetOperation():
             return _set_operation(node, context)
         case exp.Subquery() | exp.Paren():
-            _refuse_modifiers(node)
+            _refuse_modifiers(node, context)
             return _bind(node.this, context)
         case StreamOperator():
             return apply_stream_operator(node, _bind(node.this, context))
@@ -93,7 +93,7 @@ def _bind_inner(node: exp.Expr, context: Context) -> Inner:
     """A subquery in an expression, which may refer to the enclosing query."""
     context = _with_tables(node, context)
     while isinstance(node, exp.Subquery | exp.Paren):
-        _refuse_modifiers(node)
+        _refuse_modifiers(node, context)
         node = node.this
         context = _with_tables(node, context)
     if isinstance(node, exp.Select):
@@ -128,7 +128,7 @@ def _with_tables(node: exp.Expr, context: Context) -> Context:
 
 
 def _set_operation(node: exp.SetOperation, context: Context) -> Plan:
-    _refuse_modifiers(node)
+    _refuse_modifiers(node, context)
     left, right = _aligned(node, _bind(node.this, context), _bind(node.expression, context))
     distinct = bool(node.args.get("distinct"))
     match node:
@@ -193,11 +193,11 @@ def _only_types_nulls(plan: Plan, types: list[DataType]) -> bool:
     )
 
 
-def _refuse_modifiers(node: exp.Expr) -> None:
+def _refuse_modifiers(node: exp.Expr, context: Context) -> None:
     for key in ("order", "limit", "offset"):
         if node.args.get(key):
             raise BindError(
                 f"{'ORDER BY' if key == 'order' else key.upper()} is not supported",
                 span=span_of(node.args[key]) or span_of(node),
-                hint="an answer is a bag of rows at every instant; sort what you read of it",
+                hint=IN_THE_MIDDLE if context.at_once else AT_EVERY_INSTANT,
             )

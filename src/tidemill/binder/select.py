@@ -33,15 +33,20 @@ if TYPE_CHECKING:
     from tidemill.binder.context import Context
     from tidemill.binder.sources import BindQuery
 
-__all__ = ["Selected", "bind_select"]
+__all__ = ["AT_EVERY_INSTANT", "IN_THE_MIDDLE", "Selected", "bind_select"]
 
 _SUPPORTED = frozenset(
     {"kind", "expressions", "from_", "joins", "where", "group", "having", "distinct", "with_"}
 )
+AT_EVERY_INSTANT = (
+    "an answer is a bag of rows at every instant; with AS OF at the end it is asked of one, and its"
+    " rows have an order"
+)
+IN_THE_MIDDLE = "it stands at the end of the whole query, before AS OF"
 _REFUSED = {
-    "order": ("ORDER BY", "an answer is a bag of rows at every instant; sort what you read of it"),
-    "limit": ("LIMIT", "an answer is a bag of rows at every instant; use a window, or MIN and MAX"),
-    "offset": ("OFFSET", "an answer is a bag of rows at every instant"),
+    "order": ("ORDER BY", AT_EVERY_INSTANT),
+    "limit": ("LIMIT", f"{AT_EVERY_INSTANT}; or use a window, or MIN and MAX"),
+    "offset": ("OFFSET", AT_EVERY_INSTANT),
     "qualify": ("QUALIFY", "put a window behind the stream in FROM, aggregate, and use HAVING"),
 }
 
@@ -81,7 +86,7 @@ def bind_select(
     Raises:
         BindError: A clause is not supported, or something in it does not fit.
     """
-    _refuse_clauses(select)
+    _refuse_clauses(select, context)
     block = _Block(select, context, bind_inner)
     block.read(bind_query)
     if select.args.get("group") or block.aggregate_nodes():
@@ -267,9 +272,11 @@ def _is_identity(plan: Plan, columns: tuple[Named, ...]) -> bool:
     )
 
 
-def _refuse_clauses(select: exp.Select) -> None:
+def _refuse_clauses(select: exp.Select, context: Context) -> None:
     for key, value in select.args.items():
         if not value or key in _SUPPORTED:
             continue
         word, hint = _REFUSED[key]
+        if context.at_once and key in ("order", "limit", "offset"):
+            hint = IN_THE_MIDDLE
         raise BindError(f"{word} is not supported", span=span_of(value), hint=hint)

@@ -23,16 +23,17 @@ from tidemill.algebra.plan import (
     Source,
     Window,
 )
-from tidemill.algebra.tree import transform_up, walk
+from tidemill.algebra.tree import transform_up
 from tidemill.binder.expressions import ExpressionBinder
 from tidemill.binder.insertions import insertions, output_of
 from tidemill.binder.joins import Item, Joined, Tree, build
 from tidemill.binder.limits import check_columns
-from tidemill.binder.non_retroactive import attach
+from tidemill.binder.non_retroactive import attach, is_relation
 from tidemill.binder.notes import note_bare_number
 from tidemill.binder.scope import Scope, ScopeColumn, fresh_name
 from tidemill.binder.windows import bind_window
 from tidemill.catalog.entries import (
+    ChangingRelationEntry,
     DerivedStreamEntry,
     Entry,
     FunctionEntry,
@@ -42,16 +43,18 @@ from tidemill.catalog.entries import (
     object_use,
 )
 from tidemill.catalog.functions import scalar_call
-from tidemill.errors import BindError, closest
+from tidemill.errors import BindError, closest, suggestion
+from tidemill.lang.one_time import QueryAnswer
 from tidemill.lang.spans import span_of, value_span
 from tidemill.lang.windows import StreamOperator, Windowed
+from tidemill.model.schema import Schema
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from tidemill.binder.context import Context
 
-__all__ = ["From", "apply_stream_operator", "bind_from"]
+__all__ = ["From", "answer_relation", "apply_stream_operator", "bind_from"]
 
 BindQuery: TypeAlias = "Callable[[exp.Expr, Context], Plan]"
 
@@ -125,11 +128,13 @@ def _item_plan(node: exp.Expr, context: Context, bind_query: BindQuery) -> Plan:
     match node:
         case Windowed():
             plan = _item_plan(node.this, context, bind_query)
-            if not any(isinstance(n, Source | Istream | Dstream | Rstream) for n in walk(plan)):
+            if is_relation(plan):
                 raise BindError(
                     "a relation takes no window",
                     span=span_of(node.window),
-                    hint="leave the window out: the rows of a relation are there while they are "
+                    hint="leave the window out: the rows are those of one instant"
+                    if isinstance(node.this, QueryAnswer)
+                    else "leave the window out: the rows of a relation are there while they are "
                     "valid; ISTREAM(…) makes a stream of it",
                 )
             note_bare_number(node.window, plan, context)
@@ -139,6 +144,8 @@ def _item_plan(node: exp.Expr, context: Context, bind_query: BindQuery) -> Plan:
             return apply_stream_operator(node, _item_plan(node.this, context, bind_query))
         case exp.Table():
             return _table(node, context)
+        case QueryAnswer():
+            return _answer(node, context)
         case _:
             # A FROM item does not see the other items of its clause.
             return bind_query(node, context.without_outer())
@@ -165,17 +172,45 @@ def _table(node: exp.Table, context: Context) -> Plan:
             hint=closest(name, names) or "register it with CREATE STREAM or CREATE RELATION",
         )
     context.uses.add(object_use(entry.name))
-    return _entry_plan(entry, node)
+    return _entry_plan(entry, node, context)
 
 
-def _entry_plan(entry: Entry, node: exp.Table) -> Plan:
+def answer_relation(query: str) -> str:
+    """What the relation is called that stands for the answer of a query; no user's is."""
+    return f"@{query.lower()}"
+
+
+def _answer(node: QueryAnswer, context: Context) -> Plan:
+    """The answer of a query at the instant that is asked for, as a relation."""
+    entry = context.catalog.find(node.name)
+    if not isinstance(entry, QueryEntry):
+        names = [e.name for e in context.catalog.objects.values() if isinstance(e, QueryEntry)]
+        raise BindError(
+            f'there is no query "{node.name}"',
+            span=span_of(node),
+            hint=suggestion(node.name, names, what="queries"),
+        )
+    if not context.at_once:
+        raise BindError(
+            f"QUERY {entry.name} is an answer at one instant, and this query has one at each",
+            span=span_of(node),
+            hint="write AS OF behind the query to ask it once; to read what another query reads, "
+            "define that with CREATE STREAM … AS",
+        )
+    context.uses.add(object_use(entry.name))
+    # Versions that say the same of types may differ in what can be NULL.
+    fields = tuple(replace(one, nullable=True) for one in entry.plan.schema)
+    return Relation(answer_relation(node.name), Schema(fields), span=span_of(node))
+
+
+def _entry_plan(entry: Entry, node: exp.Table, context: Context) -> Plan:
     match entry:
         case StreamEntry(name, schema):
             return Source(name, schema)
         case RelationEntry(name, schema, _, validity):
             span = span_of(node)
             return Relation(name, schema, validity, retroactive=entry.retroactive, span=span)
-        case DerivedStreamEntry(_, plan):
+        case DerivedStreamEntry(_, plan) | ChangingRelationEntry(_, plan):
             return _viewed(plan, node)
         case QueryEntry(name, plan) if entry.is_table:
             if entry.was_changed:
@@ -189,7 +224,9 @@ def _entry_plan(entry: Entry, node: exp.Table) -> Plan:
             raise BindError(
                 f'"{name}" is a query; its answer is not a stream others can read',
                 span=span_of(node.this),
-                hint="define it with CREATE STREAM … AS, or CREATE TABLE … AS, to read from it",
+                hint=f"write QUERY {name} to read its answer at this instant"
+                if context.at_once
+                else "define it with CREATE STREAM … AS, or CREATE TABLE … AS, to read from it",
             )
         case FunctionEntry():
             raise AssertionError("functions have names of their own")

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from tidemill.model.types import DataType
 
 __all__ = [
+    "ChangingRelationEntry",
     "DerivedStreamEntry",
     "Entry",
     "FunctionEntry",
@@ -51,8 +52,12 @@ class Kept:
     by_reference: bool = False
 
     def first(self, watermark: int) -> int:
-        """The first instant whose rows are kept when the stream has come so far."""
-        return 0 if self.length is None else max(watermark - self.length, 0)
+        """The first instant whose rows are kept when the stream has come so far.
+
+        When it has ended, time does not pass on it any more, and what it has kept stays.
+        """
+        is_all = self.length is None or watermark >= END_OF_TIME
+        return 0 if is_all else max(watermark - (self.length or 0), 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +99,29 @@ class RelationEntry:
     validity: Validity | None = None
     key: tuple[str, ...] = ()
     retroactive: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class ChangingRelationEntry:
+    """A relation that a stream changes: using its name is the same as using its plan.
+
+    Attributes:
+        name: Its name.
+        plan: The last row of each key, in the columns of the relation.
+        stream: The stream whose rows change it.
+        key: The columns by which a row replaces another.
+        deleted: Which rows only take away the one of their key, as text; ``None`` if none do.
+        retroactive: Whether a change reaches results made before it.
+        uses: What its definition refers to.
+    """
+
+    name: str
+    plan: Plan
+    stream: str
+    key: tuple[str, ...]
+    deleted: str | None
+    retroactive: bool
+    uses: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,12 +189,20 @@ class FunctionEntry:
     uses: frozenset[str]
 
 
-Entry: TypeAlias = StreamEntry | RelationEntry | DerivedStreamEntry | QueryEntry | FunctionEntry
+Entry: TypeAlias = (
+    StreamEntry
+    | RelationEntry
+    | ChangingRelationEntry
+    | DerivedStreamEntry
+    | QueryEntry
+    | FunctionEntry
+)
 
 _KINDS: dict[type[Entry], ObjectKind] = {
     StreamEntry: ObjectKind.STREAM,
     DerivedStreamEntry: ObjectKind.STREAM,
     RelationEntry: ObjectKind.RELATION,
+    ChangingRelationEntry: ObjectKind.RELATION,
     QueryEntry: ObjectKind.QUERY,
     FunctionEntry: ObjectKind.FUNCTION,
 }
@@ -200,7 +236,7 @@ def uses_of(entry: Entry) -> frozenset[str]:
     match entry:
         case StreamEntry() | RelationEntry():
             return frozenset()
-        case DerivedStreamEntry() | QueryEntry() | FunctionEntry():
+        case ChangingRelationEntry() | DerivedStreamEntry() | QueryEntry() | FunctionEntry():
             return entry.uses
         case _:
             assert_never(entry)
@@ -213,7 +249,7 @@ def connector_of(entry: Entry) -> ConnectorCall | None:
             return entry.source
         case QueryEntry():
             return entry.sink
-        case DerivedStreamEntry() | FunctionEntry():
+        case ChangingRelationEntry() | DerivedStreamEntry() | FunctionEntry():
             return None
         case _:
             assert_never(entry)
@@ -224,7 +260,7 @@ def entry_schema(entry: Entry) -> Schema:
     match entry:
         case StreamEntry() | RelationEntry():
             return entry.schema
-        case DerivedStreamEntry() | QueryEntry():
+        case ChangingRelationEntry() | DerivedStreamEntry() | QueryEntry():
             return entry.plan.schema
         case FunctionEntry():
             return Schema(entry.parameters)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeAlias, assert_never
 from tidemill.algebra.keys import least_key
 from tidemill.algebra.patterns import update_pattern
 from tidemill.catalog.entries import (
+    ChangingRelationEntry,
     DerivedStreamEntry,
     Entry,
     FunctionEntry,
@@ -145,7 +146,7 @@ def _roles(entry: Entry) -> dict[str, str]:
             return dict.fromkeys(_key(entry), "key")
         case StreamEntry(time_column=str(column)):
             return {column: "time"}
-        case RelationEntry():
+        case RelationEntry() | ChangingRelationEntry():
             return dict.fromkeys(entry.key, "key")
         case _:
             return {}
@@ -169,6 +170,11 @@ def _details(entry: Entry) -> tuple[str, ...]:
             end = f" to {entry.validity.end}" if entry.validity.end else ""
             retroactive = "yes" if entry.retroactive else "no"
             return _connector(entry.source), f"from {entry.validity.start}{end}", retroactive
+        case ChangingRelationEntry():
+            but = "" if entry.deleted is None else f", unless {entry.deleted}"
+            retroactive = "yes" if entry.retroactive else "no"
+            last = f"last of each {', '.join(entry.key)}{but}"
+            return f"stream {entry.stream}", last, retroactive
         case QueryEntry():
             sink = "memory" if entry.sink is None else _connector(entry.sink)
             sink = f"table keep {_kept(entry.keep) or 'nothing'}" if entry.is_table else sink

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from tidemill.cli.ask import ask
 from tidemill.cli.check import check
 from tidemill.cli.demo import demo
 from tidemill.cli.explain import explain
@@ -42,5 +43,5 @@ def _main(
     """What stands before a command."""
 
 
-for command in (run, explain, check, demo):
+for command in (run, ask, explain, check, demo):
     app.command()(command)

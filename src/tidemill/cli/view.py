@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = ["line", "starting_text", "tables", "totals", "whole_view"]
 
-_NUMBERS = ("files", "rows", "rate", "lag", "late", "rows out")
+_NUMBERS = ("files", "rows", "rate", "lag", "late", "rows out", "to replay")
 _STREAMS = ("stream", "files", "rows", "rate", "watermark", "lag", "late")
 _FRAME = 3
 """How many lines an answer has besides its rows: an empty one, a title, the names of columns."""
@@ -129,11 +129,12 @@ def _queries(reading: Reading, width: int, places: Mapping[str, str]) -> Table:
             query.name,
             f"{query.rows:,}",
             rate_text(reading.query_rates[query.name]),
+            f"{query.to_replay:,}" if query.to_replay else "",
             places.get(query.name, ""),
         )
         for query in reading.progress.queries
     ]
-    return _table(("query", "rows out", "rate", "goes to"), rows, width)
+    return _table(("query", "rows out", "rate", "to replay", "goes to"), rows, width)
 
 
 def _table(columns: Sequence[str], rows: Sequence[tuple[str, ...]], width: int) -> Table:

@@ -220,6 +220,7 @@ def earliest(using: Change, record: Record, new: Plan, here: Standpoint) -> Time
 def _forgets_nothing(query: str, what: str) -> RunError:
     return RunError(
         f'{what} for query "{query}": it has a window that counts rows, waits for a pause or keeps'
-        " everything, so there is no instant from which it is known to be exact",
+        " everything, or reads a relation that changes, so there is no instant from which it is"
+        " known to be exact",
         hint="write USING IMMEDIATE, which begins with empty windows",
     )

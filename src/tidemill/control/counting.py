@@ -40,7 +40,8 @@ def counting(record: Record, here: Standpoint) -> Record:
         if time is None:
             raise RunError(
                 f'query "{here.query}" has a window that counts rows, waits for a pause or keeps'
-                " everything, so it is not known what its sink has to be told to withdraw",
+                " everything, or reads a relation that changes, so it is not known what its sink"
+                " has to be told to withdraw",
                 hint="create another query with a sink of its own, and drop this one",
             )
         number, before = record.next_instance, Time(max(time - 1, 0))

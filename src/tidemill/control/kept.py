@@ -30,6 +30,7 @@ from tidemill.errors import BindError, RunError, TidemillError
 from tidemill.lang.parse import parse_one
 from tidemill.lang.statements import (
     ConnectorCall,
+    CreateChangingRelation,
     CreateDerivedStream,
     CreateFunction,
     CreateQuery,
@@ -65,6 +66,9 @@ if TYPE_CHECKING:
     from tidemill.runtime.records_file import StoredRecord
 
 __all__ = ["KeptCatalog"]
+
+_LOOKS = 10
+"""How often it is looked again if a session writes meanwhile."""
 
 
 class KeptCatalog:
@@ -164,6 +168,22 @@ class KeptCatalog:
             self._texts[written.key] = written.text
         self._seen = self._records.read()
         return with_records(catalog, self._seen, self._engine)
+
+    def look(self) -> Catalog:
+        """The catalog that the sessions before have left, without a lock; nothing is written.
+
+        Raises:
+            RunError: It is damaged, or a statement of it cannot be taken up.
+        """
+        with telling_where(self.directory):
+            for _ in range(_LOOKS):
+                entries, records = self._log.read(), self._records.read()
+                if self._log.is_unchanged():
+                    break  # both files are of one moment
+            catalog = Catalog()
+            for written in standing(entries):
+                catalog = self._with(catalog, written)
+            return with_records(catalog, records, self._engine)
 
     def _with(self, catalog: Catalog, written: Written) -> Catalog:
         """The catalog with what a statement has created."""
@@ -379,7 +399,7 @@ def _kind(statement: Definition) -> ObjectKind:
     match statement:
         case CreateStream() | CreateDerivedStream():
             return ObjectKind.STREAM
-        case CreateRelation():
+        case CreateRelation() | CreateChangingRelation():
             return ObjectKind.RELATION
         case CreateFunction():
             return ObjectKind.FUNCTION

@@ -89,7 +89,8 @@ def start(record: Record, mode: StartMode, at: Time | None, here: Standpoint) ->
     if mode is not StartMode.FRESH and full is None:
         raise RunError(
             f'query "{here.query}" has a window that counts rows, waits for a pause or keeps'
-            " everything, so it is not known from when its windows are full",
+            " everything, or reads a relation that changes, so it is not known from when its"
+            " windows are full",
             hint=f"write START QUERY {here.query} FRESH, which begins with empty windows",
         )
     least = here.next
@@ -123,7 +124,7 @@ def _started_with_history(record: Record, at: Time | None, here: Standpoint) -> 
     if full is None:
         raise RunError(
             f'query "{here.query}" has a window that counts rows, waits for a pause or keeps'
-            " everything, and its streams do not keep all rows",
+            " everything, or reads a relation that changes, and its streams do not keep all rows",
             hint=f"write KEEP ALL behind its streams, or START QUERY {here.query} FRESH",
         )
     since = _at(at, full, here, "START WITH HISTORY is exact")
@@ -210,7 +211,7 @@ def _stopped(
 def _not_by_time(query: str, what: str) -> RunError:
     return RunError(
         f'{what} is not possible for query "{query}": it has a window that counts rows, waits for a'
-        " pause or keeps everything",
+        " pause or keeps everything, or reads a relation that changes",
         hint="write IMMEDIATE, or FRESH to begin anew",
     )
 

@@ -48,6 +48,7 @@ from tidemill.runtime.runs import Moment
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
+    from pathlib import Path
 
     from tidemill.binder.definitions import Definition
     from tidemill.catalog.entries import Entry
@@ -60,6 +61,7 @@ if TYPE_CHECKING:
     from tidemill.lang.statements import Drop, Lifecycle, Name
     from tidemill.optimizer.planner import Planned
     from tidemill.runtime.answers import Answer
+    from tidemill.runtime.past import Past
     from tidemill.runtime.runs import Runs
 
 __all__ = ["LivingQueries"]
@@ -76,7 +78,10 @@ class LivingQueries:
     Attributes:
         catalog: What is registered now.
         is_running: Whether the job goes on until it is stopped.
+        is_read_only: Whether nothing can be run or changed.
     """
+
+    is_read_only = False
 
     def __init__(
         self,
@@ -309,6 +314,19 @@ class LivingQueries:
             return None if is_same else queries
         finally:
             self._between.release()
+
+    def refresh(self) -> None:
+        """Know what is registered now; nobody else changes it while this session has it."""
+
+    def past(self) -> Past | Path | None:
+        """What streams have kept, or the checkpoint that has it; ``None`` if nothing was run.
+
+        Raises:
+            RunError: What runs has failed, or a function that gets rows calls this.
+        """
+        if self._job is not None:
+            return self._job.past()
+        return None if self._kept is None else self._kept.directory
 
     def carry_out(
         self, statement: Lifecycle, entry: QueryEntry, version: Version | None, *, is_done: bool

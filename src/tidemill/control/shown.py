@@ -10,7 +10,7 @@ from tidemill.catalog.listing import show
 from tidemill.control.instances import known_instances, user_name
 from tidemill.control.living import lives_of
 from tidemill.lang.statements import ObjectKind
-from tidemill.model.time import Time
+from tidemill.model.time import Time, time_text
 from tidemill.runtime.progress import QueryProgress
 
 if TYPE_CHECKING:
@@ -22,7 +22,14 @@ if TYPE_CHECKING:
     from tidemill.runtime.metrics import OperatorMetrics
     from tidemill.runtime.progress import Progress
 
-__all__ = ["VersionRow", "by_query", "query_listing", "version_rows", "with_queries"]
+__all__ = [
+    "VersionRow",
+    "by_query",
+    "query_listing",
+    "stream_listing",
+    "version_rows",
+    "with_queries",
+]
 
 VersionRow: TypeAlias = tuple[int, str, int | None, int | None, int | None]
 """A version of a query: its number and text, and fresh, since and until of one of its parts."""
@@ -48,6 +55,22 @@ def query_listing(catalog: Catalog, known: Mapping[str, Time], *, is_running: bo
     return {"name": listing.pop("name"), **more, **listing}
 
 
+def stream_listing(catalog: Catalog, kept: Mapping[str, Time]) -> Listing:
+    """The streams, with the instant from which on the rows of each are there that are kept.
+
+    Args:
+        catalog: What is registered.
+        kept: Those instants; of streams that are not read now they are not known.
+    """
+    listing = show(catalog, ObjectKind.STREAM)
+    since = [kept.get(name) for name in listing["name"]]
+    return {**listing, "kept_from": ["" if one is None else _from(one) for one in since]}
+
+
+def _from(time: Time) -> str:
+    return time_text(time) if time else "the beginning"
+
+
 def version_rows(record: Record) -> list[VersionRow]:
     """What a query has been asked, and which instants each version answers."""
     rows: list[VersionRow] = []
@@ -63,11 +86,13 @@ def version_rows(record: Record) -> list[VersionRow]:
 
 def by_query(found: Progress) -> Progress:
     """How far a job has come; instances count for their queries."""
-    rows: dict[str, int] = {}
+    queries: dict[str, QueryProgress] = {}
     for query in found.queries:
-        rows[user_name(query.name)] = rows.get(user_name(query.name), 0) + query.rows
-    queries = tuple(QueryProgress(name, count) for name, count in rows.items())
-    return replace(found, queries=queries)
+        name = user_name(query.name)
+        before = queries.get(name, QueryProgress(name, 0))
+        rows, left = before.rows + query.rows, before.to_replay + query.to_replay
+        queries[name] = QueryProgress(name, rows, left)
+    return replace(found, queries=tuple(queries.values()))
 
 
 def with_queries(found: Iterable[OperatorMetrics]) -> Iterator[OperatorMetrics]:

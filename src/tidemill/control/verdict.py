@@ -1,8 +1,9 @@
 """The verdict: what a statement does to a query, before it is done.
 
 It says from which instant the answer is exact and what is given until then; what the two versions
-have in common and what begins empty; how much is remembered now and when that is dropped; what a
-sink gets; and what the other ways of changing would give. It is read as text, as a frame, as JSON.
+have in common, and what begins empty or is replayed; how much is remembered now and when that is
+dropped; what a sink gets; and what the other ways of changing would give. It is read as text, as a
+frame, as JSON.
 """
 
 from __future__ import annotations
@@ -68,11 +69,12 @@ class Verdict:
         meanwhile: What is given between the two.
         stretches: What each version answers.
         shared: The operators that old and new plans have in common.
-        new: The operators that begin empty.
+        new: The operators that begin empty, or are filled with kept rows.
         state: How much is remembered now, and what becomes of it.
         sink: What the sink gets.
         guarantees: What the variant promises; empty for other statements.
         alternatives: What the other variants would give.
+        replays: Whether new operators are filled with rows that streams have kept.
     """
 
     query: str
@@ -87,6 +89,7 @@ class Verdict:
     sink: str = ""
     guarantees: dict[str, bool] = field(default_factory=dict)
     alternatives: tuple[Alternative, ...] = ()
+    replays: bool = False
 
     def text(self) -> str:
         """For people."""
@@ -97,7 +100,8 @@ class Verdict:
         ]
         rows += [(f"version {one.version}", _stretch_text(one)) for one in self.stretches]
         rows += [("shared", line) for line in self.shared]
-        rows += [("begins empty", line) for line in self.new]
+        begins = "is replayed" if self.replays else "begins empty"
+        rows += [(begins, line) for line in self.new]
         rows += [("state", self.state)] if self.state else []
         rows += [("sink", self.sink)] if self.sink else []
         rows += [(name.replace("_", " "), "yes" if v else "no") for name, v in _named(self)]
@@ -168,6 +172,7 @@ def verdict_on(  # noqa: PLR0913 — all that it tells
         sink,
         {} if using is None else asdict(GUARANTEES[using]),
         () if using is None else tuple(_alternatives(before, changed, here)),
+        replays=bool(record.parts) and record.instance(record.parts[-1].instance).replays,
     )
 
 
@@ -241,7 +246,7 @@ def _meanwhile(numbers: Switch) -> str:
 
 
 def _compared(planned: tuple[Planned, Planned] | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The operators that two plans have in common, and those of the second that begin empty."""
+    """The operators that two plans have in common, and those of the second that begin anew."""
     if planned is None:
         return (), ()
     old, new = (list(walk_physical([one.physical])) for one in planned)

@@ -39,6 +39,7 @@ __all__ = [
     "kept_columns",
     "piece_of",
     "read_entries",
+    "read_piece",
 ]
 
 _LEAST_REMOVED = 16
@@ -308,13 +309,18 @@ def _read(lines: Iterable[object]) -> tuple[str, Time, list[Entry]] | None:
             case {"stream": str(stream), "since": int(since)} if header is None:
                 header = stream, Time(since)
             case {"batch": int(batch), "watermark": int(mark), "pieces": list(pieces)} if header:
-                entries.append(Entry(batch, mark, tuple(map(_piece, pieces))))
+                entries.append(Entry(batch, mark, tuple(map(read_piece, pieces))))
             case _:
                 raise DamagedError(f"{line} is no line of what is kept")
     return None if header is None else (*header, entries)
 
 
-def _piece(found: Mapping[str, object]) -> Piece:
+def read_piece(found: Mapping[str, object]) -> Piece:
+    """Some rows, as they were told.
+
+    Raises:
+        DamagedError: They are not what was written.
+    """
     try:
         reference = found["reference"]
         told = {**found, "reference": None if reference is None else _reference(reference)}

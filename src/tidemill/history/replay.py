@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tidemill.history.archive import Archive, Entry, Piece
     from tidemill.model.time import Time
 
-__all__ = ["REPLAY_ROWS", "Replay", "advanced", "begun", "pieces", "reached"]
+__all__ = ["REPLAY_ROWS", "Replay", "advanced", "begun", "pieces", "reached", "rows_left"]
 
 REPLAY_ROWS = 100_000
 """About so many rows are replayed in a step at most, so that what comes does not wait for them."""
@@ -89,6 +89,14 @@ def advanced(replay: Replay, archives: Mapping[str, Archive], past: int) -> Repl
     marks = (entry.watermark for entry in _left(replay, archives, past))
     watermark = max(replay.watermark, *marks, 0)
     return replace(replay, next=max(replay.next, min(past, replay.until)), watermark=watermark)
+
+
+def rows_left(replay: Replay, archives: Mapping[str, Archive]) -> int:
+    """About how many rows a replay is still to give; it may go on meanwhile."""
+    archive = archives.get(replay.stream)
+    entries = () if archive is None else tuple(archive.entries)
+    left = (e for e in entries if replay.next <= e.batch < replay.until)
+    return sum(piece.rows for entry in left for piece in _wanted(entry, replay))
 
 
 def _left(replay: Replay, archives: Mapping[str, Archive], past: int) -> Iterator[Entry]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from tidemill.lang.changing_relations import read_changing_relation
 from tidemill.lang.connectors import read_connector
 from tidemill.lang.durations import read_duration
 from tidemill.lang.embedded import read_embedded_query, read_embedded_scalar
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tidemill.lang.cursor import Cursor
-    from tidemill.lang.statements import Statement
+    from tidemill.lang.statements import CreateChangingRelation, Statement
 
 __all__ = ["read_create"]
 
@@ -136,10 +137,18 @@ def _once(cursor: Cursor, start: int, earlier: object, clause: str) -> None:
         cursor.fail(f"{clause} is given twice", span=cursor.span_from(start))
 
 
-def _read_relation(cursor: Cursor) -> CreateRelation:
+def _read_relation(cursor: Cursor) -> CreateRelation | CreateChangingRelation:
     name = cursor.name("the name of the relation")
-    columns = _read_columns(cursor, "columns in parentheses")
-    cursor.expect("SOURCE", hint="a relation reads from a source: SOURCE csv(path => 'data.csv')")
+    if cursor.at("FROM"):
+        return read_changing_relation(cursor, name, ())
+    columns = _read_columns(cursor, "columns in parentheses, or FROM STREAM")
+    if cursor.at("FROM"):
+        return read_changing_relation(cursor, name, columns)
+    cursor.expect(
+        "SOURCE",
+        hint="a relation reads from a source: SOURCE csv(path => 'data.csv'); or a stream changes "
+        "it: FROM STREAM name KEY (column)",
+    )
     source = read_connector(cursor)
     clauses = _read_relation_clauses(cursor)
     return CreateRelation(

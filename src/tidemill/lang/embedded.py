@@ -4,16 +4,32 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tidemill.errors import Span
 from tidemill.lang.cursor import CLOSING, OPENING, Cursor
 from tidemill.lang.dialect import Tidemill
+from tidemill.lang.one_time import at_as_of, read_as_of
 from tidemill.lang.parser import Parser
+from tidemill.lang.statements import OneTimeQuery, Select
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
 
     from sqlglot import exp
 
-__all__ = ["read_embedded_query", "read_embedded_scalar"]
+__all__ = ["read_asked_query", "read_embedded_query", "read_embedded_scalar"]
+
+
+def read_asked_query(cursor: Cursor) -> Select | OneTimeQuery:
+    """Read the rest of the statement as a query, which may be asked once, AS OF an instant."""
+    ends = _as_of(cursor)
+    query = _read_up_to(cursor, Parser.query, ends)
+    return OneTimeQuery(query, read_as_of(cursor)) if cursor.index in ends else Select(query)
+
+
+def _as_of(cursor: Cursor, after: Collection[str] = ()) -> frozenset[int]:
+    """The places of AS OF that no bracket encloses, where it is no alias."""
+    places = _outside_brackets(cursor, ("AS OF",))
+    return frozenset(n for n in places if at_as_of(Cursor(cursor.tokens, n), after))
 
 
 def read_embedded_query(cursor: Cursor, *, before: Collection[str] = ()) -> exp.Expr:
@@ -24,19 +40,30 @@ def read_embedded_query(cursor: Cursor, *, before: Collection[str] = ()) -> exp.
         before: Words of the statement that may follow the query. Outside of brackets they are no
             aliases of the query, unless AS stands before them.
     """
+    for place in _as_of(cursor, before):
+        Cursor(cursor.tokens, place).fail(
+            "AS OF is for a query that is asked once",
+            span=Span(cursor.tokens[place].start, cursor.tokens[-1].end + 1),
+            hint="leave it out, or write SELECT … AS OF … as a statement of its own",
+        )
     return _read_rest(cursor, Parser.query, before)
 
 
-def read_embedded_scalar(cursor: Cursor) -> exp.Expr:
-    """Read the rest of the statement as an expression."""
-    return _read_rest(cursor, Parser.scalar)
+def read_embedded_scalar(cursor: Cursor, *, before: Collection[str] = ()) -> exp.Expr:
+    """Read the rest of the statement as an expression, or what stands before one of some words."""
+    return _read_rest(cursor, Parser.scalar, before)
 
 
 def _read_rest(
     cursor: Cursor, production: Callable[[Parser], exp.Expr], before: Collection[str] = ()
 ) -> exp.Expr:
+    return _read_up_to(cursor, production, frozenset(_outside_brackets(cursor, before)))
+
+
+def _read_up_to(
+    cursor: Cursor, production: Callable[[Parser], exp.Expr], ends: frozenset[int]
+) -> exp.Expr:
     parser = Parser(dialect=Tidemill)
-    ends = frozenset(_outside_brackets(cursor, before))
     node = parser.read_whole(cursor.tokens, cursor.index, production, ends)
     cursor.index = parser.position
     return node
@@ -47,6 +74,6 @@ def _outside_brackets(cursor: Cursor, words: Collection[str]) -> Iterator[int]:
     ahead, depth = Cursor(cursor.tokens, cursor.index), 0
     while token := ahead.current:
         depth += (token.token_type in OPENING) - (token.token_type in CLOSING)
-        if depth == 0 and ahead.at_any(words):
+        if depth == 0 and any(ahead.at(*word.split()) for word in words):
             yield ahead.index
         ahead.index += 1

@@ -9,6 +9,7 @@ from sqlglot import generator as sqlglot_generator
 from sqlglot.helper import seq_get
 
 from tidemill.lang.durations import duration_text
+from tidemill.lang.one_time import QueryAnswer
 from tidemill.lang.types import type_text
 from tidemill.lang.windows import StreamOperator, WindowClause, Windowed
 from tidemill.lang.words import quote_function, quote_name
@@ -100,6 +101,10 @@ def _stream_operator(self: sqlglot_generator.Generator, node: StreamOperator) ->
     return self.prepend_ctes(node, text)
 
 
+def _query_answer(self: sqlglot_generator.Generator, node: QueryAnswer) -> str:
+    return f"QUERY {self.sql(node.this)}{_alias(self, node)}"
+
+
 def _alias(self: sqlglot_generator.Generator, node: exp.Expr) -> str:
     alias = self.sql(node, "alias")
     return f" AS {alias}" if alias else ""
@@ -121,6 +126,7 @@ class Generator(sqlglot_generator.Generator):
         exp.IntDiv: _division,
         exp.Mod: _division,
         exp.Not: _not,
+        QueryAnswer: _query_answer,
         StreamOperator: _stream_operator,
         WindowClause: _window_clause,
         Windowed: _windowed,

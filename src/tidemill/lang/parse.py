@@ -13,7 +13,7 @@ from sqlglot import Token, TokenType
 from tidemill.errors import ParseError, Span, closest
 from tidemill.lang.cursor import Cursor, is_name
 from tidemill.lang.declarations import read_create
-from tidemill.lang.embedded import read_embedded_query
+from tidemill.lang.embedded import read_asked_query
 from tidemill.lang.lifecycle import LIFECYCLE_FORMS, at_lifecycle, read_lifecycle
 from tidemill.lang.statements import (
     CreateQuery,
@@ -26,6 +26,7 @@ from tidemill.lang.statements import (
     Lifecycle,
     Name,
     ObjectKind,
+    OneTimeQuery,
     Select,
     Show,
     ShowConnectors,
@@ -151,7 +152,7 @@ def _statements(tokens: list[Token]) -> Iterator[list[Token]]:
 def _read_statement(tokens: list[Token]) -> Statement:
     cursor = Cursor(tokens)
     if any(cursor.at(*words) for words in _QUERY_STARTS):
-        return Select(read_embedded_query(cursor))
+        return read_asked_query(cursor)
     for word, read in _STATEMENTS.items():
         if cursor.at(word):
             statement = read(cursor)
@@ -198,7 +199,7 @@ def _read_explain(cursor: Cursor) -> Explain:
         created = read_create(cursor)
         if not isinstance(created, CreateQuery | CreateTable):
             cursor.fail("only a query can be explained", span=cursor.span_from(start))
-        target: Select | CreateQuery | CreateTable | Name | Lifecycle = created
+        target: Select | OneTimeQuery | CreateQuery | CreateTable | Name | Lifecycle = created
     elif at_lifecycle(cursor):
         if asked is not None:
             _refuse_mode(cursor, asked)
@@ -206,7 +207,7 @@ def _read_explain(cursor: Cursor) -> Explain:
     elif is_name(cursor.current) and cursor.peek(1) is None:
         target = cursor.name("the name of a query")
     else:
-        target = Select(read_embedded_query(cursor))
+        target = read_asked_query(cursor)
     if mode is ExplainMode.ANALYZE and not isinstance(target, Name):
         cursor.fail(
             "only a query that runs, or has run, can be analyzed",
@@ -251,7 +252,10 @@ _FORMS: Final[tuple[tuple[tuple[str, ...], str], ...]] = (
         for word, form in LIFECYCLE_FORMS.items()
     ),
     (("CREATE", "STREAM"), "write CREATE STREAM name (column TYPE, …) SOURCE connector(…) …"),
-    (("CREATE", "RELATION"), "write CREATE RELATION name (column TYPE, …) SOURCE connector(…)"),
+    (
+        ("CREATE", "RELATION"),
+        "write CREATE RELATION name (column TYPE, …) SOURCE connector(…), or … FROM STREAM …",
+    ),
     (
         ("CREATE", "QUERY"),
         "write CREATE QUERY name [INTO sink(…)] [START FRESH | START WITH HISTORY] AS query",

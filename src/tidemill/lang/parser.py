@@ -80,7 +80,11 @@ class Parser(sqlglot_parser.Parser):
 
     def at_end_of_query(self) -> bool:
         """Whether the next token belongs to the statement around the query, if it can end here."""
-        return self._index in self._ends
+        return self.ends_at(self._index)
+
+    def ends_at(self, index: int) -> bool:
+        """Whether the token there belongs to the statement around the query, if it ends there."""
+        return index in self._ends
 
     def at_name(self) -> bool:
         """Whether the next token can be a name."""

@@ -186,7 +186,7 @@ def _read_item(parser: Parser) -> exp.Expr:
         star = parser.expect(TokenType.STAR, '"*"')
         return parser.mark(exp.Column(this=parser.mark(exp.Star(), star), table=table), start)
     value = parser.scalar()
-    if parser.accept(TokenType.ALIAS) or (parser.at_name() and not parser.at_end_of_query()):
+    if not parser.at_end_of_query() and (parser.accept(TokenType.ALIAS) or parser.at_name()):
         return parser.mark(exp.Alias(this=value, alias=parser.identifier("a name")), start)
     return value
 

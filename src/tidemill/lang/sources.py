@@ -12,6 +12,7 @@ from sqlglot import Token, TokenType, exp
 
 from tidemill.errors import closest
 from tidemill.lang.cursor import reads_as
+from tidemill.lang.one_time import at_query_answer, read_query_answer
 from tidemill.lang.spans import record_value
 from tidemill.lang.tokens import token_span
 from tidemill.lang.windows import (
@@ -125,7 +126,7 @@ def _read_source(parser: Parser) -> exp.Expr:
         return parser.mark(exp.Subquery(this=query), start)
     if at_stream_operator(parser):
         return read_stream_operator(parser, in_from=True)
-    return _read_table(parser)
+    return read_query_answer(parser) if at_query_answer(parser) else _read_table(parser)
 
 
 def _read_table(parser: Parser) -> exp.Table:
@@ -153,7 +154,7 @@ def _read_window(parser: Parser) -> WindowClause | None:
 
 def _read_alias(parser: Parser) -> exp.TableAlias | None:
     start = parser.current
-    explicit = parser.accept(TokenType.ALIAS)
+    explicit = None if parser.at_end_of_query() else parser.accept(TokenType.ALIAS)
     if not explicit and not _at_implicit_alias(parser):
         return None
     name = parser.current

@@ -25,6 +25,7 @@ from tidemill.lang.lifecycle_statements import (
     StopMode,
     StopQuery,
 )
+from tidemill.lang.one_time_statements import OneTimeQuery
 from tidemill.masking import masked_value, secrets_of
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ __all__ = [
     "Change",
     "ColumnDefinition",
     "ConnectorCall",
+    "CreateChangingRelation",
     "CreateDerivedStream",
     "CreateFunction",
     "CreateQuery",
@@ -62,6 +64,7 @@ __all__ = [
     "Migration",
     "Name",
     "ObjectKind",
+    "OneTimeQuery",
     "PauseQuery",
     "ReplanQuery",
     "ResumeQuery",
@@ -260,6 +263,27 @@ class CreateRelation:
 
 
 @dataclass(frozen=True, slots=True)
+class CreateChangingRelation:
+    """CREATE RELATION name [(columns)] FROM STREAM … KEY (…) [NON RETROACTIVE] [DELETE WHEN …].
+
+    Attributes:
+        name: What it is called.
+        columns: Those of the stream that it has; none for all of them.
+        stream: The stream whose rows change it.
+        key: The columns by which a row replaces another.
+        deleted: Of which rows it is true that they only take away the one of their key.
+        retroactive: Whether a change reaches results made before it.
+    """
+
+    name: Name
+    columns: tuple[ColumnDefinition, ...]
+    stream: Name
+    key: tuple[Name, ...]
+    deleted: exp.Expr | None = None
+    retroactive: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class CreateDerivedStream:
     """CREATE STREAM name AS query: a named view."""
 
@@ -362,18 +386,20 @@ class Explain:
     """
 
     mode: ExplainMode
-    target: Select | CreateQuery | CreateTable | Name | Lifecycle
+    target: Select | OneTimeQuery | CreateQuery | CreateTable | Name | Lifecycle
     as_json: bool = False
 
 
 Statement: TypeAlias = (
     CreateStream
     | CreateRelation
+    | CreateChangingRelation
     | CreateDerivedStream
     | CreateFunction
     | CreateQuery
     | CreateTable
     | Select
+    | OneTimeQuery
     | Drop
     | Show
     | ShowConnectors

@@ -51,6 +51,8 @@ def rest_hint(previous: Token, current: Token) -> str | None:
 
     A misspelt clause reads as an alias, so that the token after it is the one that does not fit.
     """
+    if previous and previous.text.upper() == "OF":
+        return "AS OF stands once, at the end of the whole statement"
     if current and current.text.upper() in _FOREIGN:
         return _FOREIGN[current.text.upper()]
     for token in (current, previous):

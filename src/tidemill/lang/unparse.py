@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, assert_never
 
 from sqlglot.errors import ErrorLevel
 
+from tidemill.lang.changing_relations import changing_relation_text
 from tidemill.lang.dialect import Tidemill
 from tidemill.lang.durations import duration_text
 from tidemill.lang.generator import Generator
@@ -17,6 +18,7 @@ from tidemill.lang.statements import (
     AlterQuery,
     ColumnDefinition,
     ConnectorCall,
+    CreateChangingRelation,
     CreateDerivedStream,
     CreateFunction,
     CreateQuery,
@@ -35,6 +37,7 @@ from tidemill.lang.statements import (
     MalformedPolicy,
     Name,
     ObjectKind,
+    OneTimeQuery,
     PauseQuery,
     ReplanQuery,
     ResumeQuery,
@@ -73,6 +76,9 @@ def unparse(statement: Statement | exp.Expr) -> str:
             return _create_stream(statement)
         case CreateRelation():
             return _create_relation(statement)
+        case CreateChangingRelation(_, columns, _, _, deleted):
+            condition = None if deleted is None else _tree(deleted)
+            return changing_relation_text(statement, _columns(columns), condition)
         case CreateDerivedStream(name, query):
             return f"CREATE STREAM {quote_name(name.text)} AS {_tree(query)}"
         case CreateFunction(name, parameters, body):
@@ -89,6 +95,9 @@ def unparse(statement: Statement | exp.Expr) -> str:
             return f"{head} AS {_tree(query)}"
         case Select(query):
             return _tree(query)
+        case OneTimeQuery(query, at):
+            instant = "NOW" if at is None else instant_text(at.microseconds)
+            return f"{_tree(query)} AS OF {instant}"
         case Drop(kind, name, if_exists):
             return f"DROP {kind.value} {'IF EXISTS ' * if_exists}{quote_name(name.text)}"
         case Show(kind):
@@ -119,7 +128,7 @@ def _explain(statement: Explain) -> str:
     match statement.target:
         case Name(text):
             return f"EXPLAIN {statement.mode.value} {format_}{quote_name(text)}"
-        case Select() | CreateQuery() | CreateTable() as query:
+        case Select() | OneTimeQuery() | CreateQuery() | CreateTable() as query:
             return f"EXPLAIN {statement.mode.value} {format_}{unparse(query)}"
         case change:
             return f"EXPLAIN {format_}{_lifecycle(change)}"

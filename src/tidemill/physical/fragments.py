@@ -118,8 +118,9 @@ class Graph:
 
     @property
     def epoch(self) -> int:
-        """The epoch in which the youngest operator began."""
-        return max((n.apply.epoch for f in self.fragments for n in f.nodes), default=0)
+        """The epoch in which the youngest operator, or input of a query's own, began."""
+        operators = (n.apply.epoch for f in self.fragments for n in f.nodes)
+        return max((*operators, *(input_.epoch for input_ in self.inputs)), default=0)
 
     def intake_inputs(self) -> dict[str, str]:
         """The input whose rows each operator of stage 0 gets, by their names."""

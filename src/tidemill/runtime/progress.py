@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tidemill.engine.ingest import MALFORMED
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
     from tidemill.engine.ingest import Gate
 
-__all__ = ["Progress", "QueryProgress", "StreamProgress", "stream_progress"]
+__all__ = ["Progress", "QueryProgress", "StreamProgress", "stream_progress", "with_replays"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +38,17 @@ class StreamProgress:
 
 @dataclass(frozen=True, slots=True)
 class QueryProgress:
-    """What a query has given so far: elements of its answer."""
+    """What a query has given so far.
+
+    Attributes:
+        name: The query.
+        rows: How many elements of its answer there were.
+        to_replay: About how many kept rows are still to be replayed to it.
+    """
 
     name: str
     rows: int
+    to_replay: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +74,13 @@ class Progress:
     log: str | None = None
     failure: str | None = None
     starting: bool = False
+
+
+def with_replays(
+    queries: Iterable[QueryProgress], to_replay: Mapping[str, int]
+) -> tuple[QueryProgress, ...]:
+    """What queries have given, with how many rows are still to be replayed to each."""
+    return tuple(replace(one, to_replay=to_replay.get(one.name, 0)) for one in queries)
 
 
 def stream_progress(

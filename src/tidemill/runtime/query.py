@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from time import monotonic, sleep
 from typing import TYPE_CHECKING, Protocol, TypeGuard
 
-from tidemill.catalog.entries import QueryEntry
+from tidemill.algebra.tree import streams_of
+from tidemill.catalog.entries import QueryEntry, StreamEntry
 from tidemill.errors import PlanError, RunError, suggestion
 from tidemill.lang.statements import ExplainMode
+from tidemill.lang.words import quote_name
 from tidemill.model.time import Time, time_text, to_instant
 from tidemill.model.types import BIGINT
+from tidemill.runtime.one_time import LOOK_EVERY, NotKnownError
 from tidemill.runtime.typed_times import with_typed_times
 
 if TYPE_CHECKING:
@@ -24,6 +28,7 @@ if TYPE_CHECKING:
     from tidemill.model.schema import Schema
     from tidemill.model.types import DataType
     from tidemill.runtime.answers import Answer
+    from tidemill.runtime.one_time import OneTimeAnswer
     from tidemill.runtime.progress import Progress, QueryProgress
 
 __all__ = ["Query"]
@@ -45,6 +50,20 @@ class _Owner(Protocol):
         self, table: str, at: Time | None = None, where: Mapping[str, object] | None = None
     ) -> Bag:
         """The rows of a table at an instant."""
+        ...
+
+    @property
+    def is_read_only(self) -> bool:
+        """Whether it only looks at a checkpoint."""
+        ...
+
+    def ask(
+        self,
+        text: str,
+        at: int | datetime | date | str | None = None,
+        wait: float | None = None,
+    ) -> OneTimeAnswer:
+        """Ask a SELECT once."""
         ...
 
     def versions(self, query: str) -> pl.DataFrame:
@@ -167,7 +186,9 @@ class Query:
         self._entry()
         return self.session.versions(self.name)
 
-    def snapshot(self, at: int | datetime | date | str | None = None) -> pl.DataFrame:
+    def snapshot(
+        self, at: int | datetime | date | str | None = None, wait: float | None = None
+    ) -> pl.DataFrame:
         """The rows that are valid at an instant.
 
         It is given in microseconds, as a calendar time or date, or as the text of one in ISO form
@@ -177,13 +198,39 @@ class Query:
         one that is known; after the end of the streams, when all are known, it is that of the
         latest row that was read.
 
+        Where the answer is not in memory, because an earlier session has given it or another
+        process runs the query, it is that of SELECT * FROM QUERY … AS OF, which needs streams that
+        keep their past.
+
+        Args:
+            at: The instant.
+            wait: For how many seconds to wait until it is known; without it, one that is not known
+                yet is an error.
+
         Raises:
             RunError: It is no instant, or the query has not been run, another one has its name
                 now, its answer is not kept, or is not known yet at that instant.
         """
+        until = monotonic() + (wait or 0)
+        while True:
+            try:
+                return self._snapshot(at, max(until - monotonic(), 0))
+            except NotKnownError:
+                if monotonic() >= until:
+                    raise
+                sleep(LOOK_EVERY)
+
+    def _snapshot(self, at: int | datetime | date | str | None, wait: float) -> pl.DataFrame:
         if self._is_table():
             return self.session.bag(self.name, None if at is None else Time(to_instant(at))).rows
+        asked = f"SELECT * FROM QUERY {quote_name(self.name)}"  # noqa: S608 — our SQL
+        entry = self._entry()
+        keep = entry is not None and self._keeps(entry)
+        if self.session.is_read_only:
+            return self.session.ask(asked, at, wait).frame
         answer = self._answer()
+        if not answer.is_whole and keep:
+            return self.session.ask(asked, at, wait).frame
         if not answer.is_whole:
             raise RunError(
                 f'what "{self.name}" gave before this session was started is not kept, so its rows '
@@ -192,12 +239,12 @@ class Query:
             )
         time = answer.present() if at is None else to_instant(at)
         if time is None:
-            raise RunError(
+            raise NotKnownError(
                 f'nothing is known yet of the answer of "{self.name}"',
                 hint="wait until rows have come, for example with session.await_idle()",
             )
         if time >= answer.known:
-            raise RunError(
+            raise NotKnownError(
                 f'the answer of "{self.name}" is known up to {time_text(answer.known)}, and at '
                 f"{time_text(time)} it can still change",
                 hint="ask for an earlier instant, or for snapshot(), the last one that is known",
@@ -245,6 +292,11 @@ class Query:
     def _answer(self, version: int | None = None) -> Answer:
         self._entry()
         return self.session.answer(self.name, version)
+
+    def _keeps(self, entry: QueryEntry) -> bool:
+        """Whether all streams of a query keep their past."""
+        read = (self.session.catalog.find(name) for name in streams_of(entry.plan))
+        return all(isinstance(one, StreamEntry) and one.keep is not None for one in read)
 
     def _is_mine(self, entry: object) -> TypeGuard[QueryEntry]:
         """Whether an entry is that of this query, which may have been changed since."""

@@ -9,6 +9,7 @@ from tidemill.model.time import Time
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from pathlib import Path
 
     import polars as pl
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from tidemill.optimizer.planner import Planned
     from tidemill.runtime.answers import Answer
     from tidemill.runtime.metrics import OperatorMetrics
+    from tidemill.runtime.past import Past
     from tidemill.runtime.progress import Progress
 
 __all__ = ["Moment", "Runs"]
@@ -95,6 +97,10 @@ class Runs(Protocol):
 
     def moment(self) -> Moment:
         """Where it stands now."""
+        ...
+
+    def past(self) -> Past | Path:
+        """What streams have kept, at the last boundary; or the checkpoint to read that from."""
         ...
 
     def change(self, decide: Callable[[Moment], Catalog]) -> Catalog:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "SETTLE",
+    "FileRows",
     "Mark",
     "Settling",
     "await_settled",
@@ -42,6 +43,21 @@ class Mark:
 
     size: int
     changed: int
+
+
+@dataclass(frozen=True, slots=True)
+class FileRows:
+    """A file that is read, and the ids of its rows.
+
+    Attributes:
+        path: The file.
+        mark: What it was when it was taken.
+        first: The id of its first row; those of others follow.
+    """
+
+    path: str
+    mark: Mark
+    first: int
 
 
 def mark_of(path: str | os.PathLike[str]) -> Mark | None:

@@ -38,7 +38,11 @@ _SPECS = {
     record.kind: record
     for record in (
         Record("range", plans.TimeWindow, {"size": PLAIN, "slide": PLAIN}),
-        Record("rows", plans.RowWindow, {"rows": PLAIN, "slide": PLAIN, "partition_by": _NAMES}),
+        Record(
+            "rows",
+            plans.RowWindow,
+            {"rows": PLAIN, "slide": PLAIN, "partition_by": _NAMES, "unless": optional(EXPR)},
+        ),
         Record("session", plans.SessionWindow, {"gap": PLAIN, "partition_by": _NAMES}),
         Record("unbounded", plans.Unbounded, {}),
     )
@@ -53,6 +57,9 @@ _SPEC: Codec[plans.WindowSpec] = Codec(
 _VALIDITY = Record("validity", plans.Validity, {"start": PLAIN, "end": PLAIN})
 _PERIOD: Codec[plans.Validity] = Codec(_VALIDITY.write, _VALIDITY.read)
 
+_MARKER = Record("changing", plans.Changing, {"name": PLAIN, "retroactive": PLAIN})
+_CHANGING: Codec[plans.Changing] = Codec(_MARKER.write, _MARKER.read)
+
 _ON: dict[str, Codec[Any]] = {"condition": EXPR, "names": _NAMES}
 
 _NODES = {
@@ -64,7 +71,11 @@ _NODES = {
             plans.Relation,
             {"name": PLAIN, "schema": SCHEMA, "validity": optional(_PERIOD), "retroactive": PLAIN},
         ),
-        Record("Window", plans.Window, {"spec": _SPEC, "internal": PLAIN}),
+        Record(
+            "Window",
+            plans.Window,
+            {"spec": _SPEC, "internal": PLAIN, "relation": optional(_CHANGING)},
+        ),
         Record("Filter", plans.Filter, {"predicate": EXPR}),
         Record("Project", plans.Project, {"columns": NAMED}),
         Record("Distinct", plans.Distinct, {}),

@@ -187,7 +187,7 @@ def _window(plan: Window, below: Placed, form: Form, instants: Instants) -> Plac
             return apply_to(interval.TimeWindow(plan.schema, size, slide), below)
         case Unbounded():
             return apply_to(interval.TimeWindow(plan.schema, None), below)
-        case RowWindow(rows, slide, partition_by):
+        case RowWindow(rows, slide, partition_by, unless):
             last_rows = signed.RowWindow if form is Form.SIGNED else interval.RowWindow
             by_rows = last_rows(
                 plan.schema,
@@ -195,6 +195,7 @@ def _window(plan: Window, below: Placed, form: Form, instants: Instants) -> Plac
                 min(slide, _MOST_ROWS),
                 partition_by,
                 by_id=carries_ids(plan.input),
+                unless=unless,
             )
             return apply_to(by_rows, _by_columns(below, partition_by), gives=form)
         case SessionWindow(gap, partition_by):

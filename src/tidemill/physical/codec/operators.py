@@ -76,6 +76,7 @@ _ROW_WINDOW: dict[str, Codec[Any]] = {
     "partition_by": _NAMES,
     "by_id": PLAIN,
     "max_delay": PLAIN,
+    "unless": optional(EXPR),
 }
 _SESSION_WINDOW: dict[str, Codec[Any]] = {
     "schema": SCHEMA,

@@ -16,9 +16,11 @@ from uuid import uuid4
 from tidemill.engine.engine import Flow
 from tidemill.engine.ingest import Gate, readable, relation_flow
 from tidemill.errors import RunError
+from tidemill.history.replay import REPLAY_ROWS
 from tidemill.model.time import END_OF_TIME
 from tidemill.optimizer.planning import PLANNING, Planning
 from tidemill.runtime.clock import now
+from tidemill.runtime.local.archives import Archives, come_on
 from tidemill.runtime.local.delivering import Delivery, file_sinks
 from tidemill.runtime.local.intake import Intake
 from tidemill.runtime.local.loop import Loop
@@ -28,7 +30,8 @@ from tidemill.runtime.local.runner import LocalRunner
 from tidemill.runtime.local.sources import read_relation, read_source
 from tidemill.runtime.lock import take_lock
 from tidemill.runtime.metrics import Collector
-from tidemill.runtime.progress import Progress, stream_progress
+from tidemill.runtime.past import Past, kept_rows
+from tidemill.runtime.progress import Progress, stream_progress, with_replays
 from tidemill.runtime.runs import Moment
 
 if TYPE_CHECKING:
@@ -64,6 +67,7 @@ class Settings:
         clock: What time it is, in microseconds since 1970.
         checkpoint: Where state is kept for a later run; ``None`` forgets it after the session.
         take_lock: Takes the lock of the checkpoint; a session that has it already gives a share.
+        replay_rows: About how many kept rows are replayed in a step.
     """
 
     partitions: int | None = None
@@ -71,6 +75,7 @@ class Settings:
     clock: Callable[[], int] = now
     checkpoint: str | None = None
     take_lock: Callable[[Path], Lock] = take_lock
+    replay_rows: int = REPLAY_ROWS
 
 
 @dataclass(slots=True)
@@ -99,6 +104,8 @@ class Job:
     _measured: int = 0
     _ask: Callable[[Moment], Catalog | None] | None = None
     _collector: Collector = field(default_factory=Collector)
+    _archives: Archives = field(default_factory=Archives)
+    _relations: dict[str, pl.DataFrame] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._intake = Intake(self.settings.clock)
@@ -138,8 +145,10 @@ class Job:
         self._delivery.go_on_with(program.queries, program.sinks, program.idle)
         measured = perf_counter()
         for number, flows in enumerate(chain([first], arriving)):
+            kept = self._intake.kept
             answers = runner.step(flows)
             self._delivery.deliver(number, answers, runner.known, self._intake.gates)
+            self._archives.take(number, kept, self._intake.gates)
             self._delivery.publish()
             self._batches = number + 1
             if self._was_stopped:
@@ -158,7 +167,8 @@ class Job:
         for name in sorted({*program.relations, *program.streams}):
             if name in program.relations:
                 entry = program.relations[name]
-                relations[name] = relation_flow(entry, read_relation(entry, self.memory))
+                self._relations[name] = read_relation(entry, self.memory)
+                relations[name] = relation_flow(entry, self._relations[name])
                 continue
             stream = program.streams[name]
             gate = Gate(stream, has_ids=program.graph.needs_ids)
@@ -166,6 +176,7 @@ class Job:
                 name, stream.source, readable(stream), self.memory, gate.refused.add_malformed
             )
             self._intake.open(gate)
+        self._archives.open(program.streams, come_on(self._intake.gates), 0)
         yield {**relations, **self._intake.take(readers, ends=True)}
         over = {name: Flow([], END_OF_TIME) for name in relations}
         while readers:
@@ -193,7 +204,8 @@ class Job:
         """What is to run on."""
         settings = self.settings
         count = settings.partitions or 1
-        pipeline = Pipeline(count, settings.clock, self.memory, self._collector)
+        archives = Archives(rows=settings.replay_rows)
+        pipeline = Pipeline(count, settings.clock, self.memory, self._collector, archives)
         self._change_pipeline(pipeline, self.catalog)
         return pipeline
 
@@ -225,6 +237,29 @@ class Job:
             return self._pipeline.moment()  # it is in a step itself, and would wait for its end
         with self._loop.between_steps():
             return self._pipeline.moment()
+
+    def past(self) -> Past | Path:
+        """What streams have kept, at the last boundary.
+
+        Raises:
+            RunError: What runs has failed, or a function that gets rows calls this.
+        """
+        if self._pipeline is None or self._loop is None:
+            return self._past_of_run()
+        self._loop.refuse_callbacks("ask")
+        with self._loop.between_steps():
+            return self._pipeline.past()
+
+    def _past_of_run(self) -> Past | Path:
+        """What a bounded run has left."""
+        gates, relations = self._intake.gates, self._relations
+        return Past(
+            self._batches,
+            {name: gate.watermark for name, gate in gates.items()},
+            {name: gate.newest for name, gate in gates.items() if gate.newest is not None},
+            kept_rows(self._archives.by_stream, self._batches),
+            lambda relation: relations.get(relation.name),
+        )
 
     def change(self, decide: Callable[[Moment], Catalog]) -> Catalog:
         """Go on with another catalog; what is the same in it keeps its state and its answer.
@@ -286,7 +321,7 @@ class Job:
         return Progress(
             pipeline.batches - pipeline.first,
             pipeline.streams(),
-            pipeline.delivery.progress(),
+            with_replays(pipeline.delivery.progress(), pipeline.to_replay()),
             *self._collector.state(),
             failure=None if loop is None or loop.error is None else str(loop.error),
         )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from time import monotonic, sleep
 from typing import TYPE_CHECKING
 
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from tidemill.catalog.catalog import Catalog
     from tidemill.runtime.local.kept_program import Kept
     from tidemill.runtime.local.pipeline import Pipeline
+    from tidemill.runtime.past import Past
 
 __all__ = ["KeptJob"]
 
@@ -96,6 +98,20 @@ class KeptJob(Job):
         finally:
             if self._keeper is not None:
                 self._keeper.checkpoint.close()
+
+    def past(self) -> Past | Path:
+        """What streams have kept, at the last boundary; or the checkpoint to read that from.
+
+        Raises:
+            RunError: A function that gets rows calls this.
+        """
+        is_over = self._was_stopped or (self._loop is not None and self._loop.error is not None)
+        return self._past_of_run() if is_over else Job.past(self)
+
+    def _past_of_run(self) -> Past | Path:
+        """Others may have gone on with the checkpoint since."""
+        assert self.settings.checkpoint is not None, "there is a checkpoint"
+        return Path(self.settings.checkpoint)
 
     def outdated(self) -> frozenset[str]:
         """The queries whose plans were made with other settings, which make others."""
@@ -166,7 +182,7 @@ class KeptJob(Job):
             self._program = kept.program
             return None
         settings = self.settings
-        pipeline = KeptPipeline(keeper, settings.clock, self.memory, self._collector)
+        pipeline = KeptPipeline(keeper, settings, self.memory, self._collector)
         pipeline.go_on_with(kept)
         return pipeline
 

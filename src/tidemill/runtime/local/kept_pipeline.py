@@ -29,11 +29,12 @@ from tidemill.runtime.local.sources import read_relation
 from tidemill.runtime.tables import Tables
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
     import polars as pl
 
     from tidemill.runtime.local.input_log import Begun
+    from tidemill.runtime.local.job import Settings
     from tidemill.runtime.local.keeping import Keeper
     from tidemill.runtime.local.kept_program import Kept
     from tidemill.runtime.local.program import Program
@@ -47,7 +48,7 @@ class KeptPipeline(Pipeline):
 
     Args:
         keeper: Keeps what it comes to.
-        clock: What time it is, in microseconds since 1970.
+        settings: How to run.
         memory: The frames that ``memory`` sources name.
         collector: Is told what operators do.
 
@@ -58,12 +59,13 @@ class KeptPipeline(Pipeline):
     def __init__(
         self,
         keeper: Keeper,
-        clock: Callable[[], int],
+        settings: Settings,
         memory: Mapping[str, pl.DataFrame],
         collector: Collector,
     ) -> None:
-        archives = Archives(keeper.checkpoint.kept)
-        super().__init__(len(keeper.checkpoint.facts.pids), clock, memory, collector, archives)
+        archives = Archives(keeper.checkpoint.kept, settings.replay_rows)
+        partitions = len(keeper.checkpoint.facts.pids)
+        super().__init__(partitions, settings.clock, memory, collector, archives)
         tables = Tables(keeper.checkpoint.directory)
         self.delivery = Delivery(keeps_all=False, tables=tables)
         self.has_ended = False

@@ -21,7 +21,7 @@ from tidemill.errors import RunError
 from tidemill.model.time import END_OF_TIME
 from tidemill.physical.plan import Input, walk_physical
 from tidemill.runtime.connectors import source_place
-from tidemill.runtime.local.archives import Archives
+from tidemill.runtime.local.archives import Archives, come_on
 from tidemill.runtime.local.delivering import Delivery, file_sinks
 from tidemill.runtime.local.growing import GrowingFiles, open_source
 from tidemill.runtime.local.intake import Intake
@@ -30,6 +30,7 @@ from tidemill.runtime.local.runner import LocalRunner
 from tidemill.runtime.local.silence import pause
 from tidemill.runtime.local.sources import is_there, read_relation
 from tidemill.runtime.local.stepping import Step, take_stages
+from tidemill.runtime.past import Past, kept_rows
 from tidemill.runtime.progress import StreamProgress, stream_progress
 from tidemill.runtime.runs import Moment
 from tidemill.runtime.settling import still_written
@@ -241,7 +242,7 @@ class Pipeline:
             self._sources[name] = stream.source
         for gate in self._intake.gates.values():
             gate.has_ids = program.graph.needs_ids
-        self._archives.open(program.streams, self._intake.gates, self.batches)
+        self._archives.open(program.streams, come_on(self._intake.gates), self.batches)
         self._archives.keep_only(program.replayed)
         self._archives.fill(self._to_fill(program), self.batches)
         self._relations = relations
@@ -304,7 +305,18 @@ class Pipeline:
             watermarks,
             self._intake.now if self.batches else Moment().now,
             dict(self._runner.known),
-            {name: archive.since for name, archive in self._archives.by_stream.items()},
+            self._archives.since,
+        )
+
+    def past(self) -> Past:
+        """What streams have kept, between two steps."""
+        moment, relations = self.moment(), self._relations
+        return Past(
+            self.batches,
+            moment.watermarks,
+            moment.latest,
+            kept_rows(self._archives.by_stream, self.batches),
+            lambda relation: relations.get(relation.name),
         )
 
     @property
@@ -330,6 +342,11 @@ class Pipeline:
     def streams(self) -> tuple[StreamProgress, ...]:
         """How far each stream has come."""
         return tuple(self._stream_progress(gate) for gate in list(self._intake.gates.values()))
+
+    def to_replay(self) -> dict[str, int]:
+        """About how many kept rows are still to be replayed to each query, of those with any."""
+        planned = dict(self.program.planned)
+        return self._archives.rows_left({name: one.physical for name, one in planned.items()})
 
     def _stream_progress(self, gate: Gate) -> StreamProgress:
         source = self._sources.get(gate.stream.name)

@@ -11,14 +11,13 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from tidemill.algebra.reach import begin_by_time, since_of
+from tidemill.algebra.reach import begin_by_time
 from tidemill.catalog.entries import QueryEntry, RelationEntry, StreamEntry
 from tidemill.catalog.records import user_name
 from tidemill.lang.statements import ObjectKind
-from tidemill.model.time import END_OF_TIME
 from tidemill.optimizer.planner import recut
 from tidemill.physical.fragments import build_graph
-from tidemill.physical.plan import Input, walk_physical
+from tidemill.runtime.archives import replayed_inputs
 from tidemill.runtime.file_sink import FileSink
 from tidemill.runtime.kept_streams import kept_streams
 from tidemill.runtime.local.delivering import file_sinks
@@ -78,14 +77,8 @@ class Program:
     @cached_property
     def replayed(self) -> dict[str, tuple[str, Time]]:
         """The inputs that are filled with kept rows: the stream, and from which instant on."""
-        found: dict[str, tuple[str, Time]] = {}
-        for name, planned in self.planned.items():
-            firsts = since_of(self.queries[name].plan)
-            for part in walk_physical([planned.physical]):
-                if isinstance(part, Input) and part.epoch and part.name in self.streams:
-                    _, least = found.get(part.rows, (part.name, END_OF_TIME))
-                    found[part.rows] = part.name, min(least, firsts[part.name])
-        return found
+        plans = ((self.queries[n].plan, one.physical) for n, one in self.planned.items())
+        return replayed_inputs(plans, self.streams)
 
     def takes_by_time(self, stream: str) -> bool:
         """Whether it is known by their times which rows of a stream are for its readers."""

@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Arrival",
-    "FileRows",
     "Given",
     "file_batch",
     "is_there",
@@ -71,21 +70,7 @@ class Arrival(NamedTuple):
     rows: pl.DataFrame
     is_last: bool
     first: int = 0
-    file: FileRows | None = None
-
-
-class FileRows(NamedTuple):
-    """A place in a file.
-
-    Attributes:
-        path: The file.
-        mark: What it was when it was taken.
-        first: The id of its first row.
-    """
-
-    path: str
-    mark: settling.Mark
-    first: int
+    file: settling.FileRows | None = None
 
 
 def read_source(  # noqa: PLR0913 — what is read, and how
@@ -169,7 +154,7 @@ def file_batch(  # noqa: PLR0913 — what is read, and how
 
     def pieces() -> Iterator[_Piece]:
         for place, (path, mark) in enumerate(files, start=file):
-            rows, where = 0, FileRows(path, mark, file_id(place, 0))
+            rows, where = 0, settling.FileRows(path, mark, file_id(place, 0))
             for frame in read_file(Path(path), kind, schema, found.append):
                 settling.require_unchanged(path, mark)  # it might grow for ever
                 file_id(place, max(rows + frame.height - 1, 0))  # there are ids for all of them
@@ -227,7 +212,7 @@ class _Piece(NamedTuple):
     rows: pl.DataFrame
     malformed: list[Malformed]
     first: int
-    file: FileRows
+    file: settling.FileRows
 
 
 def _taken_from(found: list[Malformed]) -> list[Malformed]:

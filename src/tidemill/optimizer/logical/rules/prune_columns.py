@@ -93,8 +93,9 @@ def _asked(plan: Plan, needed: Names) -> tuple[Names, ...]:
             return (_used(column for column in columns if column.name in needed),)
         case Aggregate():
             return (_aggregated(plan, needed),)
-        case Window(input_, RowWindow(partition_by=groups)):
-            return (needed | {*groups},) if carries_ids(input_) else (_all(input_),)
+        case Window(input_, RowWindow(partition_by=groups, unless=unless)):
+            seen = frozenset[str]() if unless is None else used_columns(unless)
+            return (needed | {*groups} | seen,) if carries_ids(input_) else (_all(input_),)
         case Window(_, SessionWindow(partition_by=groups)):
             return (needed | {*groups},)
         case Window() | Rstream():

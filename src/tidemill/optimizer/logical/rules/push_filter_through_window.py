@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 from tidemill.algebra.expr import conjuncts, used_columns
 from tidemill.algebra.plan import Filter, RowWindow, SessionWindow, TimeWindow, Unbounded, Window
+from tidemill.algebra.tree import with_children
 from tidemill.optimizer.logical.predicates import filtered, parted
 
 if TYPE_CHECKING:
@@ -33,13 +34,13 @@ def push_filter_through_window(plan: Plan, _context: Context) -> Plan | None:
     match plan:
         case Filter(Window(source, TimeWindow() | Unbounded() as spec, span), predicate):
             return Window(Filter(source, predicate), spec, span)
-        case Filter(Window(source, RowWindow() | SessionWindow() as spec, span), predicate):
+        case Filter(Window(source, RowWindow() | SessionWindow() as spec) as window, predicate):
             groups = spec.partition_by
             below, above = parted(
                 conjuncts(predicate), lambda part: bool(groups) and used_columns(part) <= {*groups}
             )
             if not below:
                 return None
-            return filtered(Window(filtered(source, below), spec, span), above)
+            return filtered(with_children(window, (filtered(source, below),)), above)
         case _:
             return None

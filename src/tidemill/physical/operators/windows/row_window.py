@@ -4,11 +4,13 @@ Law:    where a group has n elements up to t, snapshot(out, t) holds its element
         ``max(m - rows + 1, 1) … m`` with ``m = n // slide * slide`` (17.2), over all groups.
         Elements are in the order of their instants, those of one instant by ``ID`` or by values
         (NULLs first, NaN last). NULL = NULL and NaN = NaN in groups. The input are chronons.
+        Of a window of one row: elements of which ``unless`` is true are not in the snapshot.
 State:  ``pending`` elements at or after the watermark; ``open``, of each group those in the window
         and the at most ``slide - 1`` not yet in it, with their positions; ``counts``, how many
         elements each group has had. A group lives for ever, since its last elements never leave
-        (E18): state grows with the number of groups. Of the open elements a watermark touches only
-        those that come in or go out.
+        (E18): state grows with the number of groups. A group whose last element is not seen, by
+        ``unless``, is forgotten. Of the open elements a watermark touches only those that come in
+        or go out.
 Order:  ends are in the order of starts if there is one group and no ``max_delay``; never chronon.
 
 Element i comes in with element ``ceil(i / slide)·slide`` of its group and goes out with element
@@ -27,6 +29,7 @@ import polars as pl
 from tidemill.algebra.expr import Column
 from tidemill.model.batch import END, ID, START, TIME_TYPE, Form, interval_columns, polars_schema
 from tidemill.model.time import END_OF_TIME, Time
+from tidemill.physical.eval import compile_predicate
 from tidemill.physical.kernels.sweep import GROUP, encode, named
 from tidemill.physical.operator import State
 from tidemill.physical.state.delay import cut_open
@@ -37,6 +40,7 @@ from tidemill.physical.traits import Emission, Expiry, Traits, pass_all, state_t
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from tidemill.algebra.expr import Expr
     from tidemill.model.batch import Batch
     from tidemill.model.schema import Schema
 
@@ -62,6 +66,7 @@ class RowWindow:
         by_id: Whether elements of one instant are ordered by ``ID``, which the batches then carry,
             rather than by their values.
         max_delay: How far an open element may lie behind the watermark before it is cut.
+        unless: Of a window of one row, which elements are not seen, but displace those before them.
     """
 
     schema: Schema
@@ -70,8 +75,11 @@ class RowWindow:
     partition_by: tuple[str, ...] = ()
     by_id: bool = True
     max_delay: int | None = None
+    unless: Expr | None = None
 
     def __post_init__(self) -> None:
+        one = (self.rows, self.slide) == (1, 1)
+        assert one or self.unless is None, "where more rows are held, none stands for its group"
         assert self.rows > 0, "the binder refuses empty windows"
         assert self.slide > 0, "the binder refuses windows that do not move"
         assert self.max_delay is None or self.max_delay >= 0, "a delay is not negative"
@@ -150,7 +158,6 @@ class RowWindow:
         if keys:
             arrived = arrived.sort(GROUP, maintain_order=True)
         groups = _counted(arrived, known)
-        counts.insert(named(groups.select(GROUP, pl.col(_AFTER).alias(_BEFORE)), names))
         moving = opened.take(named(_moving(groups, self.rows, self.slide), names))
 
         # From here on a group has its number in ``groups``.
@@ -162,6 +169,13 @@ class RowWindow:
         rows = pl.concat([moving, _placed(arrived, groups).select(moving.columns)])
         rows = rows.with_columns((pl.col(START) < END_OF_TIME).alias(WAS_IN))
         rows = _moved(rows, groups, arrivals, self.rows, self.slide)
+        known = groups.select(GROUP, pl.col(_AFTER).alias(_BEFORE))
+        if self.unless is not None:
+            unseen = compile_predicate(self.unless)
+            over = rows.filter(pl.col(END).is_null() & unseen)[GROUP]
+            known = known.filter(~pl.int_range(pl.len()).is_in(over.cast(pl.Int64).implode()))
+            rows = rows.filter(~unseen)
+        counts.insert(named(known, names))
         opened.insert(rows.filter(pl.col(END).is_null()))
         return rows
 

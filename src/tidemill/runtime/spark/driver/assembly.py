@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tidemill.catalog.entries import RelationEntry, StreamEntry
+from tidemill.runtime.kept_streams import kept_streams
 from tidemill.runtime.spark.worker.deployment import Deployment
 
 if TYPE_CHECKING:
@@ -21,8 +22,8 @@ __all__ = ["deployment_of", "inputs_of"]
 def inputs_of(
     graph: Graph, catalog: Catalog
 ) -> tuple[dict[str, StreamEntry], dict[str, RelationEntry]]:
-    """The streams and the relations that the queries read, by name."""
-    streams: dict[str, StreamEntry] = {}
+    """The streams and the relations that are read, by name: by queries, or to be kept."""
+    streams = kept_streams(catalog)
     relations: dict[str, RelationEntry] = {}
     for name in sorted({input_.name for input_ in graph.inputs}):
         entry = catalog.find(name)
@@ -31,7 +32,7 @@ def inputs_of(
         else:
             assert isinstance(entry, StreamEntry), "plans read streams and relations"
             streams[name] = entry
-    return streams, relations
+    return dict(sorted(streams.items())), relations
 
 
 def deployment_of(

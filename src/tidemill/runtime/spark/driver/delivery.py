@@ -46,10 +46,11 @@ if TYPE_CHECKING:
     from tidemill.model.spans import Cut
     from tidemill.runtime.quarantine import Quarantine
     from tidemill.runtime.sinks import Sink
+    from tidemill.runtime.spark.driver.replaying import SparkArchives
     from tidemill.runtime.spark.driver.routes import Routes
     from tidemill.runtime.spark.driver.run_report import RunReport
     from tidemill.runtime.spark.io.file_log import FileLog
-    from tidemill.runtime.spark.state.batch_log import BatchLog
+    from tidemill.runtime.spark.state.batch_log import BatchLog, Beginning
     from tidemill.runtime.spark.state.deployments import Deployments
     from tidemill.runtime.spark.state.flush import SparkFiles
     from tidemill.runtime.spark.worker.deployment import Deployment
@@ -75,12 +76,14 @@ class Deployed:
         sinks: Where the answers of queries go that are not for memory.
         routes: The same by channel.
         cuts: Which instants of each answer are wanted.
+        replayed: The inputs that are filled with kept rows: the stream, and from when on.
     """
 
     deployment: Deployment
     sinks: Mapping[str, Sink]
     routes: Routes
     cuts: Mapping[str, Cut | None] = field(default_factory=dict)
+    replayed: Mapping[str, tuple[str, Time]] = field(default_factory=dict)
 
     def is_recut(self, after: Deployed) -> bool:
         """Whether other instants are wanted of a query that stays."""
@@ -111,6 +114,7 @@ class Delivery:
         batch_log: What is known when a batch begins.
         spark_files: What Spark writes meanwhile.
         quarantine: Where rows are kept that were refused.
+        archives: What streams keep of their past.
         file_logs: The files of the streams that are read from files here.
         forget: Is told, in every batch, how many files of each stream Spark never reads again.
         tables: Where tables are; without it, in memory.
@@ -133,6 +137,7 @@ class Delivery:
         *,
         spark_files: SparkFiles,
         quarantine: Quarantine,
+        archives: SparkArchives,
         file_logs: Mapping[str, FileLog] = MappingProxyType({}),
         forget: Callable[[Mapping[str, int]], None],
         tables: Tables | None = None,
@@ -145,6 +150,7 @@ class Delivery:
         self._deployments = deployments
         self._forget = forget
         self._quarantine = quarantine
+        self.archives = archives
         self._file_logs = file_logs
         self._report = report
         self.batch_log = batch_log
@@ -224,11 +230,16 @@ class Delivery:
     def _deliver(self, results: DataFrame, batch: int) -> None:
         deployed = self._deployed_for(batch)
         deployment, routes = deployed.deployment, deployed.routes
+        is_new = self.batch_log.version_of(batch) is None
+        if is_new:
+            self._begin_replays(batch, deployed)
         self.batch_log.tell(results.sparkSession.sparkContext, batch, deployment.version)
         if routes.formats:
             results = results.persist()  # another pass would compute them again
         try:
             deployment.sink_writer.clear(batch)
+            replays = self.batch_log.begin(batch).replays
+            self.archives.run(results.sparkSession, deployment, self._deployments, batch, replays)
             messages = list(from_arrow(_for_the_driver(results, routes).toArrow()))
             self._require_all_read(messages, batch)
             # What was promised is not lost with the power.
@@ -247,7 +258,10 @@ class Delivery:
         self._report.take(batch, messages, answers, self.deployed.same(deployment))
         self._take_tables(batch, deployed, messages, answers)
         begun, files = self.batch_log.begin(batch), files_read(messages)
-        self.batch_log.end(batch, self._ending(messages, deployed))
+        if is_new:
+            self.archives.take(batch, messages, {**begun.watermarks, **watermarks(messages)})
+        self.batch_log.end(batch, self._ending(messages, deployed, begun))
+        self.archives.replays = dict(self.batch_log.replays)
         self.tables.publish()
         self.came |= dict.fromkeys(files, begun.now)
         # Spark begins a batch when it has noted that the one before is done.
@@ -276,8 +290,15 @@ class Delivery:
                 read=max(reads, default=None),
             )
 
-    def _ending(self, messages: Sequence[Message], deployed: Deployed) -> Ending:
+    def _begin_replays(self, batch: int, deployed: Deployed) -> None:
+        """Decide what is replayed in a batch that is still to be delivered."""
+        self.batch_log.begin(batch)
+        epochs = {input_.rows: input_.epoch for input_ in deployed.deployment.graph.inputs}
+        self.archives.begin(batch, deployed.replayed, epochs, self.batch_log)
+
+    def _ending(self, messages: Sequence[Message], deployed: Deployed, begun: Beginning) -> Ending:
         """How far a batch has come."""
+        left = self.archives.left(begun.replays) if has_stepped(messages) else None
         return Ending(
             watermarks(messages),
             files_read(messages),
@@ -285,6 +306,7 @@ class Delivery:
             deployed.deployment.graph.epoch if has_stepped(messages) else None,
             latest_times(messages),
             deployed.deployment.version,
+            left,
         )
 
     def _require_all_read(self, messages: Sequence[Message], batch: int) -> None:

@@ -22,6 +22,7 @@ from tidemill.lang.statements import ObjectKind
 from tidemill.optimizer.physical.fold import stages_needed
 from tidemill.runtime.damage import telling_where
 from tidemill.runtime.planning import plan_entry
+from tidemill.runtime.progress import with_replays
 from tidemill.runtime.record import Facts
 from tidemill.runtime.settling import still_written
 from tidemill.runtime.sinks import FormatSink, sinks_of
@@ -44,6 +45,7 @@ from tidemill.runtime.tables import Tables
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
+    from pathlib import Path
 
     import polars as pl
 
@@ -216,7 +218,21 @@ class SparkJob:
 
     def moment(self) -> Moment:
         """Where the pipeline stands: what it has told with its last batch."""
-        return self._report.moment()
+        moment, running = self._report.moment(), self._running
+        return moment if running is None else replace(moment, kept=running.delivery.archives.since)
+
+    def past(self) -> Path:
+        """The checkpoint, to read from it what streams have kept.
+
+        Raises:
+            RunError: There is none: it was not started, or had a temporary one and was stopped.
+        """
+        if self._checkpoint is None or not self._checkpoint.directory.is_dir():
+            raise RunError(
+                "what streams have kept was given up with the run",
+                hint="call session.start(), or connect(checkpoint=…) to keep it",
+            )
+        return self._checkpoint.directory
 
     def change(self, decide: Callable[[Moment], Catalog]) -> Catalog:
         """Go on with another catalog; what is the same in it keeps its state and its answer.
@@ -249,6 +265,8 @@ class SparkJob:
         A stream that is not needed any more is read until the next start: Spark's query cannot be
         stopped from here.
         """
+        if running.delivery.archives.replays:
+            running.control.say(Word.TICK)  # what is left of them comes in the next batch
         catalog = None if self._ask is None else self._ask(self.moment())
         if catalog is not None:
             streams = running.delivery.deployed.deployment.streams
@@ -388,6 +406,10 @@ class SparkJob:
             query, secrets = running.query, self._secrets()
             failure = failure_of(query, running.delivery, self._cluster, secrets)
         is_starting = self._cluster is None
+        if running is not None:
+            plans = {name: planned.physical for name, planned in self._known.planned.items()}
+            left = running.delivery.archives.rows_left(plans)
+            progress = replace(progress, queries=with_replays(progress.queries, left))
         return replace(progress, failure=failure or self._lost, starting=is_starting)
 
     def metrics(self) -> Mapping[str, OperatorMetrics]:

@@ -225,7 +225,7 @@ class RunReport:
         now: dict[str, Mapping[str, Metrics]] = {}
         for sender, facts in told:
             match sender.partition(" "), facts:
-                case ("stream", _, _), {"operators": dict(figures)}:
+                case ("stream" | "replayed", _, _), {"operators": dict(figures)}:
                     done.append(read_figures(figures))
                 case ("metrics", _, place), figures:
                     now[place] = read_figures(figures)
@@ -253,7 +253,7 @@ class RunReport:
                     self.gates[name].advance(latest if isinstance(latest, int) else None)
                     self._files[name] = max(files, self._files.get(name, 0))
                     self.gates[name].rows += rows
-            case ("@control" | "metrics", _, _), _:
+            case ("@control" | "metrics" | "kept" | "replayed", _, _), _:
                 pass
             case ("watermarks", _, _), marks:
                 self._watermarks |= {s: m for s, m in marks.items() if isinstance(m, int)}

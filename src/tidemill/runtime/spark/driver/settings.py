@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tidemill.history.replay import REPLAY_ROWS
 from tidemill.optimizer.planning import PLANNING, Planning
 from tidemill.runtime.clock import now
 from tidemill.runtime.lock import take_lock
@@ -37,6 +38,7 @@ class SparkSettings:
         cache_bytes: How many bytes the copies of state on each host may take.
         clock: What time it is, in microseconds since 1970.
         take_lock: Takes the lock of the checkpoint; a session that has it already gives a share.
+        replay_rows: About how many kept rows are replayed in a batch.
     """
 
     master: str | None = "local[*]"
@@ -49,6 +51,7 @@ class SparkSettings:
     cache_bytes: int = 4 << 30
     clock: Callable[[], int] = now
     take_lock: Callable[[Path], Lock] = take_lock
+    replay_rows: int = REPLAY_ROWS
 
     def stages_with(self, partitions: int | None) -> int | None:
         """How many stages a new pipeline has; ``None`` for as many as its queries need.

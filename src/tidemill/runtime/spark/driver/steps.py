@@ -15,12 +15,14 @@ from typing import TYPE_CHECKING
 
 from tidemill.algebra.reach import begin_by_time
 from tidemill.physical.plan import Input, walk_physical
+from tidemill.runtime.archives import replayed_inputs
 from tidemill.runtime.quarantine import Quarantine
 from tidemill.runtime.spark.driver.assembly import deployment_of
 from tidemill.runtime.spark.driver.control import Control, Word
 from tidemill.runtime.spark.driver.delivery import Delivery, Deployed
 from tidemill.runtime.spark.driver.pipeline import start_pipeline
 from tidemill.runtime.spark.driver.polling import SourcePoller
+from tidemill.runtime.spark.driver.replaying import SparkArchives
 from tidemill.runtime.spark.driver.routes import routes_of
 from tidemill.runtime.spark.driver.running import Running, Tidying
 from tidemill.runtime.spark.driver.ticker import Ticker
@@ -67,6 +69,7 @@ class Start:
         places: Where the streams are read from.
         file_logs: The files of the streams that are read from files here.
         deployed: What the workers run, and where its answers go.
+        archives: What streams keep of their past.
     """
 
     cluster: Cluster
@@ -83,6 +86,7 @@ class Start:
     places: dict[str, Place] = field(init=False)
     file_logs: dict[str, FileLog] = field(init=False)
     deployed: Deployed = field(init=False)
+    archives: SparkArchives = field(init=False)
 
 
 def create(start: Start) -> None:
@@ -113,6 +117,12 @@ def open_sources(start: Start) -> None:
     start.file_logs = file_logs_of(start.places, start.checkpoint, start.batch_log)
 
 
+def open_archives(start: Start) -> None:
+    """Open what streams keep; rows of batches that are not done are taken again."""
+    start.archives = SparkArchives(start.checkpoint.kept, start.settings.replay_rows)
+    start.archives.open_at(start.checked.streams, start.batch_log)
+
+
 def skip_old_files(start: Start) -> None:
     """Let queries that begin later have what they would have if others read their streams.
 
@@ -128,6 +138,8 @@ def skip_old_files(start: Start) -> None:
     plans = [query.plan for query in checked.queries]
     for name in start.file_logs.keys() & checked.unshared:
         stream = checked.streams[name]
+        if stream.keep is not None:
+            continue  # all of its rows are kept
         by_time = stream.time_column is not None and begin_by_time(plans, name)
         if stream.source.name.text.lower() == "memory" or (by_time and name not in delivered):
             continue
@@ -156,7 +168,10 @@ def deploy(start: Start) -> None:
     )
     checkpoint.deployments.keep(deployment)
     cuts = {name: planned.target.cut for name, planned in checked.planned.items()}
-    start.deployed = Deployed(deployment, checked.sinks, routes, cuts)
+    plans = {query.name: query.plan for query in checked.queries}
+    computed = ((plans[name], planned.physical) for name, planned in checked.planned.items())
+    replayed = replayed_inputs(computed, checked.streams)
+    start.deployed = Deployed(deployment, checked.sinks, routes, cuts, replayed)
 
 
 STEPS: tuple[Callable[[Start], None], ...] = (
@@ -165,6 +180,7 @@ STEPS: tuple[Callable[[Start], None], ...] = (
     keep_relations,
     keep_plans,
     open_sources,
+    open_archives,
     skip_old_files,
     deploy,
     record,
@@ -210,8 +226,9 @@ def change_steps(start: Start, running: Running) -> None:
     with _known_again(start.checkpoint):
         for step in CHANGE_STEPS:
             step(start)
-        start.tables.open(start.checked.sinks, start.batch_log.done)
+        start.tables.open(start.checked.sinks, start.batch_log.ended + 1)
         _tick_for_relations(start, running.control)
+        _tick_for_replays(start, running.control)
         if running.delivery.deployed.is_recut(start.deployed):
             running.control.say(Word.TICK)  # rows may leave that have waited, although none come
     # From here on nothing is written that could fail.
@@ -256,7 +273,7 @@ def launch(start: Start, ready: Callable[[Running], None]) -> None:
         poller.look()
     start.report.go_on_from(batch_log.newest, batch_log.watermarks)
     know(start.report, checked, batch_log)
-    start.tables.open(checked.sinks, batch_log.done)
+    start.tables.open(checked.sinks, batch_log.ended + 1)
     quarantine = Quarantine(checkpoint.quarantine)
     for name in checked.streams:
         start.report.refuse(name, quarantine.counts(name), quarantine.removed(name))
@@ -267,6 +284,7 @@ def launch(start: Start, ready: Callable[[Running], None]) -> None:
         batch_log,
         spark_files=SparkFiles(checkpoint.spark),
         quarantine=quarantine,
+        archives=start.archives,
         file_logs=start.file_logs,
         forget=Tidying(checkpoint.spark, poller, control),
         tables=start.tables,
@@ -282,6 +300,7 @@ def launch(start: Start, ready: Callable[[Running], None]) -> None:
     )
     _tick_for_relations(start, control)
     _tick_for_held(start, control)
+    _tick_for_replays(start, control)
     _forget_deployments(start)
     running = Running(delivery, poller, control, ticker, quarantine)
     ready(running)
@@ -316,6 +335,13 @@ def _tick_for_held(start: Start, control: Control) -> None:
     """Make a batch if rows may leave that have waited, since the last batch ran with other cuts."""
     is_changed = start.batch_log.last_version not in ("", start.deployed.deployment.version)
     if is_changed and any(cut is not None for cut in start.deployed.cuts.values()):
+        control.say(Word.TICK)
+
+
+def _tick_for_replays(start: Start, control: Control) -> None:
+    """Make a batch if inputs are to be filled with kept rows, although none may come."""
+    epochs = (i.epoch for i in start.checked.graph.inputs if i.rows in start.deployed.replayed)
+    if start.batch_log.replays or any(epoch > start.batch_log.ran for epoch in epochs):
         control.say(Word.TICK)
 
 

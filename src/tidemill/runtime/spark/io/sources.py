@@ -20,12 +20,12 @@ from tidemill.runtime.damage import damaged
 from tidemill.runtime.files import READERS, read_file
 from tidemill.runtime.reading.frames import from_arrow, shaped_frame
 from tidemill.runtime.reading.shaping import Input
-from tidemill.runtime.settling import Mark, require_unchanged
+from tidemill.runtime.settling import FileRows, Mark, require_unchanged
 from tidemill.runtime.spark.io.file_log import ENTRY_COLUMNS, NUMBERED
 from tidemill.runtime.spark.io.formats import read_format
 from tidemill.runtime.spark.io.places import source_name
 from tidemill.runtime.spark.state.batch_log import batch_beginning, batch_number, batch_version
-from tidemill.runtime.spark.worker.intake import Origin, first_id, take_in
+from tidemill.runtime.spark.worker.intake import Origin, Piece, first_id, take_in
 from tidemill.runtime.spark.worker.wire import COLUMNS, to_arrow
 
 if TYPE_CHECKING:
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from tidemill.runtime.reading.shaping import Refuse
     from tidemill.runtime.spark.io.file_log import FileLog
     from tidemill.runtime.spark.state.deployments import Deployments
-    from tidemill.runtime.spark.worker.intake import Piece
 
 __all__ = ["stream_messages"]
 
@@ -103,7 +102,9 @@ def _taking_in(
         deployment = deployments.open(batch_version())
         refused = Refused(deployment.streams[name])
         delivered = pieces(chain([first], filled), origin, refused.add_malformed)
-        messages = take_in(deployment, name, delivered, origin, refused=refused)
+        messages = take_in(
+            deployment, name, delivered, origin, refused=refused, kept=deployments.kept
+        )
         # Answers that need nothing but this stream's rows, one by one, are let out here.
         part = _EARLY + origin.task
         for message in deployment.sink_writer.let_out(messages, batch, part):
@@ -122,17 +123,20 @@ def _file_pieces(kind: str, stream: StreamEntry) -> _Reading:
                 raise damaged(f'the list of the files of "{stream.name}"', "a note is no JSON")
             rows, number = 0, entry["number"]
             mark = Mark(entry["size"], entry["changed"])
+            # A file whose mark is not known cannot be found again as it was.
+            where = FileRows(entry["path"], mark, first_id(0, file=number))
+            known = where if mark.size >= 0 else None
             for frame in read_file(entry["path"], kind, schema, refuse):
                 if mark.size >= 0:
                     require_unchanged(entry["path"], mark)  # it might grow for ever
                 last = max(rows + frame.height - 1, 0)
                 first_id(last, file=number)  # there are ids for all of them
-                yield first_id(rows, file=number), frame
+                yield Piece(first_id(rows, file=number), frame, known)
                 rows += frame.height
             if mark.size >= 0:
                 require_unchanged(entry["path"], mark)
             if not rows:
-                yield first_id(0, file=number), pl.DataFrame(schema=polars_schema(schema))
+                yield Piece(first_id(0, file=number), pl.DataFrame(schema=polars_schema(schema)))
 
     return pieces
 
@@ -167,7 +171,7 @@ def _numbered(frames: Callable[[pa.RecordBatch, Refuse], Iterator[pl.DataFrame]]
         rows = 0
         for frame in (frame for batch in batches for frame in frames(batch, refuse)):
             first_id(max(rows + frame.height - 1, 0), origin=origin)  # there are ids for all
-            yield first_id(rows, origin=origin), frame
+            yield Piece(first_id(rows, origin=origin), frame)
             rows += frame.height
 
     return pieces

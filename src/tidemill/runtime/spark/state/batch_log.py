@@ -7,10 +7,14 @@ streams have come after a batch is written down before Spark takes the batch for
 stands still or runs backwards, whatever the clock of this host does: each batch has a later time
 than the one before. How many files of each stream have been read is written down as well, the
 latest time that each has brought, and the last epoch whose queries have run: their state must be
-there. A batch that has ended names the version of the deployment that it was computed with.
+there. A batch that has ended names the version of the deployment that it was computed with. Which
+inputs are filled with kept rows is written down with both: at its beginning, where each of them is
+and how far it comes in the batch; at its end, what is left.
 
-    {"begin": 7, "now": …, "watermarks": {…}, "files": {…}, "ran": …}
-    {"end": 7, "watermarks": {…}, "files": {…}, "known": {…}, "ran": …, "latest": {…}, "version": …}
+    {"begin": 7, "now": …, "watermarks": {…}, "files": {…}, "ran": …, "replays": {…},
+     "reached": {…}}
+    {"end": 7, "watermarks": {…}, "files": {…}, "known": {…}, "ran": …, "latest": {…}, "version": …,
+     "replays": {…}}
 
 Spark has a time of its own for each batch, but as a constant in the code that it generates, which
 it then compiles anew in every batch, twice.
@@ -19,11 +23,12 @@ it then compiles anew in every batch, twice.
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from pyspark import TaskContext
 
+from tidemill.history.replay import Replay
 from tidemill.runtime.clock import now as now_here
 from tidemill.runtime.damage import damaged, json_lines
 from tidemill.runtime.durable import append_durably, write_durably
@@ -50,12 +55,16 @@ class Beginning:
         watermarks: How far each stream has come; others are at their beginning.
         files: How many files of each stream have been read for good.
         ran: The last epoch whose queries have run; -1 if none have.
+        replays: The inputs that are filled with kept rows in it.
+        reached: How far those of them have come after it that are not over then.
     """
 
     now: int
     watermarks: Mapping[str, int] = field(default_factory=dict)
     files: Mapping[str, int] = field(default_factory=dict)
     ran: int = -1
+    replays: Mapping[str, Replay] = field(default_factory=dict)
+    reached: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +78,7 @@ class Ending:
         ran: The last epoch whose queries have run in it, if any have.
         latest: The latest time that rows of streams have had.
         version: The deployment that it was computed with.
+        replays: The inputs that are still filled with kept rows; ``None`` if that is as it was.
     """
 
     watermarks: Mapping[str, int]
@@ -77,6 +87,7 @@ class Ending:
     ran: int | None = None
     latest: Mapping[str, int] = field(default_factory=dict)
     version: str = ""
+    replays: Mapping[str, Replay] | None = None
 
 
 class BatchLog:
@@ -90,6 +101,7 @@ class BatchLog:
         latest: The batch that has begun last, and when; -1 and 0 if there was none.
         known: Up to when each channel of answers is known; a name may come to mean another query.
         newest: The latest time that rows of each stream have had so far.
+        replays: The inputs that were being filled with kept rows when the last batch ended.
     """
 
     def __init__(self, path: Path, clock: Callable[[], int] = now_here) -> None:
@@ -103,6 +115,7 @@ class BatchLog:
         self._version = ""
         self.known: dict[str, int] = {}
         self.newest: dict[str, int] = {}
+        self.replays: dict[str, Replay] = {}
         for line in json_lines(path) if path.exists() else ():
             self._read(line)
         last = max(self._begun, default=-1)
@@ -121,9 +134,14 @@ class BatchLog:
         return self._ended >= 0
 
     @property
-    def done(self) -> int:
-        """The number of the batch after the last one that has ended."""
-        return self._ended + 1
+    def ended(self) -> int:
+        """The last batch that has been delivered; -1 if there was none."""
+        return self._ended
+
+    @property
+    def ran(self) -> int:
+        """The last epoch whose queries have run; -1 if none have."""
+        return self._ran
 
     @property
     def delivered(self) -> Mapping[str, int]:
@@ -160,6 +178,22 @@ class BatchLog:
                 self._rewrite()
         return self._begun[batch]
 
+    def replay(
+        self, batch: int, replays: Mapping[str, Replay], reached: Mapping[str, int]
+    ) -> Beginning:
+        """Write down what is replayed in a batch that is still to be delivered.
+
+        Args:
+            batch: The batch.
+            replays: The inputs that are filled.
+            reached: How far those have come after it that are not over then.
+        """
+        begun = self.begin(batch)
+        if (begun.replays, begun.reached) != (replays, reached):
+            begun = self._begun[batch] = replace(begun, replays=replays, reached=reached)
+            self._append(_begin_line(batch, begun))
+        return begun
+
     def end(self, batch: int, ending: Ending) -> None:
         """Write down how far a batch has come."""
         begun = self.begin(batch)
@@ -169,6 +203,7 @@ class BatchLog:
         self._ran = begun.ran if ending.ran is None else max(begun.ran, ending.ran)
         self.newest = _later(self.newest, ending.latest)
         self._version = ending.version
+        self.replays = dict(begun.replays if ending.replays is None else ending.replays)
         self._ended = batch
         self._append(self._end_line())
 
@@ -186,8 +221,10 @@ class BatchLog:
                 "files": dict(files),
                 **rest,
             }:
-                ran = self._ran_of(rest)
-                self._begun[batch] = Beginning(now, marks, files, ran)
+                ran, replays = self._ran_of(rest), self._replays_of(rest)
+                reached = rest.get("reached", {})
+                assert isinstance(reached, dict), "it is what was written"
+                self._begun[batch] = Beginning(now, marks, files, ran, replays, reached)
             case {
                 "end": int(batch),
                 "watermarks": dict(marks),
@@ -198,6 +235,7 @@ class BatchLog:
                 self._ended, self._watermarks = batch, marks
                 self._files, self.known, self._ran = files, known, self._ran_of(rest)
                 self.newest, self._version = self._more_of(rest)
+                self.replays = self._replays_of(rest)
             case _:
                 raise damaged(f'"{self._path}"', f"{line} is no line of it")
 
@@ -207,6 +245,14 @@ class BatchLog:
         if not isinstance(ran, int):
             raise damaged(f'"{self._path}"', f"{ran} is no epoch")
         return ran
+
+    def _replays_of(self, rest: Mapping[object, object]) -> dict[str, Replay]:
+        """What is replayed; lines of earlier versions do not say it."""
+        found = rest.get("replays", {})
+        try:
+            return {rows: Replay(**one) for rows, one in found.items()}  # type: ignore[attr-defined]
+        except (TypeError, AttributeError) as error:
+            raise damaged(f'"{self._path}"', f"{found} are no replays") from error
 
     def _more_of(self, rest: Mapping[object, object]) -> tuple[dict[str, int], str]:
         """The latest times and the version; lines of earlier versions do not say them."""
@@ -235,6 +281,7 @@ class BatchLog:
             "ran": self._ran,
             "latest": self.newest,
             "version": self._version,
+            "replays": {rows: asdict(one) for rows, one in self.replays.items()},
         }
         return json.dumps(line) + "\n"
 
@@ -262,7 +309,9 @@ def batch_number() -> int:
 
 def batch_beginning() -> Beginning:
     """What was known when the batch began that this task belongs to."""
-    return Beginning(**json.loads(_property(_PROPERTY)))
+    told = json.loads(_property(_PROPERTY))
+    replays = {rows: Replay(**one) for rows, one in told.pop("replays").items()}
+    return Beginning(**told, replays=replays)
 
 
 def batch_version() -> str:

@@ -7,6 +7,7 @@ control/        the control stream
 batches.jsonl   what time it was, and how far streams had come, when batches began
 files/          in which order the files of each stream are read
 deployments/    what all queries together run with, and what the last batch ran with
+replay/         kept rows on their way to the partitions, in the batch that is being computed
 java.json       the Java process that works on it
 
 Nothing is written before nothing is refused any more (``job.py`` has the order).
@@ -60,7 +61,12 @@ class Checkpoint(CheckpointDirectory):
     @property
     def deployments(self) -> Deployments:
         """Where it is kept what runs."""
-        return Deployments(str(self.directory / "deployments"), str(self.relations))
+        return Deployments(
+            str(self.directory / "deployments"),
+            str(self.relations),
+            str(self.kept),
+            str(self.directory / "replay"),
+        )
 
     @cached_property
     def cache(self) -> Path:

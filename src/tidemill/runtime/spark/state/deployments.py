@@ -35,10 +35,14 @@ class Deployments:
     Attributes:
         place: Where they are.
         relations: Where the rows of relations are.
+        kept: Where streams keep their past.
+        relay: Where partitions find what is replayed to them.
     """
 
     place: str
     relations: str
+    kept: str = ""
+    relay: str = ""
 
     def keep(self, deployment: Deployment) -> None:
         """Write a deployment, for the workers and for a later start.

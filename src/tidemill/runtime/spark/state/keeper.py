@@ -129,8 +129,12 @@ def _restore(kept: Kept, manifest: Manifest) -> list[Node]:
 def _progress(facts: Mapping[str, object]) -> Progress:
     """What the stage knows besides the state of its operators."""
     match facts:
-        case {"progress": {"watermarks": dict(marks), "seen": dict(seen), "fed": list(fed)}}:
-            return Progress(marks, seen, fed)
+        case {
+            "progress": {"watermarks": dict(marks), "seen": dict(seen), "fed": list(fed), **rest}
+        }:
+            replayed = rest.get("replayed", {})  # earlier versions did not say it
+            assert isinstance(replayed, dict), "it is what was written"
+            return Progress(marks, seen, fed, replayed)
         case _:
             raise DamagedError("the manifest does not say how far the streams have come")
 

@@ -98,6 +98,16 @@ class Deployment:
         used = tuple(channel for channel in first.writes if channel.source in known)
         return Fragment(0, tuple(nodes), frozenset({name}), used, first.queries)
 
+    @cached_property
+    def replayed(self) -> Mapping[str, str]:
+        """The inputs that are filled with kept rows, with their streams."""
+        inputs = (i for i in self.graph.inputs if i.epoch and i.name in self.streams)
+        return {input_.rows: input_.name for input_ in inputs}
+
+    def read_by(self, stream: str) -> tuple[str, ...]:
+        """The inputs that get what comes on a stream."""
+        return (stream, *(rows for rows, name in self.replayed.items() if name == stream))
+
     @property
     def groups(self) -> frozenset[frozenset[str]]:
         """The streams that are read together: those of each query."""
@@ -106,7 +116,8 @@ class Deployment:
     @property
     def early(self) -> frozenset[str]:
         """The channels of answers that are let out where the rows of streams come in."""
-        writes = (channel for name in self.streams for channel in self.intake(name).writes)
+        inputs = (*self.streams, *self.replayed)
+        writes = (channel for name in inputs for channel in self.intake(name).writes)
         return frozenset(channel.name for channel in writes if channel.route is Route.QUERY)
 
     def fragment(self, stage: int) -> Fragment | None:

@@ -13,16 +13,17 @@ so that a batch that is replayed gives every row the id it had.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple
 
 from tidemill.engine.engine import Engine, Flow
 from tidemill.engine.ingest import Gate, file_id, timed
 from tidemill.engine.routing import route
 from tidemill.errors import RunError
-from tidemill.model.batch import START
+from tidemill.model.batch import ID, START
 from tidemill.model.time import Time
 from tidemill.physical.fragments import Route
 from tidemill.physical.state.strings import compact_strings
+from tidemill.runtime.spark.worker.keeping import PieceWriter
 from tidemill.runtime.spark.worker.wire import Kind, Message, figures_of
 
 if TYPE_CHECKING:
@@ -30,13 +31,15 @@ if TYPE_CHECKING:
 
     import polars as pl
 
+    from tidemill.catalog.entries import StreamEntry
     from tidemill.engine.ingest import Refused
     from tidemill.model.batch import Batch
     from tidemill.physical.fragments import Channel
+    from tidemill.runtime.settling import FileRows
     from tidemill.runtime.spark.worker.deployment import Deployment
     from tidemill.runtime.spark.worker.wire import Facts
 
-__all__ = ["Origin", "Piece", "deal", "first_id", "take_in"]
+__all__ = ["Origin", "Piece", "deal", "first_id", "spread", "take_in"]
 
 _TASK_BITS, _ROW_BITS = 12, 25
 
@@ -46,8 +49,19 @@ _MESSAGE_ROWS = 4096
 _MESSAGE_BYTES = 32 << 20
 """How many bytes of rows a message has at most; Java has no array of more than 2 GB."""
 
-Piece: TypeAlias = "tuple[int, pl.DataFrame]"
-"""Rows that came together, and the id of the first; the others follow."""
+
+class Piece(NamedTuple):
+    """Rows that came together.
+
+    Attributes:
+        first: The id of the first; the others follow.
+        rows: The rows.
+        file: The file that they stand in, if it can be read here.
+    """
+
+    first: int
+    rows: pl.DataFrame
+    file: FileRows | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,13 +81,14 @@ class Origin:
     watermark: Time = field(default=Time(0))
 
 
-def take_in(
+def take_in(  # noqa: PLR0913 — what comes in, and where it goes
     deployment: Deployment,
     name: str,
     pieces: Iterable[Piece],
     origin: Origin,
     *,
     refused: Refused | None = None,
+    kept: str | None = None,
 ) -> Iterator[Message]:
     """The messages that the rows of a stream become in one task, piece by piece.
 
@@ -83,19 +98,22 @@ def take_in(
         pieces: Its rows, with its columns and types.
         origin: Where they come in.
         refused: What was refused before rows came here; malformed rows come as pieces are read.
+        kept: Where streams keep their past.
     """
     stream = deployment.streams[name]
-    fragment = deployment.intake(name)
-    engine, gate = Engine(fragment), Gate(stream, watermark=origin.watermark)
+    fragments = {rows: deployment.intake(rows) for rows in deployment.read_by(name)}
+    engines = {rows: Engine(fragment) for rows, fragment in fragments.items()}
+    gate = Gate(stream, watermark=origin.watermark)
     gate.refused = gate.refused if refused is None else refused
-    has_ids = deployment.graph.needs_ids
+    needs_ids, keeps = deployment.graph.needs_ids, kept is not None and stream.keep is not None
+    writer = _writer(stream, origin, kept or "") if keeps else None
     home = deployment.pids[origin.task % len(deployment.pids)]
     rows, files, latest = 0, set[int](), None
-    for number, frame in pieces:
+    for number, frame, file in pieces:
         elements = timed(
             stream,
             frame,
-            first_id=number if has_ids else None,
+            first_id=number if needs_ids or keeps else None,
             arrival=origin.now,
             refused=gate.refused,
         )
@@ -107,11 +125,16 @@ def take_in(
         greatest = elements[START].max()
         assert isinstance(greatest, int), "times are integers"
         latest = greatest if latest is None else max(latest, greatest)
-        outputs = engine.step({name: Flow([gate.admit(elements)], Time(0))})
-        for channel in fragment.writes:
-            for batch in outputs[channel.name].batches:
-                for pid, part in _spread(channel, batch, deployment.pids, home):
-                    yield from deal(deployment, channel, part, pid)
+        taken = gate.admit(elements)
+        if writer is not None:
+            writer.take(taken, number, frame.height, file)
+            taken = taken if needs_ids else taken.drop(ID)
+        for read_as, engine in engines.items():
+            outputs = engine.step({read_as: Flow([taken], Time(0))})
+            for channel in fragments[read_as].writes:
+                for batch in outputs[channel.name].batches:
+                    for pid, part in spread(channel, batch, deployment.pids, home):
+                        yield from deal(deployment, channel, part, pid)
     yield from _kept(home, gate.refused)
     counts: Facts = {
         "rows": rows,
@@ -119,11 +142,17 @@ def take_in(
         "notes": len(files),
         "latest": latest,
         "refused": gate.refused.counts,
-        "operators": figures_of(engine.drain()),
+        "operators": {k: f for e in engines.values() for k, f in figures_of(e.drain()).items()},
     }
     yield Message.of_facts(home, Kind.REPORT, f"stream {name}", counts)
+    if writer is not None:
+        yield writer.report(home)
     for pid in deployment.pids:
         yield Message.of_facts(pid, Kind.PULSE, name, {"latest": latest, "now": origin.now})
+
+
+def _writer(stream: StreamEntry, origin: Origin, kept: str) -> PieceWriter:
+    return PieceWriter(kept, stream, origin.batch, origin.task, origin.watermark, origin.now)
 
 
 def _kept(home: int, refused: Refused) -> Iterator[Message]:
@@ -133,7 +162,7 @@ def _kept(home: int, refused: Refused) -> Iterator[Message]:
         refused.rows.clear()
 
 
-def _spread(
+def spread(
     channel: Channel, batch: Batch, pids: tuple[int, ...], home: int
 ) -> Iterator[tuple[int, Batch]]:
     """Rows that may go anywhere, in slices, one for each partition from ``home`` on.

@@ -10,6 +10,7 @@ Law: what a stage gives is a function of its state and the messages, in whatever
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from tidemill.engine.engine import Engine, Flow
@@ -52,11 +53,13 @@ class Progress:
         watermarks: How far each stream has come.
         seen: When something last came on each stream, in the time of batches.
         fed: The channels that have had the rows of relations.
+        replayed: How far inputs have come that are, or were, filled with kept rows.
     """
 
     watermarks: dict[str, int] = field(default_factory=dict)
     seen: dict[str, int] = field(default_factory=dict)
     fed: list[str] = field(default_factory=list)
+    replayed: dict[str, int] = field(default_factory=dict)
 
 
 class Stage:
@@ -75,24 +78,29 @@ class Stage:
         self.progress = Progress()
         fragment = deployment.fragment(number)
         self.engines = [] if fragment is None else [Engine(fragment)]
-        inputs = (*deployment.streams, *deployment.relations) if number == 1 else ()
+        read = (*deployment.streams, *deployment.replayed) if number == 1 else ()
+        inputs = (*read, *deployment.relations) if number == 1 else ()
         self._intakes = {name: deployment.intake(name) for name in inputs}
-        self._streams = {
-            channel.name: name
-            for name in deployment.streams
-            for channel in (self._intakes[name].writes if number == 1 else ())
-        }
+        self._streams = {c.name: name for name in read for c in self._intakes[name].writes}
         self._groups = deployment.groups if number == 1 else frozenset()
         self._fed: list[Engine] = []
 
-    def step(self, messages: Sequence[Message]) -> Iterator[Message]:
-        """The messages for the next stage, given those of a batch."""
+    def step(
+        self, messages: Sequence[Message], past: Mapping[str, int] = MappingProxyType({})
+    ) -> Iterator[Message]:
+        """The messages for the next stage, given those of a batch.
+
+        Args:
+            messages: Those of the batch.
+            past: How far inputs have come after it that are still filled with kept rows.
+        """
         by_kind: dict[Kind, list[Message]] = {kind: [] for kind in Kind}
         for message in messages:
             by_kind[message.kind].append(message)
         if self.number == 1:
             flows, answers = self._taken_in(by_kind)
             self._advance(by_kind[Kind.PULSE])
+            self._advance_replays(past)
             for name, flow in flows.items():
                 flow.watermark = self._watermark(self._streams[name])
             flows |= self._relations()
@@ -125,7 +133,7 @@ class Stage:
         """What came in on each channel, and answers on their way out."""
         flows = {
             channel.name: Flow([], Time(0))
-            for name in self.deployment.streams
+            for name in (*self.deployment.streams, *self.deployment.replayed)
             for channel in self._intakes[name].writes
             if channel.route is not Route.QUERY
         }
@@ -160,6 +168,13 @@ class Stage:
         if ended:
             marks |= dict.fromkeys(self.deployment.streams, END_OF_TIME)
         self._skip_idle_streams(now)
+
+    def _advance_replays(self, past: Mapping[str, int]) -> None:
+        """Learn how far inputs have come that are, or were, filled with kept rows."""
+        self.progress.replayed = {
+            rows: max(self._watermark(rows), past.get(rows, self._watermark(stream)))
+            for rows, stream in self.deployment.replayed.items()
+        }
 
     def _skip_idle_streams(self, now: int) -> None:
         """Let silent streams that may be idle no longer hold back those they are read with."""
@@ -214,8 +229,10 @@ class Stage:
         if place == 0:  # every partition has computed the same
             self._fed.append(engine)
 
-    def _watermark(self, stream: str) -> Time:
-        return Time(self.progress.watermarks.get(stream, 0))
+    def _watermark(self, input_: str) -> Time:
+        if input_ in self.deployment.replayed:
+            return Time(self.progress.replayed.get(input_, 0))
+        return Time(self.progress.watermarks.get(input_, 0))
 
     def _given(self, flows: dict[str, Flow]) -> list[Message]:
         """Rows of relations that are answers; they are taken out of the flows."""

@@ -18,10 +18,11 @@ from tidemill.engine.pool import in_pool
 from tidemill.runtime.spark.state.batch_log import batch_beginning, batch_number, batch_version
 from tidemill.runtime.spark.state.cache import Cache
 from tidemill.runtime.spark.state.keeper import Kept, open_stage
+from tidemill.runtime.spark.worker.replaying import Relay
 from tidemill.runtime.spark.worker.wire import Kind, Message
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from pyspark.sql.streaming.stateful_processor import MapState
 
@@ -75,8 +76,11 @@ def step(
     store, cache = _SparkStore(blobs), Cache(Path(task.cache), limit=task.cache_bytes)
     kept = _opened(task, pid, store, cache)
     messages = [message for frame in rows for message in _messages(frame)]
-    batch, deployment = batch_number(), kept.stage.deployment
-    given: Iterable[Message] = _stepped(kept.stage, messages)
+    batch, deployment, past = batch_number(), kept.stage.deployment, dict[str, int]()
+    if task.number == 1 and (begun := batch_beginning()).replays:
+        past = dict(begun.reached)
+        messages += Relay(task.deployments.relay).get(batch, pid)
+    given: Iterable[Message] = _stepped(kept.stage, messages, past)
     if task.number == deployment.stages:
         given = deployment.last_writer.let_out(given, batch, pid)
     yield _frame(given)
@@ -85,8 +89,8 @@ def step(
 
 
 @in_pool
-def _stepped(stage: Stage, messages: list[Message]) -> list[Message]:
-    return list(stage.step(messages))
+def _stepped(stage: Stage, messages: list[Message], past: Mapping[str, int]) -> list[Message]:
+    return list(stage.step(messages, past))
 
 
 def _opened(task: Task, pid: int, store: _SparkStore, cache: Cache) -> Kept:

@@ -54,7 +54,11 @@ _SCHEMA = pa.schema(
 Figures: TypeAlias = "list[int | float]"
 """Metrics of an operator in one partition, field by field."""
 
-Facts: TypeAlias = "Mapping[str, int | dict[str, int] | Figures | dict[str, Figures] | None]"
+Fact: TypeAlias = (
+    "int | dict[str, int] | Figures | dict[str, Figures] | list[dict[str, object]] | None"
+)
+
+Facts: TypeAlias = "Mapping[str, Fact]"
 
 _DIGITS = 7
 """How many digits of a second travel."""

@@ -1,0 +1,149 @@
+"""The past that a checkpoint has, read while a pipeline may go on with it, in whatever process.
+
+    commit.json, or batches.jsonl     the boundary: which batch is done, how far streams had come
+    kept/<stream>/kept.jsonl          which rows a stream keeps, by batch
+    relations/                        the rows of relations that queries have read
+
+Nothing is written and no lock is taken. The boundary is read first and the lists after it: a batch
+is in its list before it is done, so every batch of the boundary is in the list, or its rows are too
+old by now; batches beyond the boundary are left out. Files are replaced as a whole or grow at their
+ends, where a line counts once it is whole.
+
+Law: what is read is the past at a boundary that there was, whatever is written meanwhile.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from tidemill.connectors.connector import Engine
+from tidemill.history.archive import read_entries
+from tidemill.model.time import Time
+from tidemill.physical.state.damaged import DamagedError
+from tidemill.runtime.archive_files import ArchiveFiles, archive_place
+from tidemill.runtime.batch_ends import BatchEnd, last_end
+from tidemill.runtime.checkpoint import KEPT, CheckpointDirectory
+from tidemill.runtime.damage import damaged, telling_where
+from tidemill.runtime.local.commit import read_commit
+from tidemill.runtime.local.pack_files import MANIFEST, PackFiles
+from tidemill.runtime.past import KeptRows, Past
+from tidemill.runtime.record import RECORD, read_record, relation_digest, stream_digest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from tidemill.catalog.entries import RelationEntry, StreamEntry
+    from tidemill.runtime.record import Facts
+
+__all__ = ["boundary", "engine_of", "past_in"]
+
+
+def engine_of(directory: Path) -> Engine | None:
+    """The engine that a checkpoint is of; ``None`` if nothing has been run in it.
+
+    Raises:
+        RunError: It is damaged.
+    """
+    path = directory / RECORD
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        return Engine(found["engine"])
+    except FileNotFoundError:
+        return None
+    except (ValueError, KeyError, TypeError) as error:
+        raise damaged(f'"{path}"', error) from error
+
+
+def boundary(directory: Path, engine: Engine) -> BatchEnd:
+    """The boundary of the last batch that is done.
+
+    Raises:
+        RunError: What says it is damaged.
+    """
+    return last_end(directory) if engine is Engine.SPARK else _last_commit(directory)
+
+
+def _last_commit(directory: Path) -> BatchEnd:
+    """The last commit of a pipeline of the local engine."""
+    text = PackFiles(directory).manifest()
+    if text is None:
+        return BatchEnd()
+    try:
+        commit = read_commit(json.loads(text))
+    except (ValueError, DamagedError) as error:
+        raise damaged(f'"{directory / MANIFEST}"', error) from error
+    reached = {name: stream.reached for name, stream in commit.streams.items()}
+    latest = {
+        name: max(t for t in (one.latest, one.within, -1) if t is not None)
+        for name, one in reached.items()
+    }
+    return BatchEnd(
+        commit.step,
+        {name: one.watermark for name, one in reached.items()},
+        {name: time for name, time in latest.items() if time >= 0},
+    )
+
+
+def past_in(directory: Path, streams: Iterable[StreamEntry]) -> Past:
+    """The past that a checkpoint has.
+
+    Args:
+        directory: The checkpoint.
+        streams: The streams that keep their past, as they are registered.
+
+    Raises:
+        RunError: It is damaged, or cannot be read.
+    """
+    with telling_where(directory):
+        engine = engine_of(directory)
+        if engine is None:
+            return Past()
+        facts, end = read_record(directory, engine.value), boundary(directory, engine)
+        return Past(
+            end.done,
+            {name: Time(mark) for name, mark in end.watermarks.items()},
+            {name: Time(time) for name, time in end.latest.items()},
+            dict(_kept(directory, streams, end.done)),
+            _Relations(directory, facts).rows,
+        )
+
+
+def _kept(
+    directory: Path, streams: Iterable[StreamEntry], done: int
+) -> Iterable[tuple[str, KeptRows]]:
+    """What each stream has kept of the batches before one; of a new stream, nothing is said."""
+    for stream in streams:
+        files = ArchiveFiles(archive_place(directory / KEPT, stream.name), stream)
+        lines = list(files.lines())
+        match lines:
+            case [{"stream": str(digest)}, *_] if digest == stream_digest(stream):
+                pass
+            case _:
+                continue
+        try:
+            since, entries = read_entries(lines)
+        except DamagedError as error:
+            raise damaged(f'what stream "{stream.name}" has kept', error) from error
+        counted = tuple(entry for entry in entries if entry.batch < done)
+        yield stream.name, KeptRows(since, counted, files.get)
+
+
+@dataclass(frozen=True, slots=True)
+class _Relations:
+    """The relations that queries of a checkpoint have read."""
+
+    directory: Path
+    facts: Facts
+
+    def rows(self, relation: RelationEntry) -> pl.DataFrame | None:
+        """The rows of one, as they were then; ``None`` if none has read it, or another one."""
+        known = self.facts.relations.get(relation.name.lower())
+        if known is None or known.declaration != relation_digest(relation):
+            return None
+        checkpoint = CheckpointDirectory(self.directory, self.facts)
+        return pl.read_ipc_stream(checkpoint.check_relation(relation, None))

@@ -1,0 +1,74 @@
+"""Computing an answer at one instant, from rows that are at hand, in this process.
+
+The plan is made as for a query that runs, and run once: all rows come in one step, in the order of
+their times and ids, and with them the end of the streams. So the answer is a function of the rows,
+however they were cut into batches when they came.
+
+Law: the snapshot at the instant is that of the plan over these rows, by the reference evaluator.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from tidemill.catalog.entries import QueryEntry
+from tidemill.engine.engine import Flow
+from tidemill.model.batch import END, ID, START, TIME_TYPE
+from tidemill.model.time import END_OF_TIME
+from tidemill.physical.fragments import build_graph
+from tidemill.runtime.answers import Answer
+from tidemill.runtime.local.runner import LocalRunner
+from tidemill.runtime.planning import plan_entry
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from tidemill.algebra.plan import Plan
+    from tidemill.model.batch import Batch
+    from tidemill.optimizer.planner import Planned
+
+__all__ = ["always_valid", "computed", "planned_once"]
+
+_NAME = "@asked"
+
+
+def planned_once(plan: Plan) -> Planned:
+    """How a query is computed that is asked once: in every process alike."""
+    return plan_entry(QueryEntry(_NAME, plan, "", frozenset()))
+
+
+def computed(plan: Plan, rows: Callable[[str], Iterable[Batch]]) -> Answer:
+    """The answer of a plan to some rows, after which the streams end.
+
+    Args:
+        plan: The plan.
+        rows: Gives the rows of each stream and relation that it reads, as elements.
+
+    Raises:
+        PlanError: A window stands over rows that never end.
+    """
+    runner = LocalRunner(build_graph({_NAME: planned_once(plan).physical}))
+    flows = {
+        input_.rows: Flow(_in_order(rows(input_.name)), END_OF_TIME)
+        for input_ in runner.graph.inputs
+    }
+    answer = Answer(plan.schema)
+    answer.add(runner.step(flows)[_NAME])
+    answer.known = END_OF_TIME
+    return answer
+
+
+def always_valid(frame: pl.DataFrame) -> Batch:
+    """Rows that are valid at every instant, as elements."""
+    bounds = {START: 0, END: END_OF_TIME}
+    return frame.with_columns(pl.lit(time, TIME_TYPE).alias(name) for name, time in bounds.items())
+
+
+def _in_order(batches: Iterable[Batch]) -> list[Batch]:
+    found = list(batches)
+    if not found:
+        return []
+    whole = pl.concat(found)
+    return [whole.sort(START, ID) if ID in whole.columns else whole]

@@ -1,0 +1,101 @@
+"""The past: what streams have kept at the boundary of a batch, and how far they had come.
+
+It is a value: batches that come later, and rows that are removed later, do not change what it says,
+so that all that is read with it is of one boundary. Rows that it names may have been removed since.
+
+Law: the rows from ``since`` on that it names are those that the batches before the boundary took.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from tidemill.model.batch import START
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from tidemill.catalog.entries import RelationEntry
+    from tidemill.history.archive import Archive, Entry, Piece
+    from tidemill.model.batch import Batch
+    from tidemill.model.time import Time
+
+__all__ = ["KeptRows", "Past", "RemovedError", "kept_rows"]
+
+
+class RemovedError(Exception):
+    """Rows were removed, because they are too old, before they were read."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeptRows:
+    """What a stream has kept.
+
+    Attributes:
+        since: All rows from this instant on are there.
+        entries: The batches before the boundary.
+        get: Reads the rows of a piece.
+    """
+
+    since: Time
+    entries: tuple[Entry, ...]
+    get: Callable[[Piece], Batch]
+
+    def rows(self, first: Time, last: Time) -> Iterator[Batch]:
+        """The rows whose times are from ``first`` to ``last``.
+
+        Raises:
+            RemovedError: They have been removed.
+            RunError: They cannot be read.
+        """
+        for piece in (piece for entry in self.entries for piece in entry.pieces):
+            if piece.last >= first and piece.first <= last:
+                rows = self._got(piece)
+                yield rows.filter((pl.col(START) >= first) & (pl.col(START) <= last))
+
+    def _got(self, piece: Piece) -> Batch:
+        try:
+            return self.get(piece)
+        except LookupError as error:
+            raise RemovedError(piece.name) from error
+        except Exception as error:
+            if isinstance(error.__cause__, FileNotFoundError):
+                raise RemovedError(piece.name) from error
+            raise
+
+
+def kept_rows(archives: Mapping[str, Archive], done: int) -> dict[str, KeptRows]:
+    """What the archive of each stream has of the batches before one."""
+    return {name: _kept_rows(archive, done) for name, archive in archives.items()}
+
+
+def _kept_rows(archive: Archive, done: int) -> KeptRows:
+    entries = tuple(entry for entry in archive.entries if entry.batch < done)
+    return KeptRows(archive.since, entries, archive.get)
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """What is kept, at the boundary of a batch.
+
+    Attributes:
+        done: Batches before this one count, and no others.
+        watermarks: How far each stream had come; others are at their beginning.
+        latest: The greatest time of a row that each stream had taken.
+        streams: What the streams have kept that keep their past.
+        relation: Gives the rows of a relation that queries have read; ``None`` if none have.
+    """
+
+    done: int = 0
+    watermarks: Mapping[str, Time] = field(default_factory=dict)
+    latest: Mapping[str, Time] = field(default_factory=dict)
+    streams: Mapping[str, KeptRows] = field(default_factory=dict)
+    relation: Callable[[RelationEntry], pl.DataFrame | None] = lambda _relation: None
+
+    @property
+    def batch(self) -> int | None:
+        """The last batch that counts; ``None`` if there was none."""
+        return self.done - 1 if self.done else None
