@@ -142,17 +142,20 @@ class Delivery:
         sinks = {user_name(name): given.sink for name, given in self._given.items()}
         for name, sink in sinks.items():
             if isinstance(sink, TableSink):
-                self._take(name, number, written.get(name, []))
+                self._take(name, number, written.get(name, []), known)
             elif name in written:
                 assert sink is not None, "it was found"
                 _write(sink, number, written[name])
 
-    def _take(self, name: str, number: int, batches: list[Batch]) -> None:
+    def _take(
+        self, name: str, number: int, batches: list[Batch], known: Mapping[str, Time]
+    ) -> None:
         """Let a table take what a step has given."""
-        mine = [given for query, given in self._given.items() if user_name(query) == name]
-        reads = [one.last_read for one in mine if one.last_read is not None]
-        known = known_up_to([(one.entry.cut, one.known) for one in mine])
-        self.tables.take(number, name, batches, known=known, read=max(reads, default=None))
+        mine = {query: one for query, one in self._given.items() if user_name(query) == name}
+        reads = [one.last_read for one in mine.values() if one.last_read is not None]
+        reached = [(one.entry.cut, known.get(query, one.known)) for query, one in mine.items()]
+        read = max(reads, default=None)
+        self.tables.take(number, name, batches, known=known_up_to(reached), read=read)
 
     def publish(self) -> None:
         """Let readers of tables see what the step has given: it is done."""

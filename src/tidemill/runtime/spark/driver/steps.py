@@ -210,7 +210,7 @@ def change_steps(start: Start, running: Running) -> None:
     with _known_again(start.checkpoint):
         for step in CHANGE_STEPS:
             step(start)
-        start.tables.open(start.checked.sinks, start.batch_log.done)
+        start.tables.open(start.checked.sinks, start.batch_log.ended + 1)
         _tick_for_relations(start, running.control)
         if running.delivery.deployed.is_recut(start.deployed):
             running.control.say(Word.TICK)  # rows may leave that have waited, although none come
@@ -256,7 +256,7 @@ def launch(start: Start, ready: Callable[[Running], None]) -> None:
         poller.look()
     start.report.go_on_from(batch_log.newest, batch_log.watermarks)
     know(start.report, checked, batch_log)
-    start.tables.open(checked.sinks, batch_log.done)
+    start.tables.open(checked.sinks, batch_log.ended + 1)
     quarantine = Quarantine(checkpoint.quarantine)
     for name in checked.streams:
         start.report.refuse(name, quarantine.counts(name), quarantine.removed(name))

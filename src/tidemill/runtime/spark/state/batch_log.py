@@ -121,9 +121,9 @@ class BatchLog:
         return self._ended >= 0
 
     @property
-    def done(self) -> int:
-        """The number of the batch after the last one that has ended."""
-        return self._ended + 1
+    def ended(self) -> int:
+        """The last batch that has been delivered; -1 if there was none."""
+        return self._ended
 
     @property
     def delivered(self) -> Mapping[str, int]:
