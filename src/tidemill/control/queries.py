@@ -48,6 +48,7 @@ from tidemill.runtime.runs import Moment
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
+    from pathlib import Path
 
     from tidemill.binder.definitions import Definition
     from tidemill.catalog.entries import Entry
@@ -403,13 +404,16 @@ class LivingQueries:
             BindError: There is no such table.
             RunError: Nothing has been run, or the instant is not known yet or not kept any more.
         """
-        directory = None if self._kept is None else self._kept.directory
-        return bag_of(self.look, directory, self.look.table_entry(table), at, where)
+        return bag_of(self.look, self.directory, self.look.table_entry(table), at, where)
 
     def tables(self) -> Listing:
         """The tables, with the first instant at which their rows can be had."""
-        directory = None if self._kept is None else self._kept.directory
-        return table_listing(self.look, directory)
+        return table_listing(self.look, self.directory)
+
+    @property
+    def directory(self) -> Path | None:
+        """The checkpoint, if there is one."""
+        return None if self._kept is None else self._kept.directory
 
     @property
     def look(self) -> Look:
