@@ -29,8 +29,9 @@ from tidemill.catalog.records import Record
 from tidemill.connectors.forms import Delivered
 from tidemill.errors import RunError
 from tidemill.history.settling import Kind, columns_of
+from tidemill.history.table_list import GoneError, State
 from tidemill.history.table_view import TableView
-from tidemill.history.tables import GoneError, Limits, State, Table
+from tidemill.history.tables import Limits, Table
 from tidemill.model.batch import SIGN, TIME
 from tidemill.model.schema import Field, Schema
 from tidemill.model.time import END_OF_TIME, Time
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
     from hypothesis.strategies import DrawFn
 
     from tidemill.algebra.snapshot import Row
-    from tidemill.history.tables import Store
+    from tidemill.history.table_list import Store
     from tidemill.model.batch import Batch
 
 

@@ -22,7 +22,7 @@ from running.shop import TOTAL, Bag, bags, define, expected, write
 from running.test_local_kill import started
 from tidemill.catalog.entries import QueryEntry
 from tidemill.control import tables
-from tidemill.history.tables import GoneError
+from tidemill.history.table_list import GoneError
 from tidemill.model.time import END_OF_TIME
 
 PAST = 120

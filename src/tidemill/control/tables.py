@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from tidemill.catalog.listing import show
 from tidemill.control.given import is_in
 from tidemill.errors import RunError
+from tidemill.history.table_list import GoneError, read_state
 from tidemill.history.table_view import Bag, TableView
-from tidemill.history.tables import GoneError, read_state
 from tidemill.lang.statements import Name, ObjectKind, ReplanQuery
 from tidemill.model.time import time_text
 from tidemill.physical.state.at_rest import read_manifest
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from tidemill.catalog.entries import QueryEntry
     from tidemill.catalog.listing import Listing
     from tidemill.control.look import Look
-    from tidemill.history.tables import State
+    from tidemill.history.table_list import State
     from tidemill.lang.statements import Lifecycle
     from tidemill.model.time import Time
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from tidemill.catalog.entries import Kept
-    from tidemill.history.tables import State, Store
+    from tidemill.history.table_list import State, Store
     from tidemill.model.batch import Batch
     from tidemill.model.schema import Schema
 

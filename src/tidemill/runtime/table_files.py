@@ -1,6 +1,6 @@
 """A table in files of a checkpoint.
 
-    tables/<name>/table.jsonl                 the list of what is kept (``history/tables.py``)
+    tables/<name>/table.jsonl                 the list of what is kept (``history/table_list.py``)
     tables/<name>/000000000007.parquet        what batch 7 has changed
     tables/<name>/standing-00000003.parquet   rows that are there, with their starts
     tables/<name>/past-00000002.parquet       rows that have gone, with their starts and ends
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import polars as pl
 
-from tidemill.history.tables import GoneError
+from tidemill.history.table_list import GoneError
 from tidemill.physical.state.damaged import DamagedError
 from tidemill.runtime.damage import json_lines
 from tidemill.runtime.durable import append_durably, make_directory, write_durably
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
-    from tidemill.history.tables import Piece
+    from tidemill.history.table_list import Piece
     from tidemill.model.batch import Batch
 
 __all__ = ["MemoryTable", "TableFiles", "forget_table", "table_place"]

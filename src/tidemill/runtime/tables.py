@@ -14,8 +14,9 @@ import polars as pl
 
 from tidemill.errors import RunError
 from tidemill.history import tables
+from tidemill.history.table_list import GoneError
 from tidemill.history.table_view import TableView
-from tidemill.history.tables import GoneError, Limits, Table
+from tidemill.history.tables import Limits, Table
 from tidemill.model.batch import SIGN, TIME
 from tidemill.model.spans import Leaves
 from tidemill.model.time import END_OF_TIME, Time
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from tidemill.history.tables import Store
+    from tidemill.history.table_list import Store
     from tidemill.model.batch import Batch
     from tidemill.model.spans import Cut, Span
 
