@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from tidemill.planning import Planning
     from tidemill.runtime.one_time import OneTimeAnswer
     from tidemill.runtime.query import Query
+    from tidemill.runtime.table import Table
     from tidemill.session import Session
 
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
     "Query",
     "RunError",
     "Session",
+    "Table",
     "TidemillError",
     "TidemillWarning",
     "connect",
@@ -38,6 +40,7 @@ _HOMES = {
     "Planning": "planning",
     "Query": "runtime.query",
     "Session": "session",
+    "Table": "runtime.table",
 }
 
 

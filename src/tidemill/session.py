@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, TypeAlias, assert_never
 
 import polars as pl
 
+from tidemill.algebra.keys import least_key
 from tidemill.binder.definitions import define
 from tidemill.binder.one_time import bind_question
 from tidemill.catalog.entries import QueryEntry
@@ -35,6 +36,7 @@ from tidemill.control.instances import (
     record_of,
 )
 from tidemill.control.living import (
+    asking,
     new_version,
 )
 from tidemill.control.queries import LivingQueries
@@ -56,6 +58,7 @@ from tidemill.lang.statements import (
     CreateQuery,
     CreateRelation,
     CreateStream,
+    CreateTable,
     Describe,
     DescribeConnector,
     Drop,
@@ -81,6 +84,7 @@ from tidemill.runtime.frames import to_polars
 from tidemill.runtime.metrics import metrics_frame
 from tidemill.runtime.planning import plan_entry
 from tidemill.runtime.query import Query
+from tidemill.runtime.table import Table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -97,7 +101,9 @@ if TYPE_CHECKING:
     from tidemill.control.kept import KeptCatalog
     from tidemill.control.verdict import Verdict
     from tidemill.errors import Note, Span
+    from tidemill.history.table_view import Bag
     from tidemill.lang.parse import Script
+    from tidemill.model.time import Time
     from tidemill.optimizer.planner import Planned
     from tidemill.runtime.answers import Answer
     from tidemill.runtime.callback import Callback
@@ -106,7 +112,7 @@ if TYPE_CHECKING:
     from tidemill.runtime.progress import Progress
     from tidemill.runtime.runs import Runs
 
-__all__ = ["Query", "Result", "Session"]
+__all__ = ["Query", "Result", "Session", "Table"]
 
 
 Result: TypeAlias = Query | pl.DataFrame | str | None
@@ -413,6 +419,33 @@ class Session:
         entry = self._queries.look.query_entry(Name(name))
         return Query(entry.name, entry.plan, self, entry.time)
 
+    def table(self, name: str) -> Table:
+        """A table that is registered, by its name; a session before may have created it.
+
+        Raises:
+            BindError: There is no such table.
+        """
+        entry = self._queries.look.table_entry(Name(name))
+        key = least_key(entry.plan) or frozenset()
+        named = tuple(one for one in entry.plan.schema.names if one in key)
+        return Table(entry.name, entry.plan.schema, named, self)
+
+    def bag(
+        self, table: str, at: Time | None = None, where: Mapping[str, object] | None = None
+    ) -> Bag:
+        """The rows of a table at an instant, after one batch, with what is known and kept then.
+
+        Args:
+            table: The table.
+            at: The instant, in microseconds; ``None`` for the last one that is known.
+            where: Values that columns have.
+
+        Raises:
+            BindError: There is no such table.
+            RunError: Nothing has been run, or the instant is not known yet or not kept any more.
+        """
+        return self._queries.bag(Name(table), at, where)
+
     def verdict(self, text: str) -> Verdict:
         """What ALTER, START, STOP, PAUSE or RESUME QUERY would do, as a value; nothing is done.
 
@@ -469,7 +502,7 @@ class Session:
         entry = self._queries.look.query_entry(statement.name)
         version = None
         if isinstance(statement, AlterQuery):
-            asked = CreateQuery(statement.name, statement.query, entry.sink)
+            asked = asking(entry, statement)
             bound = self._define(asked, source)
             assert isinstance(bound, QueryEntry), "it defines a query"
             version = new_version(entry, unparse(asked), bound)
@@ -544,7 +577,7 @@ class Session:
                     if queries.find(statement) is None:
                         queries.add(statement, self._define(statement, source))
                 return None
-            case CreateQuery() | Select():
+            case CreateQuery() | CreateTable() | Select():
                 with queries.changing():
                     entry = queries.find(statement)
                     if entry is None:
@@ -559,6 +592,8 @@ class Session:
                 return None
             case Show(ObjectKind.QUERY):
                 return _frame(queries.look.listing())
+            case Show(ObjectKind.TABLE):
+                return _frame(queries.tables())
             case Show(ObjectKind.STREAM):
                 return _frame(queries.look.streams())
             case Show(kind):

@@ -93,7 +93,7 @@ def test_an_engine_that_has_it_can_write_it(connector: Connector, tmp_path: Path
 
 
 def test_each_connector_has_a_file() -> None:
-    shared = {"__init__", "check", "connector", "files", "forms", "options", "registry"}
+    shared = {"__init__", "check", "connector", "files", "forms", "options", "registry", "table"}
     files = {path.stem for path in (SOURCE / "connectors").glob("*.py")} - shared
     assert files == {"spark_format" if c.name == "spark" else c.name for c in CONNECTORS}
 

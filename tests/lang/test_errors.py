@@ -183,10 +183,10 @@ CREATE STREAM SCHEMA is not supported yet
                      ^^^^^^
 hint: name the columns of the stream
 ===
-CREATE TABLE is not supported
+a table has the columns of its query
    1 | CREATE TABLE bid (a INT)
-              ^^^^^
-hint: it can be STREAM, RELATION, QUERY, FUNCTION
+                        ^
+hint: write CREATE TABLE name AS query; for rows from elsewhere, CREATE RELATION
 ===
 INSERT is not supported
    1 | INSERT INTO bid VALUES (1)

@@ -169,6 +169,8 @@ GRAMMAR: Final[dict[str, tuple[str, ...]]] = {
         ),
         *("CREATE QUERY <name><begin> AS <query>", "CREATE QUERY <name> AS <query>"),
         "CREATE STREAM <name> <fields> SOURCE <connector> <keep> LATE DROP",
+        *("CREATE TABLE <name> AS <query>", "create table <name> keep all start fresh AS <query>"),
+        "CREATE TABLE <name> KEEP <duration> START WITH HISTORY AS <query>",
         "CREATE FUNCTION <name>(<name> <type>, b <type>) AS <scalar>",
         "CREATE STREAM <name> <fields> SOURCE <connector>",
         (
@@ -183,10 +185,12 @@ GRAMMAR: Final[dict[str, tuple[str, ...]]] = {
         *(
             "DROP STREAM IF EXISTS <name>",
             "DROP FUNCTION <name>",
+            "DROP TABLE IF EXISTS <name>",
             "DESCRIBE <name>",
             "DESCRIBE CONNECTOR <name>",
             "SHOW CONNECTORS",
             "show queries",
+            "SHOW TABLES",
         ),
         *("<lifecycle>", "<lifecycle>", "EXPLAIN <lifecycle>", "EXPLAIN FORMAT JSON <lifecycle>"),
         *("<query> AS OF <instant>", "<query> as of now", "EXPLAIN <query> AS OF <instant>"),

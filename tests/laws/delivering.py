@@ -45,11 +45,13 @@ class SinkQuery(LivingQuery):
         shape: What the sink gets.
         harm: What mutants do to spans.
         given: What the sink was given, with the instances that it is from.
+        cuts: How the answers of instances are cut now.
     """
 
     shape: Shape = field(default_factory=Shape)
     harm: Callable[[Span], Span] = replace
     given: list[tuple[pl.DataFrame, set[int]]] = field(default_factory=list)
+    cuts: dict[int, Cut | None] = field(default_factory=dict)
 
     def here(self, *plans: Plan) -> Standpoint:
         """What is known now, and what the sink gets."""
@@ -81,6 +83,7 @@ class SinkQuery(LivingQuery):
     def plan_of(self, one: Instance) -> PhysicalPlan:
         """What an instance runs with now, cut as it is now."""
         cut = cut_of("q", self.shape.delivered, self.record, one, self.known())
+        self.cuts[one.number] = cut
         return cut_answer(super().plan_of(one), self._harmed(cut), one.epoch)
 
     def _harmed(self, cut: Cut | None) -> Cut | None:

@@ -26,11 +26,11 @@ FILES = 80
 ROWS = FILES * STEP_ROWS
 
 
-def started(root: Path, *words: str) -> subprocess.Popen[bytes]:
+def started(root: Path, *words: str, program: str = "running.killed") -> subprocess.Popen[bytes]:
     tests = Path(__file__).parent.parent
     path = os.pathsep.join([str(tests), str(tests.parent / "src")])
     process = subprocess.Popen(  # noqa: S603 — our own program
-        [sys.executable, "-m", "running.killed", str(root), *words],
+        [sys.executable, "-m", program, str(root), *words],
         env={**os.environ, "PYTHONPATH": path},
         stdout=subprocess.PIPE,
     )

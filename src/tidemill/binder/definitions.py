@@ -43,6 +43,7 @@ from tidemill.catalog.entries import (
 from tidemill.catalog.functions import is_aggregate, is_scalar
 from tidemill.connectors.check import check, reads_files
 from tidemill.connectors.connector import Use
+from tidemill.connectors.table import TABLE_SINK
 from tidemill.errors import BindError, PlanError, suggestion
 from tidemill.lang.statements import (
     ColumnDefinition,
@@ -52,6 +53,7 @@ from tidemill.lang.statements import (
     CreateQuery,
     CreateRelation,
     CreateStream,
+    CreateTable,
     LatePolicy,
     Name,
     Select,
@@ -78,6 +80,7 @@ Definition = (
     | CreateDerivedStream
     | CreateFunction
     | CreateQuery
+    | CreateTable
     | Select
 )
 
@@ -127,6 +130,12 @@ def define(  # noqa: PLR0913 — what a definition depends on
                 check_sink(sink, name.text, plan, engine, looks_up=looks_up)
             time = time_type(plan, catalog)
             return QueryEntry(name.text, plan, unparse(statement), uses, sink, time, start)
+        case CreateTable(name, query, _, start):
+            plan, uses = plan_query(query, catalog, allow_unbounded=allow_unbounded, notes=notes)
+            time, text = time_type(plan, catalog), unparse(statement)
+            check_sink(TABLE_SINK, name.text, plan, engine)
+            keep = _kept_answer(statement)
+            return QueryEntry(name.text, plan, text, uses, TABLE_SINK, time, start, keep=keep)
         case Select(query):
             plan, uses = plan_query(query, catalog, allow_unbounded=allow_unbounded, notes=notes)
             name_, time = catalog.unused_query_name(), time_type(plan, catalog)
@@ -248,6 +257,13 @@ def _kept(statement: CreateStream) -> Kept | None:
         )
     length = None if keep.length is None else _duration(keep.length, "KEEP", least=1)
     return Kept(length, keep.by_reference)
+
+
+def _kept_answer(statement: CreateTable) -> Kept:
+    keep = statement.keep
+    if keep is None:
+        return Kept(0)
+    return Kept(None if keep.length is None else _duration(keep.length, "KEEP", least=1))
 
 
 def _relation(statement: CreateRelation) -> RelationEntry:

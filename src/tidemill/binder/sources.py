@@ -211,21 +211,33 @@ def _entry_plan(entry: Entry, node: exp.Table, context: Context) -> Plan:
             span = span_of(node)
             return Relation(name, schema, validity, retroactive=entry.retroactive, span=span)
         case DerivedStreamEntry(_, plan) | ChangingRelationEntry(_, plan):
-            # Errors about the windows of a view point to the place where the view is used.
-            span = span_of(node)
-            return transform_up(
-                plan, lambda n: replace(n, span=span) if isinstance(n, Window | Relation) else None
-            )
+            return _viewed(plan, node)
+        case QueryEntry(name, plan) if entry.is_table:
+            if entry.was_changed:
+                raise BindError(
+                    f'table "{name}" was changed or stopped: its rows are not those of one query',
+                    span=span_of(node.this),
+                    hint=f"DROP TABLE {name} and create it as it is to be read",
+                )
+            return _viewed(plan, node)
         case QueryEntry(name):
             raise BindError(
                 f'"{name}" is a query; its answer is not a stream others can read',
                 span=span_of(node.this),
                 hint=f"write QUERY {name} to read its answer at this instant"
                 if context.at_once
-                else "define it with CREATE STREAM … AS to read from it",
+                else "define it with CREATE STREAM … AS, or CREATE TABLE … AS, to read from it",
             )
         case FunctionEntry():
             raise AssertionError("functions have names of their own")
+
+
+def _viewed(plan: Plan, node: exp.Table) -> Plan:
+    """The plan of a view; errors about its windows point to the place where it is used."""
+    span = span_of(node)
+    return transform_up(
+        plan, lambda n: replace(n, span=span) if isinstance(n, Window | Relation) else None
+    )
 
 
 def _named(items: list[Item]) -> list[Item]:

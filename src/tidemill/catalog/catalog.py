@@ -18,6 +18,7 @@ from tidemill.catalog.entries import (
     StreamEntry,
     connector_of,
     function_use,
+    is_of,
     kind_of,
     object_use,
     uses_of,
@@ -38,6 +39,7 @@ _PLURALS = {
     ObjectKind.STREAM: "streams",
     ObjectKind.RELATION: "relations",
     ObjectKind.QUERY: "queries",
+    ObjectKind.TABLE: "tables",
     ObjectKind.FUNCTION: "functions of your own",
 }
 
@@ -50,10 +52,8 @@ class Catalog:
     functions: Mapping[str, Entry] = field(default_factory=lambda: MappingProxyType({}))
 
     def entries(self, kind: ObjectKind) -> Iterator[Entry]:
-        """The entries of one kind, in the order of their names."""
-        found = (
-            e for e in (*self.objects.values(), *self.functions.values()) if kind_of(e) is kind
-        )
+        """The entries of one kind, in the order of their names; tables are queries as well."""
+        found = (e for e in (*self.objects.values(), *self.functions.values()) if is_of(e, kind))
         yield from sorted(found, key=lambda entry: entry.name.lower())
 
     def find(self, name: str) -> Entry | None:
@@ -126,12 +126,7 @@ class Catalog:
         entry = self.find_function(name.text) if is_function else self.find(name.text)
         if entry is None or kind_of(entry) is not kind:
             raise self._not_there(name, kind, entry)
-        use = function_use(entry.name) if is_function else object_use(entry.name)
-        dependants = sorted(
-            f'{kind_of(other).value.lower()} "{other.name}"'
-            for other in (*self.objects.values(), *self.functions.values())
-            if use in uses_of(other)
-        )
+        dependants = self.dependants(entry)
         if dependants:
             raise BindError(
                 f'{kind.value.lower()} "{entry.name}" is used by {", ".join(dependants)}',
@@ -139,6 +134,16 @@ class Catalog:
                 hint="drop what depends on it first",
             )
         return self._changed(entry.name, None, is_function=is_function)
+
+    def dependants(self, entry: Entry) -> list[str]:
+        """What refers to an entry, with its kind, in the order of that."""
+        is_function = isinstance(entry, FunctionEntry)
+        use = function_use(entry.name) if is_function else object_use(entry.name)
+        return sorted(
+            f'{kind_of(other).value.lower()} "{other.name}"'
+            for other in (*self.objects.values(), *self.functions.values())
+            if use in uses_of(other)
+        )
 
     def _not_there(self, name: Name, kind: ObjectKind, entry: Entry | None) -> BindError:
         word = kind.value.lower()

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from tidemill.lang.parse import parse_one
-from tidemill.lang.statements import CreateQuery, ObjectKind
+from tidemill.lang.statements import CreateQuery, CreateTable, ObjectKind
 from tidemill.lang.unparse import unparse
 
 if TYPE_CHECKING:
@@ -60,6 +60,11 @@ class Written:
     name: str
     text: str
     is_drop: bool = False
+
+    @property
+    def is_of_query(self) -> bool:
+        """Whether it creates or drops a query, which has state; a table is one."""
+        return self.kind in (ObjectKind.QUERY, ObjectKind.TABLE)
 
     @property
     def key(self) -> Key:
@@ -114,7 +119,7 @@ def unfinished_drops(entries: Iterable[LogEntry]) -> list[Written]:
     open_: dict[Key, Written] = {}
     for one in _carried_out(entries):
         open_.pop(one.key, None)
-        if one.is_drop and one.kind is ObjectKind.QUERY and one.number not in done:
+        if one.is_drop and one.is_of_query and one.number not in done:
             open_[one.key] = one
     return list(open_.values())
 
@@ -126,7 +131,7 @@ def question(text: str) -> str:
     ('SELECT * FROM bid [NOW]', 'SELECT * FROM bid [NOW]')
     """
     statement = parse_one(text)
-    return unparse(statement.query) if isinstance(statement, CreateQuery) else text
+    return unparse(statement.query) if isinstance(statement, CreateQuery | CreateTable) else text
 
 
 def _carried_out(entries: Iterable[LogEntry]) -> list[Written]:

@@ -32,6 +32,7 @@ __all__ = [
     "connector_of",
     "entry_schema",
     "function_use",
+    "is_of",
     "kind_of",
     "object_use",
     "uses_of",
@@ -146,6 +147,7 @@ class QueryEntry:
             not tell it from others, since it changes while the instance runs.
         replays: Of an instance that is filled with rows that streams have kept, from when on its
             answer is asked for.
+        keep: Of a table, for how long its rows are kept that have gone; ``None`` of other queries.
     """
 
     name: str
@@ -158,6 +160,22 @@ class QueryEntry:
     record: Record | None = field(default=None, repr=False)
     cut: Cut | None = field(default=None, repr=False, compare=False)
     replays: int | None = None
+    keep: Kept | None = None
+
+    @property
+    def is_table(self) -> bool:
+        """Whether its answer is a table."""
+        return self.keep is not None
+
+    @property
+    def was_changed(self) -> bool:
+        """Whether what it answers is not all of one version, from its beginning on."""
+        record = self.record
+        if record is None:
+            return False
+        is_open = bool(record.parts) and record.parts[-1].until == END_OF_TIME
+        is_whole = is_open and all(part.joins for part in record.parts[1:])
+        return len(record.versions) > 1 or record.paused is not None or not is_whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +211,15 @@ _KINDS: dict[type[Entry], ObjectKind] = {
 
 def kind_of(entry: Entry) -> ObjectKind:
     """What the entry is called in DROP and SHOW."""
+    if isinstance(entry, QueryEntry) and entry.is_table:
+        return ObjectKind.TABLE
     return _KINDS[type(entry)]
+
+
+def is_of(entry: Entry, kind: ObjectKind) -> bool:
+    """Whether an entry is listed with those of a kind: a table is a query as well."""
+    is_query = kind is ObjectKind.QUERY and isinstance(entry, QueryEntry)
+    return is_query or kind_of(entry) is kind
 
 
 def object_use(name: str) -> str:

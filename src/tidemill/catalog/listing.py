@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias, assert_never
 
+from tidemill.algebra.keys import least_key
 from tidemill.algebra.patterns import update_pattern
 from tidemill.catalog.entries import (
     ChangingRelationEntry,
@@ -47,6 +48,9 @@ def show(catalog: Catalog, kind: ObjectKind) -> Listing:
             titles = ["name", "source", "valid", "retroactive"]
         case ObjectKind.QUERY:
             titles = ["name", "sink", "guarantee", "update_pattern", "text"]
+        case ObjectKind.TABLE:
+            titles = ["name", "text", "keep", "key"]
+            rows = [(entry.name, *_table(entry)) for entry in entries]
         case ObjectKind.FUNCTION:
             titles = ["name", "signature", "description"]
             rows += [(f.name, f.signature, f.description) for f in function_list()]
@@ -125,8 +129,21 @@ def _abilities(connector: Connector) -> tuple[str, ...]:
     )
 
 
+def _table(entry: Entry) -> tuple[str, str, str]:
+    """What is asked, for how long rows are kept that have gone, and by what they are known."""
+    assert isinstance(entry, QueryEntry), "a table is a query"
+    return masked(entry.text), _kept(entry.keep), ", ".join(_key(entry))
+
+
+def _key(entry: QueryEntry) -> list[str]:
+    key = least_key(entry.plan) or ()
+    return [name for name in entry.plan.schema.names if name in key]
+
+
 def _roles(entry: Entry) -> dict[str, str]:
     match entry:
+        case QueryEntry() if entry.is_table:
+            return dict.fromkeys(_key(entry), "key")
         case StreamEntry(time_column=str(column)):
             return {column: "time"}
         case RelationEntry() | ChangingRelationEntry():
@@ -160,6 +177,7 @@ def _details(entry: Entry) -> tuple[str, ...]:
             return f"stream {entry.stream}", last, retroactive
         case QueryEntry():
             sink = "memory" if entry.sink is None else _connector(entry.sink)
+            sink = f"table keep {_kept(entry.keep) or 'nothing'}" if entry.is_table else sink
             pattern = update_pattern(entry.plan).name
             return sink, guarantee(entry.sink).value, pattern, masked(entry.text)
         case FunctionEntry():
@@ -171,6 +189,8 @@ def _details(entry: Entry) -> tuple[str, ...]:
 
 def _kept(keep: Kept | None) -> str:
     if keep is None:
+        return ""
+    if keep.length == 0:
         return ""
     length = "all" if keep.length is None else duration_text(keep.length)
     return f"{length}{' by reference' * keep.by_reference}"

@@ -51,6 +51,8 @@ def place_text(query: QueryEntry) -> str:
     """Where an answer goes: the sink, without arguments that may be secrets."""
     if query.sink is None:
         return "memory"
+    if query.is_table:
+        return "table"
     said = arguments_of(query.sink, Use.SINK)
     path = None if said.connector.holds_secrets else said.given.get("path")
     return query.sink.name.text.lower() if path is None else f"{said.connector.name} {path}"

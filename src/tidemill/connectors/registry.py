@@ -21,6 +21,7 @@ from tidemill.connectors import CONNECTORS
 from tidemill.connectors.connector import Connector, Engine, Guarantee, Use
 from tidemill.connectors.forms import FORM
 from tidemill.connectors.options import fault
+from tidemill.connectors.table import TABLE
 from tidemill.errors import BindError
 from tidemill.masking import is_secret
 
@@ -157,7 +158,7 @@ def _find(name: str, span: Span | None) -> Connector | None:
     entries = installed().get(name, ())
     packages = " and ".join(f'"{_package(entry)}"' for entry in entries)
     if not entries:
-        return _OURS.get(name)
+        return TABLE if name == TABLE.name else _OURS.get(name)
     if name in _OURS:
         raise BindError(
             f'package {packages} has a connector "{name}", which is a name of Tidemill\'s',

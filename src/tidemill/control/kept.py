@@ -36,6 +36,7 @@ from tidemill.lang.statements import (
     CreateQuery,
     CreateRelation,
     CreateStream,
+    CreateTable,
     Drop,
     ObjectKind,
     Select,
@@ -48,6 +49,7 @@ from tidemill.runtime.opening import forget_queries, is_checkpoint, make_place
 from tidemill.runtime.record import RECORD, read_record
 from tidemill.runtime.records_file import RecordKeeper
 from tidemill.runtime.statement_log import StatementLog
+from tidemill.runtime.table_files import forget_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -158,6 +160,7 @@ class KeptCatalog:
             read_record(self.directory, self._engine.value)  # it fits this version and engine
         for drop in unfinished_drops(entries):
             self._forget(drop.name)
+            forget_table(self.directory, drop.name)
             self._log.append(Done(drop.number))
         catalog = Catalog()
         for written in standing(entries):
@@ -278,7 +281,8 @@ class KeptCatalog:
                 self._untaken = [one for one in self._untaken if one[1] != written.name]
             else:
                 self._texts[written.key] = written.text
-            if written.is_drop and written.kind is ObjectKind.QUERY:
+            if written.is_drop and written.is_of_query:
+                forget_table(self.directory, written.name)
                 self._append(Done(written.number))
         finally:
             lock.release()
@@ -371,7 +375,7 @@ class KeptCatalog:
 def _another(entry: Entry, stored: str, text: str, span: Span | None) -> BindError:
     """The error that says that a name stands for something else."""
     kind, name = kind_of(entry), quote_name(entry.name)
-    change = f", or ALTER QUERY {name} AS …" if kind is ObjectKind.QUERY else ""
+    change = f", or ALTER QUERY {name} AS …" if isinstance(entry, QueryEntry) else ""
     return BindError(
         f'{kind.value.lower()} "{entry.name}" is another one in this checkpoint: that one is'
         f" {stored}, and this one {text}",
@@ -401,5 +405,7 @@ def _kind(statement: Definition) -> ObjectKind:
             return ObjectKind.FUNCTION
         case CreateQuery() | Select():
             return ObjectKind.QUERY
+        case CreateTable():
+            return ObjectKind.TABLE
         case _:
             assert_never(statement)

@@ -27,8 +27,11 @@ from tidemill.control.standpoint import (
 )
 from tidemill.control.verdict import exact_from
 from tidemill.errors import RunError
+from tidemill.lang.parse import parse_one
 from tidemill.lang.statements import (
     AlterQuery,
+    CreateQuery,
+    CreateTable,
     Name,
     ObjectKind,
     PauseQuery,
@@ -50,6 +53,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "altered",
+    "asking",
     "begun_again",
     "begun_late",
     "carried_out",
@@ -121,6 +125,15 @@ def _carried_out(
             return resume(record, mode or StartMode.WARM, here)
         case _:
             assert_never(statement)
+
+
+def asking(query: QueryEntry, statement: AlterQuery) -> CreateQuery | CreateTable:
+    """The statement that would create a query as it is asked from now on."""
+    if not query.is_table:
+        return CreateQuery(statement.name, statement.query, query.sink)
+    created = parse_one(query.text)
+    assert isinstance(created, CreateTable), "a table was created so"
+    return CreateTable(statement.name, statement.query, created.keep)
 
 
 def new_version(query: QueryEntry, text: str, bound: QueryEntry) -> Version:

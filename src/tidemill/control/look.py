@@ -62,6 +62,21 @@ class Look:
             )
         return entry
 
+    def table_entry(self, name: Name) -> QueryEntry:
+        """A table by its name.
+
+        Raises:
+            BindError: There is none.
+        """
+        entry = self.catalog.get(name)
+        if not isinstance(entry, QueryEntry) or not entry.is_table:
+            raise BindError(
+                f'"{entry.name}" is not a table',
+                span=name.span,
+                hint="CREATE TABLE … AS keeps the answer of a query",
+            )
+        return entry
+
     def listing(self) -> Listing:
         """The queries, with what they do and from when on their answers are complete."""
         entries = self.catalog.entries(ObjectKind.QUERY)

@@ -38,6 +38,7 @@ from tidemill.control.look import Look
 from tidemill.control.sink_text import sink_text
 from tidemill.control.standpoint import Standpoint
 from tidemill.control.stored import with_records
+from tidemill.control.tables import bag_of, refuse_read, table_listing
 from tidemill.control.verdict import verdict_on
 from tidemill.errors import RunError
 from tidemill.lang.statements import ObjectKind, Select
@@ -51,11 +52,13 @@ if TYPE_CHECKING:
 
     from tidemill.binder.definitions import Definition
     from tidemill.catalog.entries import Entry
+    from tidemill.catalog.listing import Listing
     from tidemill.catalog.records import Record, Version
     from tidemill.connectors.connector import Engine
     from tidemill.control.kept import KeptCatalog
     from tidemill.control.verdict import Verdict
-    from tidemill.lang.statements import Drop, Lifecycle
+    from tidemill.history.table_view import Bag
+    from tidemill.lang.statements import Drop, Lifecycle, Name
     from tidemill.optimizer.planner import Planned
     from tidemill.runtime.answers import Answer
     from tidemill.runtime.past import Past
@@ -239,7 +242,7 @@ class LivingQueries:
             RunError: It cannot be written down, or what is running cannot go on without it.
         """
         kind, name, kept = statement.kind, statement.name, self._kept
-        is_idle_query = kind is ObjectKind.QUERY and not self.is_running
+        is_idle_query = kind in (ObjectKind.QUERY, ObjectKind.TABLE) and not self.is_running
         if self.catalog.is_free(name.text, kind):
             # Sessions of versions without a log have left queries that no statement tells of.
             is_gone = is_idle_query and kept is not None and kept.forget(name.text)
@@ -339,6 +342,7 @@ class LivingQueries:
         Raises:
             RunError: It cannot be done.
         """
+        refuse_read(self.catalog, entry, statement)
         job = self._job if self.is_running else None
         if job is None:
             return self._rewritten(statement, entry, version, is_done=is_done)
@@ -407,6 +411,26 @@ class LivingQueries:
         rows = sum(one.figures().state_rows for one in mine)
         size = sum(one.figures().state_bytes for one in mine)
         return f"{rows:,} rows in {size:,} bytes, dropped when the old version has ended"
+
+    def bag(
+        self, table: Name, at: Time | None = None, where: Mapping[str, object] | None = None
+    ) -> Bag:
+        """The rows of a table at an instant; ``tables.bag_of`` has the details.
+
+        Raises:
+            BindError: There is no such table.
+            RunError: Nothing has been run, or the instant is not known yet or not kept any more.
+        """
+        return bag_of(self.look, self.directory, self.look.table_entry(table), at, where)
+
+    def tables(self) -> Listing:
+        """The tables, with the first instant at which their rows can be had."""
+        return table_listing(self.look, self.directory)
+
+    @property
+    def directory(self) -> Path | None:
+        """The checkpoint, if there is one."""
+        return None if self._kept is None else self._kept.directory
 
     @property
     def look(self) -> Look:

@@ -68,6 +68,11 @@ class ReadOnlyQueries(LivingQueries):
         engine = engine_of(self._directory) or self._default
         self.catalog = KeptCatalog(self._directory, engine).look()
 
+    @property
+    def directory(self) -> Path:
+        """The checkpoint."""
+        return self._directory
+
     def past(self) -> Path:
         """The checkpoint."""
         return self._directory

@@ -14,7 +14,7 @@ from tidemill.catalog.records import Record, Version
 from tidemill.control.living import altered
 from tidemill.errors import RunError
 from tidemill.lang.parse import parse_one
-from tidemill.lang.statements import CreateQuery, Name, ObjectKind, Select
+from tidemill.lang.statements import CreateQuery, CreateTable, ObjectKind, Select
 from tidemill.runtime.records_file import stored
 
 if TYPE_CHECKING:
@@ -60,11 +60,11 @@ def with_records(
                 f"{kept.texts[-1]}",
                 hint="create it as it was or as it is now, and then write ALTER QUERY",
             )
-        without = catalog.dropped(Name(entry.name), ObjectKind.QUERY)
+        without = catalog.replaced_by(entry, ())
         versions: list[Version] = []
         for number, text in enumerate(kept.texts, start=1):
             statement = parse_one(text)
-            assert isinstance(statement, CreateQuery | Select), "queries are kept"
+            assert isinstance(statement, CreateQuery | CreateTable | Select), "queries are kept"
             bound = define(statement, without, allow_unbounded=True, engine=engine, looks_up=False)
             assert isinstance(bound, QueryEntry), "these define queries"
             versions.append(Version(number, text, bound.plan, bound.uses, bound.time))

@@ -1,4 +1,4 @@
-"""CREATE STREAM, RELATION, FUNCTION and QUERY."""
+"""CREATE STREAM, RELATION, FUNCTION, QUERY and TABLE."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from tidemill.lang.statements import (
     CreateQuery,
     CreateRelation,
     CreateStream,
+    CreateTable,
     Duration,
     Keep,
     LatePolicy,
@@ -35,8 +36,8 @@ if TYPE_CHECKING:
 
 __all__ = ["read_create"]
 
-# The words that may follow a duration in CREATE STREAM.
-_CLAUSES: Final = ("ORDERED", "WITHIN", "LATE", "IDLE", "MALFORMED", "KEEP", "BY")
+# The words that may follow a duration in CREATE STREAM and CREATE TABLE.
+_CLAUSES: Final = ("ORDERED", "WITHIN", "LATE", "IDLE", "MALFORMED", "KEEP", "BY", "START", "AS")
 
 
 def read_create(cursor: Cursor) -> Statement:
@@ -207,6 +208,28 @@ def _read_query(cursor: Cursor) -> CreateQuery:
     return CreateQuery(name, read_embedded_query(cursor), sink, start)
 
 
+def _read_table(cursor: Cursor) -> CreateTable:
+    name = cursor.name("the name of the table")
+    if cursor.at("("):
+        cursor.fail(
+            "a table has the columns of its query",
+            hint="write CREATE TABLE name AS query; for rows from elsewhere, CREATE RELATION",
+        )
+    keep = None
+    if cursor.accept("KEEP"):
+        start = cursor.index
+        keep = _read_keep(cursor)
+        if keep.by_reference:
+            cursor.fail(
+                "KEEP BY REFERENCE is for streams",
+                span=cursor.span_from(start),
+                hint="leave BY REFERENCE out: a table has files of its own",
+            )
+    mode = _read_start(cursor) if cursor.accept("START") else None
+    cursor.expect("AS", hint="write the query after AS")
+    return CreateTable(name, read_embedded_query(cursor), keep, mode)
+
+
 def _read_start(cursor: Cursor) -> StartMode:
     for mode in (StartMode.FRESH, StartMode.HISTORY):
         if cursor.accept(*mode.value.split()):
@@ -238,5 +261,6 @@ _KINDS: Final[dict[str, Callable[[Cursor], Statement]]] = {
     "STREAM": _read_stream,
     "RELATION": _read_relation,
     "QUERY": _read_query,
+    "TABLE": _read_table,
     "FUNCTION": _read_function,
 }

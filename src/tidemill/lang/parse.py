@@ -17,6 +17,7 @@ from tidemill.lang.embedded import read_asked_query
 from tidemill.lang.lifecycle import LIFECYCLE_FORMS, at_lifecycle, read_lifecycle
 from tidemill.lang.statements import (
     CreateQuery,
+    CreateTable,
     Describe,
     DescribeConnector,
     Drop,
@@ -48,6 +49,7 @@ _PLURALS: Final = {
     "STREAMS": ObjectKind.STREAM,
     "RELATIONS": ObjectKind.RELATION,
     "QUERIES": ObjectKind.QUERY,
+    "TABLES": ObjectKind.TABLE,
     "FUNCTIONS": ObjectKind.FUNCTION,
 }
 
@@ -195,9 +197,9 @@ def _read_explain(cursor: Cursor) -> Explain:
     start = cursor.index
     if cursor.at("CREATE"):
         created = read_create(cursor)
-        if not isinstance(created, CreateQuery):
+        if not isinstance(created, CreateQuery | CreateTable):
             cursor.fail("only a query can be explained", span=cursor.span_from(start))
-        target: Select | OneTimeQuery | CreateQuery | Name | Lifecycle = created
+        target: Select | OneTimeQuery | CreateQuery | CreateTable | Name | Lifecycle = created
     elif at_lifecycle(cursor):
         if asked is not None:
             _refuse_mode(cursor, asked)
@@ -258,10 +260,14 @@ _FORMS: Final[tuple[tuple[tuple[str, ...], str], ...]] = (
         ("CREATE", "QUERY"),
         "write CREATE QUERY name [INTO sink(…)] [START FRESH | START WITH HISTORY] AS query",
     ),
+    (
+        ("CREATE", "TABLE"),
+        "write CREATE TABLE name [KEEP 1 HOUR | KEEP ALL] [START FRESH | START WITH …] AS query",
+    ),
     (("CREATE", "FUNCTION"), "write CREATE FUNCTION name(parameter TYPE, …) AS expression"),
-    (("CREATE",), "CREATE makes a STREAM, RELATION, QUERY or FUNCTION"),
-    (("DROP",), "write DROP STREAM | RELATION | QUERY | FUNCTION [IF EXISTS] name"),
-    (("SHOW",), "write SHOW STREAMS | RELATIONS | QUERIES | FUNCTIONS | CONNECTORS"),
+    (("CREATE",), "CREATE makes a STREAM, RELATION, QUERY, TABLE or FUNCTION"),
+    (("DROP",), "write DROP STREAM | RELATION | QUERY | TABLE | FUNCTION [IF EXISTS] name"),
+    (("SHOW",), "write SHOW STREAMS | RELATIONS | QUERIES | TABLES | FUNCTIONS | CONNECTORS"),
     (
         ("EXPLAIN",),
         (

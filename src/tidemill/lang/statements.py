@@ -48,6 +48,7 @@ __all__ = [
     "CreateQuery",
     "CreateRelation",
     "CreateStream",
+    "CreateTable",
     "Describe",
     "DescribeConnector",
     "Drop",
@@ -130,6 +131,7 @@ class ObjectKind(Enum):
     STREAM = "STREAM"
     RELATION = "RELATION"
     QUERY = "QUERY"
+    TABLE = "TABLE"
     FUNCTION = "FUNCTION"
 
 
@@ -314,6 +316,21 @@ class CreateQuery:
 
 
 @dataclass(frozen=True, slots=True)
+class CreateTable:
+    """CREATE TABLE name [KEEP duration | KEEP ALL] [START …] AS query: an answer that is kept.
+
+    Attributes:
+        keep: For how long rows stay when they have gone; ``None`` if not at all.
+        start: As of ``CreateQuery``.
+    """
+
+    name: Name
+    query: exp.Expr
+    keep: Keep | None = None
+    start: StartMode | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Select:
     """A query without a name; it gets one when it is registered."""
 
@@ -322,7 +339,7 @@ class Select:
 
 @dataclass(frozen=True, slots=True)
 class Drop:
-    """DROP STREAM | RELATION | QUERY | FUNCTION [IF EXISTS] name."""
+    """DROP STREAM | RELATION | QUERY | TABLE | FUNCTION [IF EXISTS] name."""
 
     kind: ObjectKind
     name: Name
@@ -331,7 +348,7 @@ class Drop:
 
 @dataclass(frozen=True, slots=True)
 class Show:
-    """SHOW STREAMS | RELATIONS | QUERIES | FUNCTIONS."""
+    """SHOW STREAMS | RELATIONS | QUERIES | TABLES | FUNCTIONS."""
 
     kind: ObjectKind
 
@@ -369,7 +386,7 @@ class Explain:
     """
 
     mode: ExplainMode
-    target: Select | OneTimeQuery | CreateQuery | Name | Lifecycle
+    target: Select | OneTimeQuery | CreateQuery | CreateTable | Name | Lifecycle
     as_json: bool = False
 
 
@@ -380,6 +397,7 @@ Statement: TypeAlias = (
     | CreateDerivedStream
     | CreateFunction
     | CreateQuery
+    | CreateTable
     | Select
     | OneTimeQuery
     | Drop

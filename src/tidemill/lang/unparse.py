@@ -24,6 +24,7 @@ from tidemill.lang.statements import (
     CreateQuery,
     CreateRelation,
     CreateStream,
+    CreateTable,
     Describe,
     DescribeConnector,
     Drop,
@@ -88,6 +89,10 @@ def unparse(statement: Statement | exp.Expr) -> str:
             into = f" INTO {_connector(sink)}" if sink else ""
             head = f"CREATE QUERY {quote_name(name.text)}{into}{_optional('START ', start)}"
             return f"{head} AS {_tree(query)}"
+        case CreateTable(name, query, keep, start):
+            kept = f" {_keep(keep)}" if keep else ""
+            head = f"CREATE TABLE {quote_name(name.text)}{kept}{_optional('START ', start)}"
+            return f"{head} AS {_tree(query)}"
         case Select(query):
             return _tree(query)
         case OneTimeQuery(query, at):
@@ -123,7 +128,7 @@ def _explain(statement: Explain) -> str:
     match statement.target:
         case Name(text):
             return f"EXPLAIN {statement.mode.value} {format_}{quote_name(text)}"
-        case Select() | OneTimeQuery() | CreateQuery() as query:
+        case Select() | OneTimeQuery() | CreateQuery() | CreateTable() as query:
             return f"EXPLAIN {statement.mode.value} {format_}{unparse(query)}"
         case change:
             return f"EXPLAIN {format_}{_lifecycle(change)}"

@@ -6,6 +6,7 @@ plans/          the plan that each query runs with
 memory/         frames that were given in memory, as files
 quarantine/     rows that were refused and are kept, and how many there were
 kept/           rows of streams that keep their past
+tables/         the kept answers of queries
 relations/      relations as they were when first read, so that a replayed batch sees the same
 
 A query is known by its name. What the session creates is compared with what is known, and refused
@@ -48,10 +49,13 @@ if TYPE_CHECKING:
     from tidemill.runtime.file_sink import FileSink
     from tidemill.runtime.lock import Lock
 
-__all__ = ["KEPT", "CheckpointDirectory", "keeps_rows"]
+__all__ = ["BATCH_LOG", "KEPT", "CheckpointDirectory", "keeps_rows"]
 
 KEPT = "kept"
 """Where the rows are, in a checkpoint, that streams keep."""
+
+BATCH_LOG = "batches.jsonl"
+"""On Spark, what is known when a batch begins, and that it has ended."""
 
 
 class CheckpointDirectory:

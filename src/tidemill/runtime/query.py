@@ -11,18 +11,20 @@ from tidemill.catalog.entries import QueryEntry, StreamEntry
 from tidemill.errors import PlanError, RunError, suggestion
 from tidemill.lang.statements import ExplainMode
 from tidemill.lang.words import quote_name
-from tidemill.model.time import time_text, to_instant
+from tidemill.model.time import Time, time_text, to_instant
 from tidemill.model.types import BIGINT
 from tidemill.runtime.one_time import LOOK_EVERY, NotKnownError
 from tidemill.runtime.typed_times import with_typed_times
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from datetime import date, datetime
 
     import polars as pl
 
     from tidemill.algebra.plan import Plan
     from tidemill.catalog.catalog import Catalog
+    from tidemill.history.table_view import Bag
     from tidemill.model.schema import Schema
     from tidemill.model.types import DataType
     from tidemill.runtime.answers import Answer
@@ -42,6 +44,12 @@ class _Owner(Protocol):
 
     def answer(self, query: str, version: int | None = None) -> Answer:
         """What a query has given so far, or one version of it."""
+        ...
+
+    def bag(
+        self, table: str, at: Time | None = None, where: Mapping[str, object] | None = None
+    ) -> Bag:
+        """The rows of a table at an instant."""
         ...
 
     @property
@@ -213,6 +221,8 @@ class Query:
                 sleep(LOOK_EVERY)
 
     def _snapshot(self, at: int | datetime | date | str | None, wait: float) -> pl.DataFrame:
+        if self._is_table():
+            return self.session.bag(self.name, None if at is None else Time(to_instant(at))).rows
         asked = f"SELECT * FROM QUERY {quote_name(self.name)}"  # noqa: S608 — our SQL
         entry = self._entry()
         keep = entry is not None and self._keeps(entry)
@@ -240,6 +250,27 @@ class Query:
                 hint="ask for an earlier instant, or for snapshot(), the last one that is known",
             )
         return answer.snapshot(time)
+
+    def lookup(
+        self, where: Mapping[str, object], at: int | datetime | date | str | None = None
+    ) -> pl.DataFrame:
+        """The rows of a table that have these values at an instant; see ``Table.lookup``.
+
+        Raises:
+            RunError: The query is no table; there is no such column, or it cannot have the value;
+                or the instant is not known yet, or not kept any more.
+        """
+        if not self._is_table():
+            raise RunError(
+                f'"{self.name}" is not a table',
+                hint="write CREATE TABLE … AS for a query whose rows are looked up",
+            )
+        time = None if at is None else Time(to_instant(at))
+        return self.session.bag(self.name, time, where).rows
+
+    def _is_table(self) -> bool:
+        entry = self._entry()
+        return entry is not None and entry.is_table
 
     def metrics(self) -> pl.DataFrame:
         """What each operator of the query has done and remembers: its rows of session.metrics().

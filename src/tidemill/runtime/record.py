@@ -18,7 +18,7 @@ from tidemill.catalog.codec import write_relation_entry, write_stream_entry
 from tidemill.connectors.connector import Engine
 from tidemill.errors import RunError
 from tidemill.lang.parse import parse_one
-from tidemill.lang.statements import CreateQuery
+from tidemill.lang.statements import CreateQuery, CreateTable
 from tidemill.lang.unparse import unparse
 from tidemill.runtime.connectors import source_place
 from tidemill.runtime.damage import damaged, require_types
@@ -136,7 +136,7 @@ def asked_of(query: QueryEntry, sink: Sink | None) -> Asked:
     """What a checkpoint is to know of a query."""
     statement = parse_one(query.text)
     # The text of a sink may hold secrets.
-    asks = statement.query if isinstance(statement, CreateQuery) else statement
+    asks = statement.query if isinstance(statement, CreateQuery | CreateTable) else statement
     # When it began is no part of what it asks: the plan that is kept says it.
     return Asked(meaning(unbegun(query.plan)), unparse(asks), destination_of(sink))
 

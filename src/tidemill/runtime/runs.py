@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from tidemill.catalog.catalog import Catalog
     from tidemill.engine.ingest import Gate
+    from tidemill.history.table_view import TableView
     from tidemill.optimizer.planner import Planned
     from tidemill.runtime.answers import Answer
     from tidemill.runtime.metrics import OperatorMetrics
@@ -55,6 +56,10 @@ class Runs(Protocol):
 
     def answer(self, query: str) -> Answer | None:
         """What a query has given, if it was there."""
+        ...
+
+    def table(self, name: str) -> TableView | None:
+        """A table as it is after the last batch that is done, if it was there."""
         ...
 
     def planned(self, query: str) -> Planned | None:

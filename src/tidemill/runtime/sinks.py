@@ -11,21 +11,23 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, assert_never
 
+from tidemill.algebra.keys import least_key
 from tidemill.catalog.records import user_name
 from tidemill.connectors.check import arguments_of, guarantee
 from tidemill.connectors.connector import Guarantee, Use
 from tidemill.connectors.spark_format import SPARK_FORMAT
+from tidemill.connectors.table import TABLE
 from tidemill.errors import RunError, closest
 from tidemill.runtime.callback import CallbackSink
 from tidemill.runtime.connectors import failure, passed_options, shown_cause
 from tidemill.runtime.console import ConsoleSink
 from tidemill.runtime.file_sink import WRITERS, FileSink
-from tidemill.runtime.shapes import RESULTS, Shape, shape_of
+from tidemill.runtime.shapes import RESULTS, Delivered, Shape, shape_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from tidemill.catalog.entries import QueryEntry
+    from tidemill.catalog.entries import Kept, QueryEntry
     from tidemill.connectors.check import Arguments
     from tidemill.lang.statements import ConnectorCall
     from tidemill.model.schema import Schema
@@ -35,6 +37,7 @@ __all__ = [
     "Destination",
     "FormatSink",
     "Sink",
+    "TableSink",
     "destination_of",
     "is_first",
     "may_change",
@@ -65,7 +68,26 @@ class FormatSink:
     shape: Shape = RESULTS
 
 
-Sink: TypeAlias = FileSink | ConsoleSink | CallbackSink | FormatSink
+@dataclass(frozen=True, slots=True)
+class TableSink:
+    """A table, which the engine keeps.
+
+    Attributes:
+        query: Its name.
+        schema: Its columns.
+        keep: For how long rows are kept that have gone.
+        key: The columns that tell its rows apart; none if none are known to do so.
+        shape: In which form it gets them.
+    """
+
+    query: str
+    schema: Schema
+    keep: Kept
+    key: tuple[str, ...] = ()
+    shape: Shape = Shape(Delivered.CHANGES)  # noqa: RUF009 — it is frozen
+
+
+Sink: TypeAlias = FileSink | ConsoleSink | CallbackSink | FormatSink | TableSink
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +120,8 @@ def destination_of(sink: Sink | None) -> Destination:
             kind, place = "console", ""
         case CallbackSink():
             kind, place = sink.kind, sink.name
+        case TableSink():
+            kind, place = "table", ""
         case FormatSink():
             kind, place = sink.format.lower(), _digest(sink.path, sink.options)
         case _:
@@ -252,6 +276,13 @@ def _files(wanted: _Wanted) -> FileSink:
     return FileSink(wanted.query, kind, path, wanted.schema, wanted.shape, replaces)
 
 
+def _table(wanted: _Wanted) -> TableSink:
+    keep = wanted.entry.keep
+    assert keep is not None, "it is a table"
+    key = tuple(sorted(least_key(wanted.entry.plan) or ()))
+    return TableSink(wanted.query, wanted.schema, keep, key, wanted.shape)
+
+
 def _format(wanted: _Wanted) -> FormatSink:
     said = wanted.said
     format_, path = said.text("format"), said.text("path")
@@ -284,6 +315,7 @@ _SINKS: Mapping[str, Callable[[_Wanted], Sink]] = {
     **dict.fromkeys(WRITERS, _files),
     "console": _console,
     "callback": _callback,
+    TABLE.name: _table,
     SPARK_FORMAT.name: _format,
 }
 """What the sink of each connector is; that of ``memory`` is none, as the session keeps answers."""

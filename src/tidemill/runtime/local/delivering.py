@@ -21,6 +21,8 @@ from tidemill.runtime.console import ConsoleSink
 from tidemill.runtime.file_sink import FileSink
 from tidemill.runtime.progress import QueryProgress
 from tidemill.runtime.shapes import new_rows
+from tidemill.runtime.sinks import TableSink
+from tidemill.runtime.tables import Tables, known_up_to
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Delivery", "LocalSink", "file_sinks"]
 
-LocalSink: TypeAlias = FileSink | ConsoleSink | CallbackSink
+LocalSink: TypeAlias = FileSink | ConsoleSink | CallbackSink | TableSink
 
 
 @dataclass(slots=True)
@@ -61,9 +63,14 @@ class Delivery:
     Args:
         keeps_all: Whether answers that go to a sink are kept in memory as well: a run that goes on
             for ever cannot.
+        tables: Where tables are; without it, in memory.
+
+    Attributes:
+        tables: Likewise.
     """
 
-    def __init__(self, *, keeps_all: bool) -> None:
+    def __init__(self, *, keeps_all: bool, tables: Tables | None = None) -> None:
+        self.tables = Tables() if tables is None else tables
         self._keeps_all = keeps_all
         self._given: dict[str, _Given] = {}
         self._idle: Mapping[str, LocalSink] = {}
@@ -91,13 +98,14 @@ class Delivery:
                 entry,
                 sinks.get(user_name(name)),
                 Answer(entry.plan.schema, is_whole=name not in resumed)
-                if self._keeps_all or user_name(name) not in sinks
+                if _is_kept(sinks.get(user_name(name)), keeps_all=self._keeps_all)
                 else None,
                 known=resumed.get(name, Time(0)),
             )
             for name, entry in queries.items()
         }
-        for given in self._given.values():
+        for name, given in self._given.items():
+            given.entry = queries[name]  # other instants of it may be wanted now
             if given.answer is not None:
                 given.answer.known = given.known
 
@@ -132,13 +140,29 @@ class Delivery:
             if given.sink is not None and any(batch.height for batch in batches):
                 written.setdefault(user_name(name), []).extend(batches)
         sinks = {user_name(name): given.sink for name, given in self._given.items()}
-        for name, batches in written.items():
-            sink = sinks[name]
-            assert sink is not None, "it was found"
-            _write(sink, number, batches)
+        for name, sink in sinks.items():
+            if isinstance(sink, TableSink):
+                self._take(name, number, written.get(name, []), known)
+            elif name in written:
+                assert sink is not None, "it was found"
+                _write(sink, number, written[name])
         # Not before it is written: who reads meanwhile would miss rows of what is said to be known.
         for name in answers:
             self._given[name].known = known[name]
+
+    def _take(
+        self, name: str, number: int, batches: list[Batch], known: Mapping[str, Time]
+    ) -> None:
+        """Let a table take what a step has given."""
+        mine = {query: one for query, one in self._given.items() if user_name(query) == name}
+        reads = [one.last_read for one in mine.values() if one.last_read is not None]
+        reached = [(one.entry.cut, known.get(query, one.known)) for query, one in mine.items()]
+        read = max(reads, default=None)
+        self.tables.take(number, name, batches, known=known_up_to(reached), read=read)
+
+    def publish(self) -> None:
+        """Let readers of tables see what the step has given: it is done."""
+        self.tables.publish()
 
     def answer(self, query: str) -> Answer | None:
         """What a query has given, if it is there: from memory, or from the files it goes to.
@@ -149,6 +173,8 @@ class Delivery:
         mine = [one for name, one in self._given.items() if user_name(name) == user_name(query)]
         sinks = [one.sink for one in mine if one.sink is not None]
         sink = sinks[0] if sinks else self._idle.get(user_name(query))
+        if isinstance(sink, TableSink):
+            return self.tables.answer(sink)
         if sink is None:
             return self._given[query].answer if query in self._given else None
         # What instances have given was cut, so that all of it is the answer of the query.
@@ -174,6 +200,11 @@ class Delivery:
         return tuple(QueryProgress(name, given.rows) for name, given in list(self._given.items()))
 
 
+def _is_kept(sink: LocalSink | None, *, keeps_all: bool) -> bool:
+    """Whether an answer is kept in memory; a table has its own way to keep it."""
+    return sink is None or (keeps_all and not isinstance(sink, TableSink))
+
+
 def file_sinks(sinks: Mapping[str, LocalSink]) -> Iterator[FileSink]:
     """Those that are files."""
     return (sink for sink in sinks.values() if isinstance(sink, FileSink))
@@ -181,6 +212,7 @@ def file_sinks(sinks: Mapping[str, LocalSink]) -> Iterator[FileSink]:
 
 def _write(sink: LocalSink, number: int, batches: list[Batch]) -> None:
     """Give the new rows of a step to a sink."""
+    assert not isinstance(sink, TableSink), "tables take rows otherwise"
     if isinstance(sink, FileSink):
         sink.write(number, 0, batches)
         sink.settle(number)

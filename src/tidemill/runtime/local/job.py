@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from tidemill.catalog.catalog import Catalog
+    from tidemill.history.table_view import TableView
     from tidemill.optimizer.planner import Planned
     from tidemill.runtime.answers import Answer
     from tidemill.runtime.callback import Callback
@@ -140,6 +141,7 @@ class Job:
         first = next(arriving)
         for sink in file_sinks(program.sinks):
             sink.claim()
+        self._delivery.tables.begin(program.sinks)
         self._delivery.go_on_with(program.queries, program.sinks, program.idle)
         measured = perf_counter()
         for number, flows in enumerate(chain([first], arriving)):
@@ -147,6 +149,7 @@ class Job:
             answers = runner.step(flows)
             self._delivery.deliver(number, answers, runner.known, self._intake.gates)
             self._archives.take(number, kept, self._intake.gates)
+            self._delivery.publish()
             self._batches = number + 1
             if self._was_stopped:
                 break
@@ -335,6 +338,11 @@ class Job:
         """
         delivery = self._delivery if self._pipeline is None else self._pipeline.delivery
         return delivery.answer(query)
+
+    def table(self, name: str) -> TableView | None:
+        """A table as it is after the last step that is done, if it was there."""
+        delivery = self._delivery if self._pipeline is None else self._pipeline.delivery
+        return delivery.tables.view(name)
 
     def planned(self, query: str) -> Planned | None:
         """The plan that a query runs with, if it runs or was run."""

@@ -23,6 +23,7 @@ from tidemill.runtime.local.keeping import Keeper
 from tidemill.runtime.local.kept_pipeline import KeptPipeline
 from tidemill.runtime.local.kept_program import kept_program
 from tidemill.runtime.planning import outdated_in
+from tidemill.runtime.tables import Tables
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -171,8 +172,12 @@ class KeptJob(Job):
         if keeper.checkpoint.facts.ended:
             known = {} if keeper.standing is None else keeper.standing.known
             resumed = {name: Time(known.get(name, 0)) for name in kept.program.resumed}
-            self._delivery = Delivery(keeps_all=False)
             program = kept.program
+            tables, done = Tables(keeper.checkpoint.directory), 0
+            if keeper.standing is not None:
+                done = keeper.standing.step
+            tables.open(program.sinks, done)
+            self._delivery = Delivery(keeps_all=False, tables=tables)
             self._delivery.go_on_with(program.queries, program.sinks, program.idle, resumed)
             self._program = kept.program
             return None

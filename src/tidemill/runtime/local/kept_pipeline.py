@@ -19,13 +19,14 @@ from tidemill.runtime.connectors import source_place
 from tidemill.runtime.damage import telling_where
 from tidemill.runtime.local.archives import Archives
 from tidemill.runtime.local.commit import Commit
-from tidemill.runtime.local.delivering import file_sinks
+from tidemill.runtime.local.delivering import Delivery, file_sinks
 from tidemill.runtime.local.frames import kept_place
 from tidemill.runtime.local.growing import open_source
 from tidemill.runtime.local.keeping import stream_commits
 from tidemill.runtime.local.pipeline import Opened, Pipeline
 from tidemill.runtime.local.program import NOTHING
 from tidemill.runtime.local.sources import read_relation
+from tidemill.runtime.tables import Tables
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -65,6 +66,8 @@ class KeptPipeline(Pipeline):
         archives = Archives(keeper.checkpoint.kept, settings.replay_rows)
         partitions = len(keeper.checkpoint.facts.pids)
         super().__init__(partitions, settings.clock, memory, collector, archives)
+        tables = Tables(keeper.checkpoint.directory)
+        self.delivery = Delivery(keeps_all=False, tables=tables)
         self.has_ended = False
         self._keeper: Keeper = keeper
         self._again: Begun | None = None
@@ -169,6 +172,7 @@ class KeptPipeline(Pipeline):
             self._measure(at_once=True)
             for sink in file_sinks(program.new_sinks(before)):
                 sink.claim()
+            self.delivery.tables.begin(program.new_sinks(before))
             relations_kept = kept.keep(checkpoint, relations)
         with self._keeping():
             if not is_first or keeper.standing is None:

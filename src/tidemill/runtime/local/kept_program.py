@@ -30,6 +30,7 @@ from tidemill.runtime.record import (
 )
 from tidemill.runtime.sinks import (
     FormatSink,
+    TableSink,
     is_first,
     owned_since,
     refuse_shared_places,
@@ -183,7 +184,8 @@ def _owned(instance: str, sink: Sink, checkpoint: LocalCheckpoint, epoch: int) -
 
 def _all_in_files(program: Program) -> bool:
     """Whether all answers can be read, although nothing runs any more."""
-    return all(isinstance(program.sinks.get(user_name(n)), FileSink) for n in program.queries)
+    files = FileSink | TableSink
+    return all(isinstance(program.sinks.get(user_name(n)), files) for n in program.queries)
 
 
 def _check(

@@ -218,6 +218,7 @@ class Pipeline:
         self._measure(at_once=True)
         for sink in file_sinks(program.new_sinks(before)):
             sink.claim()
+        self.delivery.tables.begin(program.new_sinks(before))
         self._runner.change(program.graph)
         self._switch(program, opened, relations)
 
@@ -246,6 +247,7 @@ class Pipeline:
         self._archives.fill(self._to_fill(program), self.batches)
         self._relations = relations
         self._fed &= {input_.rows for input_ in program.graph.inputs}
+        self.delivery.tables.open(program.sinks, self.batches)
         known = {name: self._runner.known[name] for name in program.resumed}
         self.delivery.go_on_with(program.queries, program.sinks, program.idle, known)
         self._is_recut |= program.is_recut(before)

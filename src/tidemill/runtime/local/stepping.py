@@ -131,6 +131,7 @@ def commit(step: Step) -> None:
     """Let the step be done."""
     if step.keeper is not None:
         step.keeper.commit()
+    step.delivery.publish()
 
 
 STAGES: tuple[Callable[[Step], None], ...] = (take, compute, note, deliver, save, commit)

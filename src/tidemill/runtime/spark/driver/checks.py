@@ -16,7 +16,7 @@ from tidemill.runtime.file_sink import FileSink
 from tidemill.runtime.local.sources import is_there, read_relation
 from tidemill.runtime.planning import outdated_in, plan_entry
 from tidemill.runtime.record import KnownQuery, asked_of
-from tidemill.runtime.sinks import is_first, owned_since
+from tidemill.runtime.sinks import TableSink, is_first, owned_since
 from tidemill.runtime.spark.driver.assembly import inputs_of
 from tidemill.runtime.spark.driver.control import Word
 from tidemill.runtime.spark.io.places import check_sources
@@ -81,6 +81,14 @@ class Checked:
         for name, sink in self.sinks.items():
             if isinstance(sink, FileSink) and name in self.new and is_first(name):
                 sink.claim()
+
+    def new_tables(self) -> dict[str, TableSink]:
+        """The tables of queries that begin."""
+        return {
+            name: sink
+            for name, sink in self.sinks.items()
+            if isinstance(sink, TableSink) and name in self.new and is_first(name)
+        }
 
     def keep_plans(self, checkpoint: Checkpoint) -> None:
         """Keep the plans that the queries run with."""
@@ -211,7 +219,8 @@ def _names_read(plans: Iterable[PhysicalPlan]) -> set[str]:
 
 def _any_in_files(queries: Iterable[QueryEntry], sinks: Mapping[str, Sink]) -> bool:
     """Whether there are answers that can be read, although nothing runs any more."""
-    return any(isinstance(sinks.get(query.name), FileSink) for query in queries)
+    files = FileSink | TableSink
+    return any(isinstance(sinks.get(query.name), files) for query in queries)
 
 
 def _owned(

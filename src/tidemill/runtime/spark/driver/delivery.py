@@ -6,6 +6,7 @@
 2. The functions of the session are called, and consoles printed to.
 3. What goes to formats of Spark's is appended. Each is another pass; the results are kept for it.
 4. What has come of it is told to the report: answers in memory, and counts.
+5. Tables take their rows; they are shown to readers when the batch log says that the batch is done.
 
 Whatever fails stops the batch, which is then delivered again under its number: files are replaced,
 and what is in memory is as it was. Functions come before formats, because a function can know a
@@ -23,6 +24,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions
 
 from tidemill.errors import RunError
+from tidemill.model.time import Time
 from tidemill.runtime.damage import telling_where
 from tidemill.runtime.shapes import new_rows
 from tidemill.runtime.spark.driver.routes import routes_of
@@ -33,6 +35,7 @@ from tidemill.runtime.spark.state.batch_log import Ending
 from tidemill.runtime.spark.state.damage import require_notes_read
 from tidemill.runtime.spark.worker.stage import CONTROL, METRICS, WATERMARKS
 from tidemill.runtime.spark.worker.wire import Kind, from_arrow
+from tidemill.runtime.tables import Tables, known_up_to
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -41,7 +44,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from tidemill.model.spans import Cut
-    from tidemill.model.time import Time
     from tidemill.runtime.quarantine import Quarantine
     from tidemill.runtime.sinks import Sink
     from tidemill.runtime.spark.driver.replaying import SparkArchives
@@ -115,9 +117,11 @@ class Delivery:
         archives: What streams keep of their past.
         file_logs: The files of the streams that are read from files here.
         forget: Is told, in every batch, how many files of each stream Spark never reads again.
+        tables: Where tables are; without it, in memory.
 
     Attributes:
         deployed: What the next batch is computed with.
+        tables: Where tables are.
         between: Is called after each batch, before the next one begins.
         batch_log: What is known when a batch begins.
         came: When something last came on each stream, in the time of batches.
@@ -136,7 +140,9 @@ class Delivery:
         archives: SparkArchives,
         file_logs: Mapping[str, FileLog] = MappingProxyType({}),
         forget: Callable[[Mapping[str, int]], None],
+        tables: Tables | None = None,
     ) -> None:
+        self.tables = Tables() if tables is None else tables
         self.error: Exception | None = None
         self.came: dict[str, int] = {}
         self.deployed = deployed
@@ -250,14 +256,39 @@ class Delivery:
             if routes.formats:
                 results.unpersist()
         self._report.take(batch, messages, answers, self.deployed.same(deployment))
+        self._take_tables(batch, deployed, messages, answers)
         files = files_read(messages)
         if is_new:
             self.archives.take(batch, messages, {**begun.watermarks, **watermarks(messages)})
         self.batch_log.end(batch, self._ending(messages, deployed, begun))
         self.archives.replays = dict(self.batch_log.replays)
+        self.tables.publish()
         self.came |= dict.fromkeys(files, begun.now)
         # Spark begins a batch when it has noted that the one before is done.
         self._forget(begun.files)
+
+    def _take_tables(
+        self,
+        batch: int,
+        deployed: Deployed,
+        messages: Sequence[Message],
+        answers: Mapping[str, list[pl.DataFrame]],
+    ) -> None:
+        """Let tables take what the batch has given."""
+        known = known_channels(messages)
+        for name, route in deployed.routes.tables.items():
+            if not all(channel in known for channel in route.channels):
+                continue  # partitions had nothing
+            mine = [q for q, channel in deployed.channels.items() if channel in route.channels]
+            reached = [(deployed.cuts.get(q), Time(known[deployed.channels[q]])) for q in mine]
+            reads = [t for t in map(self._report.last_read, mine) if t is not None]
+            self.tables.take(
+                batch,
+                name,
+                [frame for channel in route.channels for frame in answers.get(channel, ())],
+                known=known_up_to(reached),
+                read=max(reads, default=None),
+            )
 
     def _begin_replays(self, batch: int, deployed: Deployed) -> None:
         """Decide what is replayed in a batch that is still to be delivered."""

@@ -41,6 +41,7 @@ from tidemill.runtime.spark.io.places import read_only_files
 from tidemill.runtime.spark.state.batch_log import BatchLog
 from tidemill.runtime.spark.state.opening import open_checkpoint
 from tidemill.runtime.spark.state.orphans import await_orphan, forget_java
+from tidemill.runtime.tables import Tables
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
 
     from tidemill.catalog.catalog import Catalog
     from tidemill.engine.ingest import Gate
+    from tidemill.history.table_view import TableView
     from tidemill.optimizer.planner import Planned
     from tidemill.runtime.answers import Answer
     from tidemill.runtime.callback import Callback
@@ -87,7 +89,7 @@ class SparkJob:
         self._settings = settings
         self._callbacks = callbacks
         self._report = RunReport()
-        self._known = Known(self._report)
+        self._known = Known(self._report, Tables())
         self._checkpoint: Checkpoint | None = None
         self._cluster: Cluster | None = None
         self._running: Running | None = None
@@ -381,6 +383,10 @@ class SparkJob:
         """
         return self._known.answer(query)
 
+    def table(self, name: str) -> TableView | None:
+        """A table as it is after the last batch that is done, if it was there."""
+        return self._known.tables.view(name)
+
     def planned(self, query: str) -> Planned | None:
         """The plan that a query runs with, if it runs or was run."""
         return self._known.planned.get(query)
@@ -493,7 +499,10 @@ class SparkJob:
         is_change: bool,
     ) -> Start:
         settings, memory, report = self._settings, self._memory, self._report
-        return Start(cluster, checkpoint, checked, settings, memory, report, every, is_change)
+        tables = self._known.tables
+        return Start(
+            cluster, checkpoint, checked, settings, memory, report, every, is_change, tables
+        )
 
     def _follow(self, checked: Checked, running: Running) -> None:
         """Follow a pipeline that is about to start."""
@@ -517,6 +526,8 @@ class SparkJob:
                 checkpoint.close()
                 raise
             self._checkpoint = checkpoint
+            if not checkpoint.is_temporary:
+                self._known.tables = Tables(checkpoint.directory)
         return self._checkpoint
 
 

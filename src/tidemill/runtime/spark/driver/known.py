@@ -9,6 +9,7 @@ from tidemill.catalog.records import user_name
 from tidemill.errors import RunError
 from tidemill.model.time import END_OF_TIME, Time
 from tidemill.runtime.file_sink import FileSink
+from tidemill.runtime.sinks import TableSink
 
 if TYPE_CHECKING:
     from tidemill.optimizer.planner import Planned
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from tidemill.runtime.sinks import Sink
     from tidemill.runtime.spark.driver.checks import Checked
     from tidemill.runtime.spark.driver.run_report import RunReport
+    from tidemill.runtime.tables import Tables
 
 __all__ = ["Known"]
 
@@ -26,6 +28,7 @@ class Known:
 
     Attributes:
         report: What they have given in memory, and up to when it is known.
+        tables: The tables.
         planned: The plans that they run with.
         outdated: Those whose plans were made with other settings, which make others.
         sinks: Where their answers go, by what people call the query; one of which nothing runs any
@@ -33,6 +36,7 @@ class Known:
     """
 
     report: RunReport
+    tables: Tables
     planned: dict[str, Planned] = field(default_factory=dict)
     outdated: frozenset[str] = frozenset()
     sinks: dict[str, Sink] = field(default_factory=dict)
@@ -61,6 +65,8 @@ class Known:
             reads = [t for t in map(self.report.last_read, mine) if t is not None]
             answer.last_read = max(reads, default=None)
             return answer
+        if isinstance(sink, TableSink):
+            return self.tables.answer(sink)
         raise RunError(
             f'the answer of "{query}" goes to its sink and is not kept',
             hint="leave out INTO, or write INTO parquet(…)",

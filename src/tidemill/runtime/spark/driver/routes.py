@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar, assert_never
 from tidemill.runtime.callback import CallbackSink
 from tidemill.runtime.console import ConsoleSink
 from tidemill.runtime.file_sink import FileSink
-from tidemill.runtime.sinks import FormatSink
+from tidemill.runtime.sinks import FormatSink, TableSink
 from tidemill.runtime.spark.worker.sink_writer import SinkWriter
 
 if TYPE_CHECKING:
@@ -46,12 +46,14 @@ class Routes:
     callbacks: dict[str, Route[CallbackSink]] = field(default_factory=dict)
     consoles: dict[str, Route[ConsoleSink]] = field(default_factory=dict)
     formats: dict[str, Route[FormatSink]] = field(default_factory=dict)
+    tables: dict[str, Route[TableSink]] = field(default_factory=dict)
     memory: list[str] = field(default_factory=list)
 
     def kept(self) -> frozenset[str]:
         """The channels that the driver needs."""
         named = (channel for route in self.called() for channel in route.channels)
-        return frozenset([*named, *self.memory])
+        tables = (channel for route in self.tables.values() for channel in route.channels)
+        return frozenset([*named, *tables, *self.memory])
 
     def called(self) -> list[Route[CallbackSink] | Route[ConsoleSink]]:
         """What is called here in the driver, in order."""
@@ -88,6 +90,8 @@ def routes_of(channels: Mapping[str, str], sinks: Mapping[str, Sink]) -> Routes:
                 routes.callbacks.setdefault(sink.query, Route(sink)).channels.append(channel)
             case ConsoleSink():
                 routes.consoles.setdefault(sink.query, Route(sink)).channels.append(channel)
+            case TableSink():
+                routes.tables.setdefault(sink.query, Route(sink)).channels.append(channel)
             case FormatSink():
                 routes.formats.setdefault(sink.query, Route(sink)).channels.append(channel)
             case _:

@@ -31,6 +31,7 @@ from tidemill.runtime.spark.state.batch_log import BatchLog
 from tidemill.runtime.spark.state.flush import SparkFiles
 from tidemill.runtime.spark.state.orphans import note_java
 from tidemill.runtime.spark.worker.stage import CONTROL
+from tidemill.runtime.tables import Tables
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -62,6 +63,7 @@ class Start:
         report: What is told what has become of the queries.
         every: How often a batch begins, in seconds; ``None`` to stop when all is read.
         is_change: Whether a pipeline that was running goes on with other queries.
+        tables: Where tables are.
         batch_log: What is known when a batch begins.
         relations: The relations with their rows.
         places: Where the streams are read from.
@@ -78,6 +80,7 @@ class Start:
     report: RunReport
     every: float | None
     is_change: bool
+    tables: Tables = field(default_factory=Tables)
     batch_log: BatchLog = field(init=False)
     relations: dict[str, tuple[RelationEntry, bytes]] = field(init=False)
     places: dict[str, Place] = field(init=False)
@@ -94,6 +97,7 @@ def create(start: Start) -> None:
 def claim_sinks(start: Start) -> None:
     """Take the directories of queries that begin: they know the checkpoint before it knows them."""
     start.checked.claim_sinks()
+    start.tables.begin(start.checked.new_tables())
 
 
 def keep_relations(start: Start) -> None:
@@ -222,6 +226,7 @@ def change_steps(start: Start, running: Running) -> None:
     with _known_again(start.checkpoint):
         for step in CHANGE_STEPS:
             step(start)
+        start.tables.open(start.checked.sinks, start.batch_log.ended + 1)
         _tick_for_relations(start, running.control)
         _tick_for_replays(start, running.control)
         if running.delivery.deployed.is_recut(start.deployed):
@@ -268,6 +273,7 @@ def launch(start: Start, ready: Callable[[Running], None]) -> None:
         poller.look()
     start.report.go_on_from(batch_log.newest, batch_log.watermarks)
     know(start.report, checked, batch_log)
+    start.tables.open(checked.sinks, batch_log.ended + 1)
     quarantine = Quarantine(checkpoint.quarantine)
     for name in checked.streams:
         start.report.refuse(name, quarantine.counts(name), quarantine.removed(name))
@@ -281,6 +287,7 @@ def launch(start: Start, ready: Callable[[Running], None]) -> None:
         archives=start.archives,
         file_logs=start.file_logs,
         forget=Tidying(checkpoint.spark, poller, control),
+        tables=start.tables,
     )
     ticker = Ticker(
         deployment.streams,

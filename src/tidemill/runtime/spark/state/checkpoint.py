@@ -20,7 +20,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from tidemill.runtime.checkpoint import CheckpointDirectory
+from tidemill.runtime.checkpoint import BATCH_LOG, CheckpointDirectory
 from tidemill.runtime.durable import make_directory
 from tidemill.runtime.spark.state.cache import cache_directory, forget_cache
 from tidemill.runtime.spark.state.deployments import Deployments
@@ -52,7 +52,7 @@ class Checkpoint(CheckpointDirectory):
     @property
     def batch_log(self) -> Path:
         """Where it is kept what is known when a batch begins."""
-        return self.directory / "batches.jsonl"
+        return self.directory / BATCH_LOG
 
     def file_log(self, word: str) -> Path:
         """Where the order of the files of a stream is kept."""
