@@ -44,14 +44,15 @@ class TimeWindow:
         schema: The columns of the input, and of the output.
         size: How long an element stays; ``None`` for ever.
         slide: How often the content moves; 1 is at every instant.
-        wanted: From when on the content is asked for. Elements that begin before may begin later,
-            at one of few instants, and those that also end before are left out.
+        wanted: From when on the content is asked for; ``None`` for always. Elements that begin
+            before may begin later, at one of few instants, and those that also end before are left
+            out.
     """
 
     schema: Schema
     size: int | None
     slide: int = 1
-    wanted: int = 0
+    wanted: int | None = None
 
     def __post_init__(self) -> None:
         assert self.size is None or self.size > 0, "the binder refuses empty windows"
@@ -79,8 +80,8 @@ class TimeWindow:
             _next_move(pl.col(START), self.slide).alias(START),
             _next_move(self._gone(), self.slide).alias(END),
         )
-        if self.wanted:
-            valid = valid.with_columns(self._later(pl.col(START)).alias(START))
+        if self.wanted is not None:
+            valid = valid.with_columns(self._later(self.wanted).alias(START))
             valid = valid.filter(pl.col(END) > self.wanted)
         # A window that moves by more than its size never shows some elements; and what would
         # begin after the end of time does not begin.
@@ -96,11 +97,11 @@ class TimeWindow:
         """Nothing is remembered."""
         return END_OF_TIME
 
-    def _later(self, start: pl.Expr) -> pl.Expr:
+    def _later(self, wanted: int) -> pl.Expr:
         """The beginning of an element, or an instant soon after it if that is not asked for."""
-        grain = max((self.size or self.wanted) // _GRAINS, 1)
-        later = pl.min_horizontal((start + grain - 1) // grain * grain, pl.lit(self.wanted))
-        return pl.when(start < self.wanted).then(later).otherwise(start)
+        start, grain = pl.col(START), max((self.size or wanted) // _GRAINS, 1)
+        later = pl.min_horizontal((start + grain - 1) // grain * grain, pl.lit(wanted))
+        return pl.when(start < wanted).then(later).otherwise(start)
 
     def _gone(self) -> pl.Expr:
         """The instant at which an element would leave if the window moved all the time."""
