@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from laws.arrivals import Step
-    from tidemill.history.archive import Piece
+    from tidemill.history.pieces import Piece
     from tidemill.model.batch import Batch
     from tidemill.runtime.past import Past
 

@@ -13,7 +13,8 @@ from tidemill.binder.one_time import Question
 from tidemill.catalog.catalog import Catalog
 from tidemill.catalog.entries import Kept, RelationEntry, StreamEntry
 from tidemill.control.asked import Asked
-from tidemill.history.archive import Archive, Entry, MemoryStore, pieces_of
+from tidemill.history.archive import Archive, MemoryStore
+from tidemill.history.pieces import Entry, pieces_of
 from tidemill.lang.statements import ConnectorCall, Name
 from tidemill.model.batch import polars_schema
 from tidemill.model.time import Time

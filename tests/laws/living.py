@@ -21,7 +21,8 @@ from tidemill.catalog.records import Record, Version
 from tidemill.control.standpoint import Standpoint, live_parts, next_instant
 from tidemill.engine.engine import Flow
 from tidemill.errors import PlanError
-from tidemill.history.archive import Archive, Entry, MemoryStore, pieces_of
+from tidemill.history.archive import Archive, MemoryStore
+from tidemill.history.pieces import Entry, pieces_of
 from tidemill.model.time import END_OF_TIME, Time
 from tidemill.optimizer.physical.skip_the_past import skip_the_past
 from tidemill.physical.codec.plans import plan_version

@@ -9,7 +9,7 @@ import pytest
 
 import tidemill
 from running.restarts_body import Story
-from tidemill.history import archive
+from tidemill.history import pieces
 from tidemill.runtime import archive_files
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def test_the_same_where_streams_keep_their_past(
     random = Random(f"{seed} {keep}")  # noqa: S311 — the same story every time
     if seed % 2 == 0:  # files are copied as they are, and a step reads a part of one
         monkeypatch.setattr(archive_files, "_WORTH_COPYING", 1)
-        monkeypatch.setattr(archive, "PIECE_ROWS", random.choice([2, 7]))
+        monkeypatch.setattr(pieces, "PIECE_ROWS", random.choice([2, 7]))
     partitions, rows = random.randint(1, 3), random.choice([1, 5, 50, 1000])
 
     def connect() -> tidemill.Session:

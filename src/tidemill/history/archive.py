@@ -5,128 +5,46 @@
 
 A row is kept with its time and its id if it was taken; one that was refused is not there. A batch
 is added before it counts as done, and one that is not done is left out when the archive is opened
-again. Rows are removed with their batches, once no row of the batch is recent enough.
+again. Rows are removed with their batches, once no row of the batch is recent enough. Batches of
+few rows are put together, so that there are not many files.
 
-Law: after any adding, removing, opening and killing, the rows from ``since`` on that ``rows`` gives
-are those of the batches that are done, each once.
+Law: after any adding, removing, merging, opening and killing, the rows from ``since`` on that
+``rows`` gives are those of the batches that are done, each once.
 """
 
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Protocol
 
 import polars as pl
 
+from tidemill.history.pieces import PIECE_ROWS, Entry, joined, pieces_of, read_piece
 from tidemill.model.batch import END, ID, START, TIME_TYPE, polars_schema
 from tidemill.model.time import Time
 from tidemill.physical.state.damaged import DamagedError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from tidemill.catalog.entries import StreamEntry
+    from tidemill.history.pieces import Piece
     from tidemill.model.batch import Batch
 
-__all__ = [
-    "PIECE_ROWS",
-    "Archive",
-    "Entry",
-    "MemoryStore",
-    "Piece",
-    "Reference",
-    "Store",
-    "joined",
-    "kept_columns",
-    "pieces_of",
-    "read_entries",
-    "read_piece",
-    "referred",
-]
-
-PIECE_ROWS = 1 << 16
-"""How many rows a piece has at most: a step of a replay reads one at least."""
+__all__ = ["Archive", "MemoryStore", "Store", "kept_columns", "read_entries"]
 
 _LEAST_REMOVED = 16
 """So many batches at least are removed together: the list of those that stay is written anew."""
 
+_LEAST_MERGED = 64
+"""So many small batches at least are put together."""
+
+_FEW = PIECE_ROWS // 4
+"""A batch with fewer rows is small."""
+
 _SHARE_REMOVED = 10
 """One in so many batches at least is removed then."""
-
-
-@dataclass(frozen=True, slots=True)
-class Reference:
-    """Rows of a file of the source, which stays, or of a copy of it.
-
-    Attributes:
-        path: The file; empty for one that the store has, under the name of the piece.
-        size: How long it was.
-        changed: When it was changed last, in nanoseconds.
-        number: The id of its first row; those of others follow.
-        skip: How many rows of it come before.
-        count: How many rows of it these are, those that were refused too.
-        watermark: Rows from before were late.
-        arrival: When they came, if they have no time of their own.
-        is_plain: Whether no row of the file before these was left out when it was read, so that
-            their places are those in the file.
-    """
-
-    path: str
-    size: int
-    changed: int
-    number: int
-    skip: int
-    count: int
-    watermark: int
-    arrival: int
-    is_plain: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """Some rows of a batch that are kept together.
-
-    Attributes:
-        name: What the store calls them, or the file that they are in; of a reference, its path.
-        rows: How many there are.
-        first: The least of their times.
-        last: The greatest of them.
-        reference: Where they are, if they are not copied.
-        skip: How many rows come before them under that name, if they are copied.
-    """
-
-    name: str
-    rows: int
-    first: int
-    last: int
-    reference: Reference | None = None
-    skip: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """What a batch has brought.
-
-    Attributes:
-        batch: The number of the batch.
-        watermark: How far the stream had come after it.
-        pieces: The rows.
-    """
-
-    batch: int
-    watermark: int
-    pieces: tuple[Piece, ...]
-
-    @property
-    def rows(self) -> int:
-        """How many rows there are."""
-        return sum(piece.rows for piece in self.pieces)
-
-    @property
-    def last(self) -> int:
-        """The greatest time of them."""
-        return max(piece.last for piece in self.pieces)
 
 
 class Store(Protocol):
@@ -218,6 +136,41 @@ class Archive:
         # A copy of a file may hold rows of several batches.
         self._store.remove(self._names(gone) - self._names(self.entries))
 
+    def merge(self, first: Time, *, least: int | None = None) -> None:
+        """Put the rows of the latest batches together, if there are many and all are small.
+
+        Nobody may be on the way through them, piece by piece.
+
+        Args:
+            first: Rows from before are left out.
+            least: Fewer batches than this are not worth it; ``None`` for the usual number.
+        """
+        small = self._small()
+        if len(small) < (least or _LEAST_MERGED):
+            return
+        pieces = (piece for entry in small for piece in joined(entry.pieces))
+        rows = pl.concat([self._store.get(piece) for piece in pieces])
+        recent = rows.filter(pl.col(START) >= first)
+        if recent.height < rows.height:
+            self.since = max(self.since, first)
+        merged: list[Entry] = []
+        if recent.height:
+            name = f"merged-{small[-1].batch:012d}"
+            self._store.put(name, recent)
+            merged.append(replace(small[-1], pieces=tuple(pieces_of(name, recent))))
+        self.entries = [*self.entries[: -len(small)], *merged]
+        self._store.rewrite(self._lines())
+        self._store.remove(self._names(small) - self._names(self.entries))
+
+    def _small(self) -> list[Entry]:
+        """The latest batches, as far as each has few rows that the store has itself."""
+        found: list[Entry] = []
+        for entry in reversed(self.entries):
+            if entry.rows >= _FEW or any(piece.reference is not None for piece in entry.pieces):
+                break
+            found.append(entry)
+        return found[::-1]
+
     def rows(self, first: Time, past: Time, before: int | None = None) -> Iterator[Batch]:
         """The rows whose times are in ``[first, past)``, of batches before one.
 
@@ -291,81 +244,6 @@ def kept_columns(stream: StreamEntry) -> dict[str, pl.DataType]:
     return {**polars_schema(stream.schema), START: TIME_TYPE, END: TIME_TYPE, ID: TIME_TYPE}
 
 
-def pieces_of(name: str, rows: Batch, most: int | None = None) -> list[Piece]:
-    """What is known of rows that are copied: pieces that a step can read one by one.
-
-    Args:
-        name: What the store calls them.
-        rows: The rows.
-        most: How many a piece has at most; ``None`` for as many as is usual.
-    """
-    starts, most = rows[START], most or PIECE_ROWS
-    return [
-        _piece_of(name, starts.slice(skip, most), skip=skip) for skip in range(0, rows.height, most)
-    ]
-
-
-def referred(elements: Batch, delivered: Reference, copy: str = "") -> list[Piece]:
-    """What is known of rows of a file that came together; their ids say where they stand.
-
-    Args:
-        elements: Those that were taken.
-        delivered: All of them.
-        copy: What the store calls its copy of the file, if it has one.
-    """
-    starts, name = elements[START], delivered.path or copy
-    places = elements[ID] - (delivered.number + delivered.skip)
-    found: list[Piece] = []
-    for skip in range(0, delivered.count, PIECE_ROWS):
-        count = min(PIECE_ROWS, delivered.count - skip)
-        if elements.height == delivered.count:
-            some = starts.slice(skip, count)
-        else:
-            some = starts.filter(places.is_between(skip, skip + count - 1))
-        if some.len():
-            part = replace(delivered, skip=delivered.skip + skip, count=count)
-            found.append(_piece_of(name, some, part))
-    return found
-
-
-def joined(pieces: Iterable[Piece]) -> list[Piece]:
-    """The same rows in fewer pieces: those that stand one after another are read at once."""
-    found: list[Piece] = []
-    for piece in pieces:
-        last = found[-1] if found else None
-        if last is not None and _follows(last, piece):
-            found[-1] = _together(last, piece)
-        else:
-            found.append(piece)
-    return found
-
-
-def _follows(one: Piece, other: Piece) -> bool:
-    if one.name != other.name:
-        return False
-    if one.reference is None or other.reference is None:
-        return other.reference is None and one.skip + one.rows == other.skip
-    past = one.reference.skip + one.reference.count
-    return other.reference == replace(one.reference, skip=past, count=other.reference.count)
-
-
-def _together(one: Piece, other: Piece) -> Piece:
-    reference = one.reference
-    if reference is not None and other.reference is not None:
-        reference = replace(reference, count=reference.count + other.reference.count)
-    first, last = min(one.first, other.first), max(one.last, other.last)
-    return Piece(one.name, one.rows + other.rows, first, last, reference, one.skip)
-
-
-def _piece_of(
-    name: str, starts: pl.Series, reference: Reference | None = None, skip: int = 0
-) -> Piece:
-    first, last = starts.min(), starts.max()
-    assert isinstance(first, int), "there are rows"
-    assert isinstance(last, int), "there are rows"
-    return Piece(name, starts.len(), first, last, reference, skip)
-
-
 def read_entries(lines: Iterable[object]) -> tuple[Time, list[Entry]]:
     """From when on rows are kept, and the batches, by the list of what is kept.
 
@@ -392,23 +270,3 @@ def _read(lines: Iterable[object]) -> tuple[str, Time, list[Entry]] | None:
             case _:
                 raise DamagedError(f"{line} is no line of what is kept")
     return None if header is None else (*header, entries)
-
-
-def read_piece(found: Mapping[str, object]) -> Piece:
-    """Some rows, as they were told.
-
-    Raises:
-        DamagedError: They are not what was written.
-    """
-    try:
-        reference = found["reference"]
-        told = {**found, "reference": None if reference is None else _reference(reference)}
-        return Piece(**told)  # type: ignore[arg-type]
-    except (TypeError, KeyError) as error:
-        raise DamagedError(f"{found} are no rows that are kept") from error
-
-
-def _reference(found: object) -> Reference:
-    if not isinstance(found, dict):
-        raise TypeError("it is no place")
-    return Reference(**found)

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from tidemill.history.archive import Archive, Entry, Piece
+    from tidemill.history.archive import Archive
+    from tidemill.history.pieces import Entry, Piece
     from tidemill.model.time import Time
 
 __all__ = ["REPLAY_ROWS", "Leg", "Replay", "advanced", "begun", "pieces", "reached", "rows_left"]

@@ -22,7 +22,8 @@ import polars as pl
 
 from tidemill.engine.ingest import Refused, file_number, readable, timed
 from tidemill.errors import RunError
-from tidemill.history.archive import PIECE_ROWS, kept_columns
+from tidemill.history.archive import kept_columns
+from tidemill.history.pieces import PIECE_ROWS
 from tidemill.model.batch import END, ID, START, TIME_TYPE
 from tidemill.model.time import Time
 from tidemill.physical.state.damaged import DamagedError, require_columns
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from tidemill.catalog.entries import StreamEntry
-    from tidemill.history.archive import Piece, Reference
+    from tidemill.history.pieces import Piece, Reference
     from tidemill.model.batch import Batch
     from tidemill.runtime.settling import FileRows
 

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
     from tidemill.algebra.plan import Plan
     from tidemill.catalog.entries import StreamEntry
-    from tidemill.history.archive import Entry, Store
+    from tidemill.history.archive import Store
+    from tidemill.history.pieces import Entry
     from tidemill.history.replay import Leg
     from tidemill.physical.plan import PhysicalPlan
 
@@ -107,6 +108,8 @@ class KeptStreams:
             last = archive.entries[-1].batch + 1 if archive.entries else 0
             first = Time(keep.first(watermarks.get(name, 0)))
             archive.forget(first, batch=min(needed, default=last))
+            if all(replay.stream != name for replay in self.replays.values()):
+                archive.merge(first)
 
     # Replays
 

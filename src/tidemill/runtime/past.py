@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from tidemill.catalog.entries import RelationEntry
-    from tidemill.history.archive import Archive, Entry, Piece
+    from tidemill.history.archive import Archive
+    from tidemill.history.pieces import Entry, Piece
     from tidemill.model.batch import Batch
     from tidemill.model.time import Time
 

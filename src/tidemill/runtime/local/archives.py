@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from tidemill.engine.engine import Flow
-from tidemill.history.archive import Entry, Reference, joined, pieces_of, referred
+from tidemill.history.pieces import Entry, Reference, joined, pieces_of, referred
 from tidemill.history.replay import advanced, pieces
 from tidemill.model.time import Time
 from tidemill.runtime.archive_files import ArchiveFiles, piece_name
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from tidemill.engine.ingest import Gate
-    from tidemill.history.archive import Piece
+    from tidemill.history.pieces import Piece
     from tidemill.model.batch import Batch
     from tidemill.runtime.local.intake import Taken
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from tidemill.history.archive import Entry
+from tidemill.history.pieces import Entry
 from tidemill.history.replay import Leg, advanced, pieces
 from tidemill.model.time import Time
 from tidemill.runtime.archives import KeptStreams
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from tidemill.catalog.entries import StreamEntry
-    from tidemill.history.archive import Piece
+    from tidemill.history.pieces import Piece
     from tidemill.history.replay import Replay
     from tidemill.runtime.spark.state.batch_log import BatchLog, Beginning
     from tidemill.runtime.spark.state.deployments import Deployments

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from tidemill.engine.ingest import MALFORMED
-from tidemill.history.archive import Reference, pieces_of, read_piece, referred
+from tidemill.history.pieces import Reference, pieces_of, read_piece, referred
 from tidemill.runtime.archive_files import ArchiveFiles, archive_place, piece_name
 from tidemill.runtime.spark.worker.wire import Kind, Message
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from tidemill.catalog.entries import StreamEntry
     from tidemill.engine.ingest import Refused
-    from tidemill.history.archive import Piece
+    from tidemill.history.pieces import Piece
     from tidemill.model.batch import Batch
     from tidemill.runtime.settling import FileRows
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from tidemill.engine.engine import Engine, Flow
-from tidemill.history.archive import joined
+from tidemill.history.pieces import joined
 from tidemill.model.batch import ID
 from tidemill.model.time import Time
 from tidemill.runtime.archive_files import ArchiveFiles, archive_place
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-    from tidemill.history.archive import Piece
+    from tidemill.history.pieces import Piece
     from tidemill.physical.fragments import Fragment
     from tidemill.runtime.spark.worker.deployment import Deployment
     from tidemill.runtime.spark.worker.wire import Facts
