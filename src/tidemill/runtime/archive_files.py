@@ -27,20 +27,20 @@ from tidemill.history.pieces import PIECE_ROWS
 from tidemill.model.batch import END, ID, START, TIME_TYPE
 from tidemill.model.time import Time
 from tidemill.physical.state.damaged import DamagedError, require_columns
-from tidemill.runtime.damage import damaged, json_lines
+from tidemill.runtime.damage import damaged
 from tidemill.runtime.durable import (
-    append_durably,
     copy_durably,
     make_directory,
     write_durably,
 )
 from tidemill.runtime.files import rows_of_file
+from tidemill.runtime.listed_files import ListedFiles
 from tidemill.runtime.paths import word_of
 from tidemill.runtime.reading.parquet_files import parquet_names
 from tidemill.runtime.settling import Mark, mark_of, require_unchanged
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable
 
     from tidemill.catalog.entries import StreamEntry
     from tidemill.history.pieces import Piece, Reference
@@ -75,7 +75,7 @@ def piece_name(batch: int, part: int = 0) -> str:
     return f"{batch:012d}-{part}"
 
 
-class ArchiveFiles:
+class ArchiveFiles(ListedFiles):
     """The files of an archive.
 
     Args:
@@ -84,7 +84,7 @@ class ArchiveFiles:
     """
 
     def __init__(self, place: Path, stream: StreamEntry) -> None:
-        self._place = place
+        super().__init__(place, _LIST)
         self._stream = stream
 
     def put(self, name: str, rows: Batch) -> None:
@@ -142,39 +142,6 @@ class ArchiveFiles:
         if rows.height != piece.rows:
             raise damaged(f'"{path}"', f"it has {rows.height} rows, and {piece.rows} were written")
         return rows
-
-    def keep_only(self, names: Iterable[str]) -> None:
-        """Remove the files of all other rows, and those that were not finished."""
-        wanted = {self._path(name).name for name in names} | {_LIST}
-        for path in list(self._place.iterdir()):
-            if path.name not in wanted:
-                path.unlink()
-
-    def remove(self, names: Iterable[str]) -> None:
-        """Remove the files of some rows."""
-        for name in names:
-            self._path(name).unlink(missing_ok=True)
-
-    def lines(self) -> Iterator[object]:
-        """The list of what is kept, line by line.
-
-        Raises:
-            RunError: A line is not what was written.
-        """
-        path = self._place / _LIST
-        return json_lines(path) if path.exists() else iter(())
-
-    def append(self, line: str) -> None:
-        """Add a line to the list."""
-        append_durably(self._place / _LIST, line.encode())
-
-    def rewrite(self, lines: Sequence[str]) -> None:
-        """Replace the list, at once."""
-        make_directory(self._place)
-        write_durably(self._place / _LIST, "".join(lines).encode())
-
-    def _path(self, name: str) -> Path:
-        return self._place / f"{name}.parquet"
 
     def _elements(self, rows: pl.DataFrame) -> Batch:
         """Rows as they are written, with their times."""

@@ -18,8 +18,8 @@ import polars as pl
 
 from tidemill.history.table_list import GoneError
 from tidemill.physical.state.damaged import DamagedError
-from tidemill.runtime.damage import json_lines
-from tidemill.runtime.durable import append_durably, make_directory, write_durably
+from tidemill.runtime.durable import write_durably
+from tidemill.runtime.listed_files import ListedFiles
 from tidemill.runtime.paths import word_of
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def forget_table(checkpoint: Path, table: str) -> None:
         shutil.rmtree(place)
 
 
-class TableFiles:
+class TableFiles(ListedFiles):
     """The files of a table.
 
     Args:
@@ -59,7 +59,7 @@ class TableFiles:
     """
 
     def __init__(self, place: Path) -> None:
-        self._place = place
+        super().__init__(place, _LIST)
 
     @property
     def is_there(self) -> bool:
@@ -100,39 +100,6 @@ class TableFiles:
     def has(self, name: str) -> bool:
         """Whether there are rows under a name."""
         return self._path(name).is_file()
-
-    def keep_only(self, names: Iterable[str]) -> None:
-        """Remove the files of all other rows, and those that were not finished."""
-        wanted = {self._path(name).name for name in names} | {_LIST}
-        for path in list(self._place.iterdir()):
-            if path.name not in wanted:
-                path.unlink()
-
-    def remove(self, names: Iterable[str]) -> None:
-        """Remove the files of some rows."""
-        for name in names:
-            self._path(name).unlink(missing_ok=True)
-
-    def lines(self) -> Iterator[object]:
-        """The list of what is kept, line by line.
-
-        Raises:
-            RunError: A line is not what was written.
-        """
-        path = self._place / _LIST
-        return json_lines(path) if path.exists() else iter(())
-
-    def append(self, line: str) -> None:
-        """Add a line to the list."""
-        append_durably(self._place / _LIST, line.encode())
-
-    def rewrite(self, lines: Sequence[str]) -> None:
-        """Replace the list, at once."""
-        make_directory(self._place)
-        write_durably(self._place / _LIST, "".join(lines).encode())
-
-    def _path(self, name: str) -> Path:
-        return self._place / f"{name}.parquet"
 
 
 class MemoryTable:
