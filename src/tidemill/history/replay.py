@@ -1,8 +1,8 @@
 """Replay: the kept rows of streams, given once more to inputs of their own, in bounded steps.
 
 An input that is filled gets the rows of batches before ``until`` from the archive, piece after
-piece, and those of later ones as they come. Its time goes on as it did then, from batch to batch;
-what comes meanwhile waits in the operators. When the last batch has been given, its time is that of
+piece, and those of later ones as they come. Its time goes on as far as what is left allows; what
+comes meanwhile waits in the operators. When the last batch has been given, its time is that of
 the stream.
 
 Law: the rows that an input has got when its replay is over, and from then on, are those that one
@@ -108,9 +108,12 @@ def advanced(replay: Replay, archives: Mapping[str, Archive], leg: Leg) -> Repla
     """The replay after such a step."""
     watermark, following, at = replay.watermark, replay.until, 0
     for entry in _left(replay, archives):
-        if any((entry.batch, place) >= leg for place, _ in _wanted(entry, replay)):
+        left = [piece for place, piece in _wanted(entry, replay) if (entry.batch, place) >= leg]
+        if left:
             following = entry.batch
             at = max(leg.at if leg.batch == entry.batch else 0, _given(entry, replay))
+            # What is left of the batch, and what comes after it, is not from before that.
+            watermark = max(watermark, min(entry.watermark, *(piece.first for piece in left)))
             break
         watermark = max(watermark, entry.watermark)
     return replace(replay, next=following, at=at, watermark=watermark)
