@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-import tidemill
 from running.shop import NAMED, PAIRS, TOTAL, Bag, bags, define, expected, write
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
+
+    import tidemill
 
 __all__ = ["Created", "created_between", "lives", "opened"]
 
@@ -24,7 +25,7 @@ CREATED = {
     "empty": ("changes", "START FRESH", TOTAL),
     "named": ("results", "START FRESH", NAMED),
 }
-"""The queries that are created in between: the forms of their sinks, how they start, their texts."""
+"""The queries that are created: the forms of their sinks, how they start, and what they ask."""
 
 
 def opened(connect: Callable[[], tidemill.Session]) -> tidemill.Session:
@@ -104,9 +105,7 @@ class Created:
         later = self._root / f"from {self._since}"
         if not later.exists():
             write(later, self._since, LAST)
-        some, all_ = (
-            bags(expected(place, text), COMPARED) for place in (later, self._root / "in")
-        )
+        some, all_ = (bags(expected(place, text), COMPARED) for place in (later, self._root / "in"))
         since, complete = self._since, self._complete
         return [Counter[tuple[object, ...]]()] * since + some[since:complete] + all_[complete:]
 

@@ -4,8 +4,9 @@ A dozen queries write to files. Rows come in files of any length; between two of
 changed, paused, resumed, stopped and started, and the session may be stopped, or dropped as a crash
 drops it, and another one goes on with the checkpoint, without a script. Queries are created late:
 while others run, and between two sessions, by one that starts or by one that is killed before it
-does. At the end what is in the files is compared, at every instant, with what the parts of each query say: for each part that is
-what its version answers in a bounded run that nothing has disturbed.
+does. At the end what is in the files is compared, at every instant, with what the parts of each
+query say: for each part that is what its version answers in a bounded run that nothing has
+disturbed.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from tidemill.catalog.entries import QueryEntry
 from tidemill.catalog.records import Instance, Part
-from tidemill.control.checkpoint_past import past_in
+from tidemill.control.checkpoint_past import boundary, engine_of, past_in
 from tidemill.control.instances import record_of
 from tidemill.control.living import begun_late
 from tidemill.errors import RunError
@@ -42,14 +42,20 @@ def standing(directory: Path, catalog: Catalog) -> Moment:
     Raises:
         RunError: It is damaged, or cannot be read.
     """
+    engine = engine_of(directory)
+    if engine is None:
+        return Moment()
     streams = kept_streams(catalog)
     past = past_in(directory, streams.values())
+    end = boundary(directory, engine, has_left=True)
+    latest = {name: Time(time) for name, time in end.latest.items()}
+    watermarks = {name: Time(mark) for name, mark in end.watermarks.items()}
     kept: dict[str, Time] = {}
-    for name in streams.keys() & past.watermarks.keys():
+    for name in streams.keys() & watermarks.keys():
         # What a stream keeps that has not kept anything begins with what comes.
-        came = Time(max(past.latest.get(name, -1) + 1, past.watermarks[name]))
+        came = Time(max(latest.get(name, -1) + 1, watermarks[name]))
         kept[name] = past.streams[name].since if name in past.streams else came
-    return with_unread(Moment(past.latest, past.watermarks, kept=kept), catalog)
+    return with_unread(Moment(latest, watermarks, kept=kept), catalog)
 
 
 def with_unread(moment: Moment, catalog: Catalog) -> Moment:
