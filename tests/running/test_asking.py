@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections import Counter
+from functools import partial
 from pathlib import Path
 from time import monotonic, sleep
 from typing import TYPE_CHECKING
@@ -16,6 +17,7 @@ import pytest
 
 import tidemill
 from running import asker
+from running.asking_body import Pipeline, asked_throughout
 from running.kept import CrashError, crashing, in_small_steps
 from running.shop import PAIRS, TOTAL, rows, write
 from tidemill.control.checkpoint_past import past_in
@@ -445,3 +447,7 @@ def test_kept_rows_that_are_damaged_are_told_though_the_answer_is_in_memory(
             path.write_bytes(b"no parquet")
         refused(lambda: session.ask("SELECT * FROM QUERY q0", at=30), "is damaged")
         refused(lambda: looking(tmp_path).ask(TOTAL, at=30), "is damaged")
+
+
+def test_all_that_is_asked_is_answered_as_the_reference_does(tmp_path: Path) -> None:
+    asked_throughout(Pipeline(partial(tidemill.connect, checkpoint=tmp_path / "state"), tmp_path))
