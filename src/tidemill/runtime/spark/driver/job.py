@@ -223,8 +223,11 @@ class SparkJob:
         """The checkpoint, to read from it what streams have kept.
 
         Raises:
-            RunError: There is none: it was not started, or had a temporary one and was stopped.
+            RunError: There is none: it was not started, or had a temporary one and was stopped; or
+                a function that gets rows calls this.
         """
+        if self._running is not None:
+            self._running.delivery.refuse_callbacks("ask")
         if self._settings.checkpoint is not None:
             return Path(self._settings.checkpoint)  # whether it runs or has stopped
         if self._checkpoint is None or not self._checkpoint.directory.is_dir():
