@@ -219,18 +219,23 @@ session.start()
 """
 
 
-def test_one_that_was_changed_before_it_began_begins_as_it_is_now(tmp_path: Path) -> None:
-    after_a_session(tmp_path, "KEEP 20")
+@pytest.mark.parametrize(
+    ("keep", "since", "complete", "n"), [("", 60, 69, 3), ("KEEP 20", 58, 58, 10)]
+)
+def test_one_that_was_changed_before_it_began_begins_as_it_is_now(
+    tmp_path: Path, keep: str, since: int, complete: int, n: int
+) -> None:
+    after_a_session(tmp_path, keep)
     with connected(tmp_path) as session:
         session.sql(f"CREATE QUERY late AS {TOTAL}")
         session.sql(f"ALTER QUERY late AS {COUNT}")
     with connected(tmp_path) as session:
-        assert lives(session)["late"] == "58"
+        assert lives(session)["late"] == str(complete)
         session.start()
         write(tmp_path / "in", 60, 70)
         session.await_idle()
-        assert session.find("late").snapshot(62).rows() == counted(10)
-        assert session.versions("late").select("version", "since").rows() == [(1, None), (2, 58)]
+        assert session.find("late").snapshot(62).rows() == counted(n)
+        assert session.versions("late").select("version", "since").rows() == [(1, None), (2, since)]
 
 
 def test_one_that_has_stopped_does_not_begin_again(tmp_path: Path) -> None:
@@ -241,13 +246,18 @@ def test_one_that_has_stopped_does_not_begin_again(tmp_path: Path) -> None:
         session.start()
         session.await_idle()
         session.sql("STOP QUERY stops")
-    write(tmp_path / "in", 60, 70)
-    with connected(tmp_path) as session:
-        session.start()
+        write(tmp_path / "in", 60, 70)
         session.await_idle()
-        shown = session.sql("SHOW QUERIES")
-        assert isinstance(shown, pl.DataFrame)
-        assert shown["state"].to_list() == ["stopped"]
+        versions = session.versions("stops")
+    for first in (70, 80):
+        write(tmp_path / "in", first, first + 10)
+        with connected(tmp_path) as session:
+            session.start()
+            session.await_idle()
+            shown = session.sql("SHOW QUERIES")
+            assert isinstance(shown, pl.DataFrame)
+            assert shown["state"].to_list() == ["stopped"]
+            assert session.versions("stops").equals(versions)
 
 
 def test_one_that_is_dropped_before_it_begins_leaves_nothing(tmp_path: Path) -> None:
@@ -348,7 +358,8 @@ def test_of_a_stream_that_nobody_reads_any_more_it_is_known_what_had_come(tmp_pa
         write(tmp_path / "other", 60, 70)
         session.await_idle()
         session.sql("DROP QUERY once")
-    for _ in range(2):
+    for first in (60, 70):
+        write(tmp_path / "in", first, first + 10)
         with connected(tmp_path) as session:
             session.run()
     with connected(tmp_path) as session:
