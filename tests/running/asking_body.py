@@ -39,6 +39,8 @@ __all__ = ["Pipeline", "asked_meanwhile", "asked_throughout"]
 
 NAMES = pl.DataFrame({"id": [0, 1], "name": ["zero", "one"]})
 LAST = 160
+_LEAST = 30
+"""So often another process asks at least."""
 
 QUESTIONS = (
     TOTAL,
@@ -195,7 +197,8 @@ def asked_meanwhile(pipeline: Pipeline, first: int, *, seconds: float) -> None:
     root = pipeline.root
     with _asking(root) as said:
         began = monotonic()
-        while monotonic() - began < seconds:
+        while monotonic() - began < seconds or _lines(root / "said") < _LEAST:
+            assert monotonic() - began < 90, "another process asks"
             write(root / "c", first, first + 30)
             first += 30
             sleep(0.1)
@@ -241,6 +244,10 @@ def _asking(root: Path) -> Iterator[list[str]]:
             assert process.wait(60) == 0
         out.seek(0)
         said += out.read().splitlines()
+
+
+def _lines(path: Path) -> int:
+    return path.read_bytes().count(b"\n") if path.exists() else 0
 
 
 def _elsewhere(program: object, *arguments: str) -> subprocess.CompletedProcess[str]:

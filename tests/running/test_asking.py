@@ -374,16 +374,18 @@ def test_another_process_asks_while_rows_come_and_are_forgotten(tmp_path: Path) 
     with in_small_steps(3, 3), connected(tmp_path, TOTAL, keep="KEEP 45") as session:
         session.start()
         session.await_idle()
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)  # noqa: S603
+        said = tmp_path / "said"
+        with said.open("w") as out:
+            process = subprocess.Popen(command, stdout=out)  # noqa: S603
         began, first = monotonic(), 30
-        while monotonic() - began < 6:
+        while monotonic() - began < 6 or said.read_bytes().count(b"\n") < 60:
+            assert monotonic() - began < 90
             write(tmp_path / "in", first, first + 30)
             first += 30
             sleep(0.05)
         end.touch()
-        said, _ = process.communicate(timeout=60)
-    assert process.returncode == 0
-    told = [json.loads(line) for line in said.splitlines()]
+        assert process.wait(60) == 0
+    told = [json.loads(line) for line in said.read_text().splitlines()]
     answers = [one for one in told if "rows" in one]
     errors = [one["error"] for one in told if "rows" not in one]
     assert len({one["at"] for one in answers}) > 10, errors[:3]

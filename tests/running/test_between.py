@@ -260,6 +260,20 @@ def test_one_that_has_stopped_does_not_begin_again(tmp_path: Path) -> None:
             assert session.versions("stops").equals(versions)
 
 
+def test_before_it_has_begun_it_is_asked_as_it_will_be(tmp_path: Path) -> None:
+    after_a_session(tmp_path, "KEEP ALL")
+    asked = "SELECT * FROM QUERY late AS OF 30"
+    looking = tidemill.connect(checkpoint=tmp_path / "state", read_only=True)
+    with connected(tmp_path) as session:
+        session.sql(f"CREATE QUERY late AS {COUNT}")
+        for _ in range(2):
+            assert lives(session)["late"] == lives(looking)["late"] == "58"
+            for one in (session, looking):
+                refused(lambda: one.sql(asked), "answers from 58 on")  # noqa: B023
+                assert one.ask("SELECT * FROM QUERY late", at=58).frame.rows() == counted(10)
+            session.run()
+
+
 def test_one_that_is_dropped_before_it_begins_leaves_nothing(tmp_path: Path) -> None:
     after_a_session(tmp_path, "KEEP 20")
     with connected(tmp_path) as session:

@@ -24,7 +24,7 @@ from tidemill.runtime.kept_streams import kept_streams
 from tidemill.runtime.runs import Moment
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterator
+    from collections.abc import Callable, Container, Iterator
     from pathlib import Path
 
     from tidemill.catalog.catalog import Catalog
@@ -70,29 +70,33 @@ def with_unread(moment: Moment, catalog: Catalog) -> Moment:
     return replace(moment, kept={**moment.kept, **unread})
 
 
-def begun_between(catalog: Catalog, known: Container[str], moment: Moment) -> Catalog:
+def begun_between(catalog: Catalog, known: Container[str], moment: Callable[[], Moment]) -> Catalog:
     """The catalog whose new queries begin where the pipeline stands; the same if there are none.
 
     Args:
         catalog: What is registered.
         known: The queries that have begun, by their names in lower case.
-        moment: Where the pipeline stands.
+        moment: Tells where the pipeline stands; it is asked if there are any.
 
     Raises:
         RunError: One is to have a history that streams have not kept.
     """
-    for query in list(_not_begun(catalog, known)):
-        begun = begun_late(query, moment)
+    found = list(_not_begun(catalog, known))
+    here = moment() if found else Moment()
+    for query in found:
+        begun = begun_late(query, here)
         if begun is not query:
             catalog = catalog.replaced(begun)
     return catalog
 
 
-def shown_between(catalog: Catalog, known: Container[str], moment: Moment) -> Catalog:
+def shown_between(catalog: Catalog, known: Container[str], moment: Callable[[], Moment]) -> Catalog:
     """The same, to be looked at: a query that would be refused never answers."""
-    for query in list(_not_begun(catalog, known)):
+    found = list(_not_begun(catalog, known))
+    here = moment() if found else Moment()
+    for query in found:
         try:
-            begun = begun_late(query, moment)
+            begun = begun_late(query, here)
         except RunError:
             begun = replace(query, record=replace(record_of(query), instances=(), parts=()))
         catalog = catalog.replaced(begun)

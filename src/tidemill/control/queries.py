@@ -180,7 +180,7 @@ class LivingQueries:
             return
         stored = self._kept.read_records()
         before = self.catalog = with_records(self.catalog, stored, self._engine)
-        self.catalog = begun_between(before, self._kept.known(), self._standing(before))
+        self.catalog = begun_between(before, self._kept.known(), lambda: self._standing(before))
         if self.catalog is not before:
             self._kept.write_records(self.catalog)  # before it takes effect
         try:
@@ -476,7 +476,7 @@ class LivingQueries:
         """What is registered, with the instants from which queries answer, or will."""
         if self._kept is None or self.is_running:
             return self.catalog
-        return shown_between(self.catalog, self._kept.known(), self._standing(self.catalog))
+        return shown_between(self.catalog, self._kept.known(), lambda: self._standing(self.catalog))
 
 
 def _queries(catalog: Catalog) -> dict[str, QueryEntry]:

@@ -84,7 +84,9 @@ class ReadOnlyQueries(LivingQueries):
     def _shown(self) -> Catalog:
         """What is registered, with the instants from which queries answer, or will."""
         kept = KeptCatalog(self._directory, engine_of(self._directory) or self._default)
-        return shown_between(self.catalog, kept.known(), standing(self._directory, self.catalog))
+        return shown_between(
+            self.catalog, kept.known(), lambda: standing(self._directory, self.catalog)
+        )
 
     def changing(self) -> NoReturn:
         """Refuse it."""
