@@ -347,6 +347,14 @@ class Session:
         """
         return self._carry_out(_script(text), text)
 
+    def check(self, text: str) -> None:
+        """Define what a text defines, without asking what it asks once: that is bound, no more.
+
+        Raises:
+            TidemillError: A statement could not be parsed, bound or planned.
+        """
+        self._carry_out(_script(text), text, asks=False)
+
     def query(self, text: str) -> Query:
         """Register one query: a SELECT, or a CREATE QUERY.
 
@@ -407,7 +415,7 @@ class Session:
     def _asking(self) -> Asking:
         """What there is to answer questions with."""
         queries = self._queries
-        return Asking(queries.catalog, queries.past, self.current_answer, dict(self._memory))
+        return Asking(queries.look.shown(), queries.past, self.current_answer, dict(self._memory))
 
     def find(self, name: str) -> Query:
         """A query that is registered, by its name; a session before may have created it.
@@ -481,11 +489,14 @@ class Session:
         figures = self._queries.look.figures(planned) if mode is ExplainMode.ANALYZE else {}
         return show(mode, planned, figures)
 
-    def _carry_out(self, script: Script, text: str) -> Result:
+    def _carry_out(self, script: Script, text: str, *, asks: bool = True) -> Result:
         result: Result = None
         for number, (statement, span) in enumerate(script, start=1):
             try:
-                result = self._execute(statement, text)
+                if isinstance(statement, OneTimeQuery) and not asks:
+                    self._question(statement, text)
+                else:
+                    result = self._execute(statement, text)
             except TidemillError as error:
                 raise error.located(text, statement=_which(number, len(script))) from None
             except RecursionError:

@@ -47,6 +47,27 @@ def test_sources_need_not_be_there(tmp_path: Path) -> None:
     assert result.stdout.endswith("far.sql: ok, 2 queries\n")
 
 
+def test_what_is_asked_once_is_checked_and_not_answered(tmp_path: Path) -> None:
+    asked = "SELECT item, price FROM bid [RANGE 1 MINUTE] ORDER BY price AS OF '2026-03-01';"
+    result = check(write_shop(tmp_path, f"{asked} SELECT * FROM QUERY top AS OF NOW;"))
+    assert result.exit_code == 0, result.output
+    assert result.stdout.endswith("shop.sql: ok, 1 query\n")
+
+
+@pytest.mark.parametrize(
+    ("asked", "error"),
+    [
+        ("SELECT item FROM bid ORDER BY prize AS OF '2026-03-01';", '"prize"'),
+        ("SELECT * FROM QUERY tip AS OF NOW;", 'no query "tip"'),
+        ("SELECT item FROM bid AS OF 'soon';", "soon"),
+    ],
+)
+def test_a_mistake_in_what_is_asked_once_is_told(tmp_path: Path, asked: str, error: str) -> None:
+    result = check(write_shop(tmp_path, asked))
+    assert result.exit_code == 1
+    assert error in result.stderr
+
+
 def test_a_mistake_is_shown_with_a_caret(tmp_path: Path) -> None:
     result = check(write_shop(tmp_path, "SELECT item FORM bid;"))
     assert result.exit_code == 1

@@ -1,7 +1,8 @@
 """A process that asks a pipeline of another one, read-only, as fast as it can, until it is told.
 
-Arguments: the checkpoint; a file that ends it when it is there. It prints each answer as a line of
-JSON: the instant, and the rows; and each error that says that something is not kept any more.
+Arguments: the checkpoint; a file that ends it when it is there; the stream. It prints each answer
+as a line of JSON: the instant, and the rows; and each error that says that something is not kept
+any more.
 """
 
 from __future__ import annotations
@@ -12,16 +13,16 @@ from pathlib import Path
 
 import tidemill
 
-TEXT = "SELECT k, SUM(v) AS total, COUNT(*) AS n FROM s [RANGE 20] GROUP BY k ORDER BY k"
+TEXT = "SELECT k, SUM(v) AS total, COUNT(*) AS n FROM {} [RANGE 20] GROUP BY k ORDER BY k"
 
 
-def main(checkpoint: Path, end: Path) -> None:
+def main(checkpoint: Path, end: Path, stream: str = "s") -> None:
     with tidemill.connect(checkpoint=checkpoint, read_only=True) as session:
         earlier = 0
         while not end.exists():
             for at in (None, max(earlier - 15, 0)):
                 try:
-                    answer = session.ask(TEXT, at=at, wait=5)
+                    answer = session.ask(TEXT.format(stream), at=at, wait=5)
                 except tidemill.RunError as error:
                     told = {"error": error.message}
                 else:
@@ -32,4 +33,4 @@ def main(checkpoint: Path, end: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), Path(sys.argv[2]))
+    main(Path(sys.argv[1]), Path(sys.argv[2]), *sys.argv[3:])

@@ -2,9 +2,11 @@
 
 A dozen queries write to files. Rows come in files of any length; between two of them queries are
 changed, paused, resumed, stopped and started, and the session may be stopped, or dropped as a crash
-drops it, and another one goes on with the checkpoint, without a script. At the end what is in the
-files is compared, at every instant, with what the parts of each query say: for each part that is
-what its version answers in a bounded run that nothing has disturbed.
+drops it, and another one goes on with the checkpoint, without a script. Queries are created late:
+while others run, and between two sessions, by one that starts or by one that is killed before it
+does. At the end what is in the files is compared, at every instant, with what the parts of each
+query say: for each part that is what its version answers in a bounded run that nothing has
+disturbed.
 """
 
 from __future__ import annotations
@@ -118,10 +120,18 @@ class Story:
     def _restarted(self, session: tidemill.Session) -> tidemill.Session:
         session.stop()
         self.asked.append("restart")
-        again = self.connect()
-        again.put("r", pl.DataFrame({"id": [0, 1], "name": ["zero", "one"]}))
+        again = self._connected()
+        if self.keep and self.random.random() < self.changes:
+            self._create_late(again)
+            if self.random.random() < self.restarts:
+                again = self._connected()
         again.start()
         return again
+
+    def _connected(self) -> tidemill.Session:
+        session = self.connect()
+        session.put("r", pl.DataFrame({"id": [0, 1], "name": ["zero", "one"]}))
+        return session
 
     def _resume_all(self, session: tidemill.Session) -> None:
         """Let go of what is kept back, so that nothing waits for it."""

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections import Counter
+from functools import partial
 from pathlib import Path
 from time import monotonic, sleep
 from typing import TYPE_CHECKING
@@ -16,6 +17,7 @@ import pytest
 
 import tidemill
 from running import asker
+from running.asking_body import Pipeline, asked_throughout
 from running.kept import CrashError, crashing, in_small_steps
 from running.shop import PAIRS, TOTAL, rows, write
 from tidemill.control.checkpoint_past import past_in
@@ -372,16 +374,18 @@ def test_another_process_asks_while_rows_come_and_are_forgotten(tmp_path: Path) 
     with in_small_steps(3, 3), connected(tmp_path, TOTAL, keep="KEEP 45") as session:
         session.start()
         session.await_idle()
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)  # noqa: S603
+        said = tmp_path / "said"
+        with said.open("w") as out:
+            process = subprocess.Popen(command, stdout=out)  # noqa: S603
         began, first = monotonic(), 30
-        while monotonic() - began < 6:
+        while monotonic() - began < 6 or said.read_bytes().count(b"\n") < 60:
+            assert monotonic() - began < 90
             write(tmp_path / "in", first, first + 30)
             first += 30
             sleep(0.05)
         end.touch()
-        said, _ = process.communicate(timeout=60)
-    assert process.returncode == 0
-    told = [json.loads(line) for line in said.splitlines()]
+        assert process.wait(60) == 0
+    told = [json.loads(line) for line in said.read_text().splitlines()]
     answers = [one for one in told if "rows" in one]
     errors = [one["error"] for one in told if "rows" not in one]
     assert len({one["at"] for one in answers}) > 10, errors[:3]
@@ -445,3 +449,7 @@ def test_kept_rows_that_are_damaged_are_told_though_the_answer_is_in_memory(
             path.write_bytes(b"no parquet")
         refused(lambda: session.ask("SELECT * FROM QUERY q0", at=30), "is damaged")
         refused(lambda: looking(tmp_path).ask(TOTAL, at=30), "is damaged")
+
+
+def test_all_that_is_asked_is_answered_as_the_reference_does(tmp_path: Path) -> None:
+    asked_throughout(Pipeline(partial(tidemill.connect, checkpoint=tmp_path / "state"), tmp_path))

@@ -28,7 +28,7 @@ def check(
     out = console()
     with reporting_errors():
         session = connect(engine=engine.value, planning=planning, unbounded_state=unbounded_state)
-        carry_out(session, read_script(file))
+        carry_out(session, read_script(file), asks=False)
         refuse_shared_places(queries_of(session))
         for query in queries_of(session):
             session.planned(query.name)

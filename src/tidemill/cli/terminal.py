@@ -65,11 +65,21 @@ def read_script(path: Path) -> str:
         raise typer.BadParameter(f"file '{path}' is not text in UTF-8") from error
 
 
-def carry_out(session: Session, text: str) -> Result:
-    """Carry out the statements of a script; what they are warned of is told on stderr."""
+def carry_out(session: Session, text: str, *, asks: bool = True) -> Result:
+    """Carry out the statements of a script; what they are warned of is told on stderr.
+
+    Args:
+        session: Where.
+        text: The script.
+        asks: Whether what it asks once is answered, or checked only.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", TidemillWarning)
-        result = session.sql(text)
+        result = None
+        if asks:
+            result = session.sql(text)
+        else:
+            session.check(text)
     for told in session.warnings:
         error_console().print(f"warning: {told}", style="yellow")
     return result

@@ -29,6 +29,7 @@ from tidemill.runtime.batch_ends import BatchEnd, last_end
 from tidemill.runtime.checkpoint import KEPT, CheckpointDirectory
 from tidemill.runtime.damage import damaged, telling_where
 from tidemill.runtime.local.commit import read_commit
+from tidemill.runtime.local.keeping import later
 from tidemill.runtime.local.pack_files import MANIFEST, PackFiles
 from tidemill.runtime.past import KeptRows, Past
 from tidemill.runtime.record import RECORD, read_record, relation_digest, stream_digest
@@ -59,16 +60,23 @@ def engine_of(directory: Path) -> Engine | None:
         raise damaged(f'"{path}"', error) from error
 
 
-def boundary(directory: Path, engine: Engine) -> BatchEnd:
+def boundary(directory: Path, engine: Engine, *, has_left: bool = False) -> BatchEnd:
     """The boundary of the last batch that is done.
+
+    Args:
+        directory: The checkpoint.
+        engine: The engine that it is of.
+        has_left: Whether what came on streams counts that were read before, and then no more.
 
     Raises:
         RunError: What says it is damaged.
     """
-    return last_end(directory) if engine is Engine.SPARK else _last_commit(directory)
+    if engine is Engine.SPARK:
+        return last_end(directory)
+    return _last_commit(directory, has_left=has_left)
 
 
-def _last_commit(directory: Path) -> BatchEnd:
+def _last_commit(directory: Path, *, has_left: bool) -> BatchEnd:
     """The last commit of a pipeline of the local engine."""
     text = PackFiles(directory).manifest()
     if text is None:
@@ -78,6 +86,9 @@ def _last_commit(directory: Path) -> BatchEnd:
     except (ValueError, DamagedError) as error:
         raise damaged(f'"{directory / MANIFEST}"', error) from error
     reached = {name: stream.reached for name, stream in commit.streams.items()}
+    if has_left:
+        left = commit.left.items()
+        reached |= {n: later(reached.get(n), one) for n, one in left}
     latest = {
         name: max(t for t in (one.latest, one.within, -1) if t is not None)
         for name, one in reached.items()

@@ -353,10 +353,13 @@ class KeptCatalog:
 
     def has_run(self, query: str) -> bool:
         """Whether a query has state in the checkpoint."""
+        return query.lower() in self.known()
+
+    def known(self) -> frozenset[str]:
+        """The queries that have state in the checkpoint, by their names in lower case."""
         if not (self.directory / RECORD).is_file():
-            return False
-        known = read_record(self.directory, self._engine.value).queries
-        return query.lower() in map(user_name, known)
+            return frozenset()
+        return frozenset(map(user_name, read_record(self.directory, self._engine.value).queries))
 
     def require_given(
         self,

@@ -158,7 +158,7 @@ def rewritten(query: QueryEntry, version: Version) -> QueryEntry:
 
 
 def begun_late(query: QueryEntry, moment: Moment) -> QueryEntry:
-    """A query that is created while others run.
+    """A query that is created when others have run.
 
     With history, it answers from windows that kept rows have filled, from the last instant that is
     known on. Else the streams are as if they began now (FRESH): its answer depends on that instant
@@ -180,7 +180,7 @@ def begun_late(query: QueryEntry, moment: Moment) -> QueryEntry:
     # Windows that are full have rows that are to be announced at once.
     counts = is_signed and (since is not None or not is_silent(query.plan))
     if since is None:
-        since, instance = first, Instance(1, 1, first, counts=counts)
+        since, instance = first, Instance(1, record.current.number, first, counts=counts)
     else:
         instance = here.begun(1, record.current, since, least=BEGINNING)
         instance = replace(instance, counts=counts)

@@ -38,6 +38,7 @@ class Look:
         past: What instances gave that do not run any more.
         planner: How a query would be computed.
         is_running: Whether the job goes on until it is stopped.
+        shown: Gives what is registered, with the instants from which queries answer.
     """
 
     catalog: Catalog
@@ -46,6 +47,7 @@ class Look:
     past: Mapping[str, Answer]
     planner: Callable[[QueryEntry], Planned]
     is_running: bool
+    shown: Callable[[], Catalog]
 
     def query_entry(self, name: Name) -> QueryEntry:
         """A query by its name.
@@ -79,11 +81,12 @@ class Look:
 
     def listing(self) -> Listing:
         """The queries, with what they do and from when on their answers are complete."""
-        entries = self.catalog.entries(ObjectKind.QUERY)
+        catalog = self.shown()
+        entries = catalog.entries(ObjectKind.QUERY)
         has_lived = any(isinstance(e, QueryEntry) and e.record is not None for e in entries)
         job = self.active if self.is_running and has_lived else None
         known = {} if job is None else job.moment().known
-        return query_listing(self.catalog, known, is_running=self.is_running)
+        return query_listing(catalog, known, is_running=self.is_running)
 
     def streams(self) -> Listing:
         """The streams, with what is kept of their past."""

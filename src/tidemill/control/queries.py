@@ -17,6 +17,7 @@ from tidemill.catalog.catalog import Catalog
 from tidemill.catalog.durable import question
 from tidemill.catalog.entries import QueryEntry, StreamEntry
 from tidemill.catalog.records import user_name
+from tidemill.control.between import begun_between, shown_between, standing, with_unread
 from tidemill.control.change import Changed
 from tidemill.control.given import gone_from, past_of
 from tidemill.control.instances import (
@@ -41,7 +42,7 @@ from tidemill.control.stored import with_records
 from tidemill.control.tables import bag_of, refuse_read, table_listing
 from tidemill.control.verdict import verdict_on
 from tidemill.errors import RunError
-from tidemill.lang.statements import ObjectKind, Select
+from tidemill.lang.statements import ObjectKind, Select, StartMode
 from tidemill.lang.unparse import unparse
 from tidemill.model.time import Time
 from tidemill.runtime.runs import Moment
@@ -129,7 +130,7 @@ class LivingQueries:
     def run(self, new_job: Callable[[Catalog], Runs], *, end: bool | None) -> None:
         """Process everything the sources hold; ``Session.run`` has the details."""
         self._refuse_while_running()
-        with self._owning():
+        with self._owning(), self._beginning():
             job = new_job(self._to_run())
             self._active = job
             job.follow(lambda moment: self._followed(job, moment))
@@ -143,7 +144,7 @@ class LivingQueries:
             What there is to be warned of.
         """
         self._refuse_while_running()
-        with self._owning() as share:
+        with self._owning() as share, self._beginning():
             self._active = self._job = job = new_job(self._to_run())
             job.follow(lambda moment: self._followed(job, moment))
             job.start()
@@ -168,6 +169,45 @@ class LivingQueries:
                 stack.callback(self._kept.own().release)
             yield stack
 
+    @contextmanager
+    def _beginning(self) -> Iterator[None]:
+        """Decide when queries begin that the checkpoint does not know, and write it down.
+
+        What is refused before it has begun is as it was.
+
+        Raises:
+            RunError: A query is to have a history that streams have not kept.
+        """
+        if self._kept is None:
+            yield
+            return
+        stored = self._kept.read_records()
+        before = self.catalog = with_records(self.catalog, stored, self._engine)
+        self.catalog = begun_between(before, self._kept.known(), lambda: self._standing(before))
+        if self.catalog is not before:
+            self._kept.write_records(self.catalog)  # before it takes effect
+        try:
+            yield
+        except BaseException:
+            self._take_back(before)
+            raise
+
+    def _take_back(self, before: Catalog) -> None:
+        """Let queries be as they were before that were to begin, and have not."""
+        assert self._kept is not None, "there is a checkpoint"
+        known, catalog = self._kept.known(), self.catalog
+        for name, entry in _queries(before).items():
+            if name.lower() not in known and _queries(catalog).get(name) != entry:
+                catalog = catalog.replaced(entry)
+        if catalog is not self.catalog:
+            self._kept.write_records(catalog)
+            self.catalog = catalog
+
+    def _standing(self, catalog: Catalog) -> Moment:
+        """Where the pipeline of the checkpoint stands, while nothing runs."""
+        assert self._kept is not None, "there is a checkpoint"
+        return standing(self._kept.directory, catalog)
+
     def _refuse_while_running(self) -> None:
         if self.is_running:
             raise RunError("the session is running", hint="call session.stop() first")
@@ -176,8 +216,6 @@ class LivingQueries:
         """The queries that a new job is to run."""
         if self._kept is None:
             self._past, self.catalog = {}, begun_again(self.catalog)
-        else:
-            self.catalog = with_records(self.catalog, self._kept.read_records(), self._engine)
         queries = running_queries(self.catalog, {})
         if self._kept is not None:
             self._kept.let_go(self.catalog, queries)
@@ -228,11 +266,24 @@ class LivingQueries:
         """
         named = None if isinstance(statement, Select) else statement.name.span
         added = self.catalog.added(entry, span=named)
+        if isinstance(entry, QueryEntry) and entry.start is StartMode.HISTORY:
+            self._require_history(entry, added)
         with nullcontext() if self._kept is None else self._kept.creating(statement, entry):
             if isinstance(entry, QueryEntry):
-                self.go_on_with(lambda moment: added.replaced(begun_late(entry, moment)))
+                self.go_on_with(
+                    lambda moment: added.replaced(begun_late(entry, with_unread(moment, added)))
+                )
             else:
                 self.catalog = added
+
+    def _require_history(self, entry: QueryEntry, catalog: Catalog) -> None:
+        """Refuse a query that is to have a history which the next start would not find.
+
+        Raises:
+            RunError: Its streams have not kept it.
+        """
+        if self._kept is not None and not self.is_running:
+            begun_late(entry, self._standing(catalog))
 
     def drop(self, statement: Drop) -> None:
         """Give something up; of a query, also its state.
@@ -436,8 +487,20 @@ class LivingQueries:
     def look(self) -> Look:
         """What can be seen of the queries now."""
         return Look(
-            self.catalog, self._job, self._active, self._past, self._planner, self.is_running
+            self.catalog,
+            self._job,
+            self._active,
+            self._past,
+            self._planner,
+            self.is_running,
+            self._shown,
         )
+
+    def _shown(self) -> Catalog:
+        """What is registered, with the instants from which queries answer, or will."""
+        if self._kept is None or self.is_running:
+            return self.catalog
+        return shown_between(self.catalog, self._kept.known(), lambda: self._standing(self.catalog))
 
 
 def _queries(catalog: Catalog) -> dict[str, QueryEntry]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NoReturn
 
+from tidemill.control.between import shown_between, standing
 from tidemill.control.checkpoint_past import engine_of
 from tidemill.control.kept import KeptCatalog
 from tidemill.control.look import Look
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from tidemill.catalog.catalog import Catalog
     from tidemill.catalog.entries import QueryEntry
     from tidemill.catalog.listing import Listing
     from tidemill.connectors.connector import Engine
@@ -80,7 +82,16 @@ class ReadOnlyQueries(LivingQueries):
     @property
     def look(self) -> Look:
         """What can be seen of the queries now."""
-        return _Look(self.catalog, None, None, {}, self._planner, is_running=False)
+        return _Look(
+            self.catalog, None, None, {}, self._planner, is_running=False, shown=self._shown
+        )
+
+    def _shown(self) -> Catalog:
+        """What is registered, with the instants from which queries answer, or will."""
+        kept = KeptCatalog(self._directory, engine_of(self._directory) or self._default)
+        return shown_between(
+            self.catalog, kept.known(), lambda: standing(self._directory, self.catalog)
+        )
 
     def changing(self) -> NoReturn:
         """Refuse it."""

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from tidemill.catalog.records import Instance, Part, Paused
 from tidemill.errors import RunError
 from tidemill.model.time import Time
-from tidemill.runtime.durable import write_durably
+from tidemill.runtime.durable import sync_directory, write_durably
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -70,9 +70,12 @@ class RecordKeeper:
         return read_records(self.directory)
 
     def write(self, records: Mapping[str, StoredRecord]) -> None:
-        """Replace them; nothing is written where there never was one."""
-        if records or (self.directory / RECORDS_FILE).is_file():
+        """Replace them; there is no file where there are none."""
+        if records:
             write_records(self.directory, records)
+        elif (path := self.directory / RECORDS_FILE).is_file():
+            path.unlink()
+            sync_directory(self.directory)
 
 
 def stored(record: Record) -> StoredRecord:

@@ -55,6 +55,7 @@ class Commit:
         known: Up to when the answer of each query is known.
         ended: Whether the streams have ended.
         replays: The inputs that are being filled with kept rows.
+        left: How far streams had come that were read before, whether they are read anew or not.
     """
 
     step: int = 0
@@ -65,6 +66,7 @@ class Commit:
     known: Mapping[str, int] = field(default_factory=dict)
     ended: bool = False
     replays: Mapping[str, Replay] = field(default_factory=dict)
+    left: Mapping[str, Reached] = field(default_factory=dict)
 
 
 def write_commit(commit: Commit) -> dict[str, object]:
@@ -87,8 +89,9 @@ def read_commit(found: Mapping[str, object]) -> Commit:
         require_types(written, Commit)
         streams = {name: _stream(one) for name, one in written.pop("streams").items()}
         replays = {name: Replay(**one) for name, one in written.pop("replays", {}).items()}
+        left = {name: Reached(**one) for name, one in written.pop("left", {}).items()}
         told = {**written, "fed": tuple(written["fed"])}
-        return Commit(**told, streams=streams, replays=replays)
+        return Commit(**told, streams=streams, replays=replays, left=left)
     except (TypeError, KeyError, AttributeError) as error:
         raise DamagedError(f"how far the streams have come: {error}") from error
 

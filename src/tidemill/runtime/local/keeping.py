@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
+from tidemill.engine.ingest import Reached
 from tidemill.errors import RunError
 from tidemill.model.time import Time
 from tidemill.physical.state.at_rest import Saved, read_manifest
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
     from tidemill.runtime.local.runner import LocalRunner
     from tidemill.runtime.settling import Mark
 
-__all__ = ["Keeper", "stream_commits"]
+__all__ = ["Keeper", "later", "stream_commits"]
 
 
 class Keeper:
@@ -58,6 +59,7 @@ class Keeper:
         checkpoint: Where.
         standing: How far an earlier session had come; ``None`` if there was none.
         ran: The last epoch whose queries have run; -1 if none have.
+        left: How far streams had come that were read before.
         quarantine: The rows that were refused.
     """
 
@@ -70,6 +72,7 @@ class Keeper:
         self._refused: dict[str, dict[str, int]] = {}
         self._manifest, self.standing = self._read()
         self.ran = -1 if self.standing is None else self.standing.ran
+        self.left = {} if self.standing is None else dict(self.standing.left)
 
     def _read(self) -> tuple[Manifest | None, Commit | None]:
         """What was committed last."""
@@ -211,6 +214,10 @@ class Keeper:
         """Forget the files of streams that are not read any more."""
         self._log.keep_only(streams)
 
+    def leave(self, streams: Mapping[str, Reached]) -> None:
+        """Remember how far streams have come that are not read any more."""
+        self.left |= {name: later(self.left.get(name), one) for name, one in streams.items()}
+
     def begin_counting(self, stream: str, gate: Gate) -> None:
         """Count what is refused of a stream after what was refused before."""
         refused = gate.refused
@@ -228,6 +235,18 @@ class Keeper:
         refused.rows.clear()
         refused.removed = self.quarantine.removed(stream)
         self._refused[stream] = dict(refused.counts)
+
+
+def later(before: Reached | None, now: Reached) -> Reached:
+    """How far a stream has come that may have been read twice.
+
+    >>> later(Reached(5, 2, 7), Reached(3, 1, 2, 4))
+    Reached(watermark=5, rows=1, latest=7, within=None)
+    """
+    before = before or Reached()
+    times = (before.latest, before.within, now.latest, now.within)
+    latest = max((time for time in times if time is not None), default=None)
+    return Reached(max(before.watermark, now.watermark), now.rows, latest)
 
 
 def stream_commits(intake: Intake, sources: Mapping[str, Source]) -> dict[str, StreamCommit]:

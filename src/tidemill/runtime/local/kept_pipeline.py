@@ -11,6 +11,7 @@ Law: see ``keeping.py``.
 from __future__ import annotations
 
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tidemill.engine.ingest import Gate
@@ -33,12 +34,14 @@ if TYPE_CHECKING:
 
     import polars as pl
 
+    from tidemill.engine.ingest import Reached
     from tidemill.runtime.local.input_log import Begun
     from tidemill.runtime.local.job import Settings
     from tidemill.runtime.local.keeping import Keeper
     from tidemill.runtime.local.kept_program import Kept
     from tidemill.runtime.local.program import Program
     from tidemill.runtime.metrics import Collector
+    from tidemill.runtime.runs import Moment
 
 __all__ = ["KeptPipeline"]
 
@@ -243,6 +246,7 @@ class KeptPipeline(Pipeline):
         else:
             keeper.keep_only(self._sources.keys() - opened.keys())
         keeper.note(self._sources)
+        keeper.leave(self._left(is_first=is_first))
         commit = Commit(
             self.batches,
             self._intake.now,
@@ -252,9 +256,27 @@ class KeptPipeline(Pipeline):
             self._runner.known,
             self.has_ended,
             self._archives.replays,
+            keeper.left,
         )
         keeper.save(commit, self._runner, self._intake.gates)
         keeper.commit()
+
+    def _left(self, *, is_first: bool) -> dict[str, Reached]:
+        """How far streams have come that are not read any more."""
+        standing = self._keeper.standing if is_first else None
+        before = {} if standing is None else standing.streams
+        found = {name: one.reached for name, one in before.items() if name not in self._sources}
+        return found | {name: gate.reached() for name, gate in self.closed.items()}
+
+    def moment(self) -> Moment:
+        """Where it stands, between two steps; what came in earlier sessions has come as well."""
+        moment = super().moment()
+        latest, watermarks = dict(moment.latest), dict(moment.watermarks)
+        for name, reached in self._keeper.left.items():
+            watermarks[name] = Time(max(reached.watermark, watermarks.get(name, 0)))
+            if reached.latest is not None:
+                latest[name] = Time(max(reached.latest, latest.get(name, 0)))
+        return replace(moment, latest=latest, watermarks=watermarks)
 
 
 def _is_frame(program: Program, name: str) -> bool:

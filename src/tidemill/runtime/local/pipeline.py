@@ -310,11 +310,11 @@ class Pipeline:
 
     def past(self) -> Past:
         """What streams have kept, between two steps."""
-        moment, relations = self.moment(), self._relations
+        gates, relations = self._intake.gates, self._relations
         return Past(
             self.batches,
-            moment.watermarks,
-            moment.latest,
+            {name: gate.watermark for name, gate in gates.items()},
+            {name: gate.newest for name, gate in gates.items() if gate.newest is not None},
             kept_rows(self._archives.by_stream, self.batches),
             lambda relation: relations.get(relation.name),
         )

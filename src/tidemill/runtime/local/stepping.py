@@ -123,6 +123,7 @@ def save(step: Step) -> None:
         step.runner.known,
         step.ends,
         replays,
+        step.keeper.left,
     )
     step.keeper.save(commit, step.runner, step.intake.gates)
 

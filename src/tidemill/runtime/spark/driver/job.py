@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from threading import Event, RLock
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -45,7 +46,6 @@ from tidemill.runtime.tables import Tables
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
-    from pathlib import Path
 
     import polars as pl
 
@@ -225,8 +225,13 @@ class SparkJob:
         """The checkpoint, to read from it what streams have kept.
 
         Raises:
-            RunError: There is none: it was not started, or had a temporary one and was stopped.
+            RunError: There is none: it was not started, or had a temporary one and was stopped; or
+                a function that gets rows calls this.
         """
+        if self._running is not None:
+            self._running.delivery.refuse_callbacks("ask")
+        if self._settings.checkpoint is not None:
+            return Path(self._settings.checkpoint)  # whether it runs or has stopped
         if self._checkpoint is None or not self._checkpoint.directory.is_dir():
             raise RunError(
                 "what streams have kept was given up with the run",
