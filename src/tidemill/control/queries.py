@@ -228,6 +228,8 @@ class LivingQueries:
         with nullcontext() if self._kept is None else self._kept.creating(statement, entry):
             if isinstance(entry, QueryEntry):
                 self.go_on_with(lambda moment: added.replaced(begun_late(entry, moment)))
+            elif isinstance(entry, StreamEntry) and entry.keep is not None:
+                self.go_on_with(lambda _moment: added)  # it is read, by queries or not
             else:
                 self.catalog = added
 
