@@ -38,7 +38,7 @@ from tidemill.control.living import (
     new_version,
 )
 from tidemill.control.queries import LivingQueries
-from tidemill.control.shown import version_rows
+from tidemill.control.shown import stream_listing, version_rows
 from tidemill.errors import (
     ParseError,
     PlanError,
@@ -560,7 +560,7 @@ class Session:
             case Show(ObjectKind.QUERY):
                 return _frame(queries.look.listing())
             case Show(ObjectKind.STREAM):
-                return _frame(queries.look.streams())
+                return _frame(stream_listing(queries.catalog, self._asking().kept_from()))
             case Show(kind):
                 return _frame(show(queries.catalog, kind))
             case ShowConnectors():

@@ -50,3 +50,17 @@ def test_a_stream_that_cannot_be_read_is_not_created(tmp_path: Path) -> None:
         assert kept_from(session) == {"s": "the beginning"}
     with tidemill.connect(checkpoint=tmp_path / "state") as session:
         assert kept_from(session) == {"s": "the beginning"}
+
+
+def test_what_is_kept_is_shown_in_every_session(tmp_path: Path) -> None:
+    write(tmp_path / "in", 0, 10)
+    state = tmp_path / "state"
+    with tidemill.connect(checkpoint=state) as session:
+        define(session, tmp_path / "in", keep="KEEP ALL")
+        assert kept_from(session) == {"s": ""}
+        session.run()
+        assert kept_from(session) == {"s": "the beginning"}
+        looking = tidemill.connect(checkpoint=state, read_only=True)
+        assert kept_from(looking) == {"s": "the beginning"}
+    with tidemill.connect(checkpoint=state) as session:
+        assert kept_from(session) == {"s": "the beginning"}

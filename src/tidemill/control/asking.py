@@ -148,6 +148,10 @@ class Asking:
             found = past_in(found, kept_streams(self.catalog).values())
         return Asked(self.catalog, found or Past(), self.given, self.memory)
 
+    def kept_from(self) -> dict[str, Time]:
+        """From which instant on rows of each stream are kept, of those that have kept any."""
+        return {name: kept.since for name, kept in self.asked().past.streams.items()}
+
     # EXPLAIN
 
     def reads(self, question: Question, at: Time | None) -> tuple[list[str], dict[str, object]]:

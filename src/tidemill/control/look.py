@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tidemill.catalog.entries import QueryEntry
 from tidemill.control.given import answer_in, figures_in, is_in, planned_in
-from tidemill.control.shown import by_query, query_listing, stream_listing, with_queries
+from tidemill.control.shown import by_query, query_listing, with_queries
 from tidemill.errors import BindError, RunError
 from tidemill.lang.statements import Name, ObjectKind
 
@@ -69,11 +69,6 @@ class Look:
         job = self.active if self.is_running and has_lived else None
         known = {} if job is None else job.moment().known
         return query_listing(self.catalog, known, is_running=self.is_running)
-
-    def streams(self) -> Listing:
-        """The streams, with what is kept of their past."""
-        job = self.active if self.is_running else None
-        return stream_listing(self.catalog, {} if job is None else job.moment().kept)
 
     def finished(self) -> Runs:
         """What runs, or has run as it should.
