@@ -64,3 +64,20 @@ def test_what_is_kept_is_shown_in_every_session(tmp_path: Path) -> None:
         assert kept_from(looking) == {"s": "the beginning"}
     with tidemill.connect(checkpoint=state) as session:
         assert kept_from(session) == {"s": "the beginning"}
+
+
+def test_a_query_does_not_start_with_a_history_that_nobody_has_kept(tmp_path: Path) -> None:
+    write(tmp_path / "in", 0, 10)
+    with tidemill.connect() as session:
+        define(session, tmp_path / "in")
+        session.sql(f"CREATE QUERY total AS {TOTAL}")
+        session.start()
+        session.await_idle()
+        session.sql("STOP QUERY total IMMEDIATE")
+        with pytest.raises(tidemill.RunError, match="is still to answer up to where it was"):
+            session.sql("START QUERY total WITH HISTORY")
+        write(tmp_path / "in", 10, 20)
+        session.await_idle()
+        with pytest.raises(tidemill.RunError, match="do not keep the rows that its windows hold"):
+            session.sql("START QUERY total WITH HISTORY")
+        session.sql("START QUERY total WARM")
