@@ -81,3 +81,60 @@ def test_a_query_does_not_start_with_a_history_that_nobody_has_kept(tmp_path: Pa
         with pytest.raises(tidemill.RunError, match="do not keep the rows that its windows hold"):
             session.sql("START QUERY total WITH HISTORY")
         session.sql("START QUERY total WARM")
+
+
+def test_a_script_that_has_forgotten_keep_does_not_remove_what_was_kept(tmp_path: Path) -> None:
+    write(tmp_path / "in", 0, 10)
+    state = tmp_path / "state"
+    with tidemill.connect(checkpoint=state) as session:
+        define(session, tmp_path / "in", keep="KEEP ALL")
+        session.run()
+    with tidemill.connect(checkpoint=state) as session:
+        with pytest.raises(tidemill.BindError, match="what it has kept would be removed"):
+            define(session, tmp_path / "in")
+        session.run()
+        assert session.ask("SELECT t FROM s [RANGE 3]", at=5).frame["t"].to_list() == [3, 4, 5]
+    with tidemill.connect(checkpoint=state) as session:
+        define(session, tmp_path / "in", keep="KEEP 1 HOUR BY REFERENCE")
+        session.run()
+        assert kept_from(session) == {"s": "the beginning"}
+        session.sql("DROP STREAM s")
+        define(session, tmp_path / "in")
+
+
+def state_with_kept_rows(root: Path) -> Path:
+    """A checkpoint in which a stream has kept rows."""
+    write(root / "in", 0, 10)
+    with tidemill.connect(checkpoint=root / "state") as session:
+        define(session, root / "in", keep="KEEP ALL")
+        session.run()
+    return root / "state"
+
+
+@pytest.mark.parametrize("read_only", [True, False])
+@pytest.mark.parametrize("lost", ["000000000000-0.parquet", "kept.jsonl"])
+def test_a_file_of_what_is_kept_that_is_lost_is_told_and_nothing_else_is_removed(
+    tmp_path: Path, lost: str, *, read_only: bool
+) -> None:
+    state = state_with_kept_rows(tmp_path)
+    kept = state / "kept" / "s"
+    (kept / lost).unlink()
+    there = sorted(kept.iterdir())
+    session = tidemill.connect(checkpoint=state, read_only=read_only)
+    with pytest.raises(tidemill.RunError, match=rf'is damaged: "{kept / lost}"'):
+        session.ask("SELECT t FROM s [RANGE 3]", at=5)
+    if not read_only and lost == "kept.jsonl":
+        with pytest.raises(tidemill.RunError, match=rf'is damaged: "{kept / lost}"'):
+            session.run()
+    assert sorted(kept.iterdir()) == there
+
+
+def test_what_others_have_put_beside_kept_rows_stays(tmp_path: Path) -> None:
+    state = state_with_kept_rows(tmp_path)
+    (state / "kept" / "s" / "mine").mkdir()
+    (state / "kept" / "mine.txt").write_text("mine")
+    with tidemill.connect(checkpoint=state) as session:
+        session.run()
+        assert session.ask("SELECT t FROM s [RANGE 3]", at=5).frame["t"].to_list() == [3, 4, 5]
+    assert (state / "kept" / "s" / "mine").is_dir()
+    assert (state / "kept" / "mine.txt").is_file()

@@ -116,7 +116,7 @@ class Asking:
         """
         at = None if instant is None else Time(instant.microseconds)
         until = monotonic() + (wait or 0)
-        removed = 0
+        removed: list[str] = []
         while True:
             try:
                 return self._answer_now(question, at)
@@ -125,8 +125,10 @@ class Asking:
                     raise
                 sleep(min(LOOK_EVERY, max(until - monotonic(), 0)))
             except RemovedError as error:
-                removed += 1
-                if removed >= _TRIES:
+                if removed and removed[-1] == str(error) and isinstance(error.__cause__, RunError):
+                    raise error.__cause__ from None  # it is named still, and is not there
+                removed.append(str(error))
+                if len(removed) >= _TRIES:
                     raise RunError(
                         f"rows are removed faster than they can be read: {_TRIES} times some were"
                         " gone before they were read",

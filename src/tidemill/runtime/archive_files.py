@@ -54,7 +54,7 @@ def forget_archives(directory: Path, kept: Iterable[str]) -> None:
     """Remove the archives of all streams but some."""
     wanted = {word_of(name) for name in kept}
     for path in directory.iterdir() if directory.is_dir() else ():
-        if path.name not in wanted:
+        if path.name not in wanted and path.is_dir():
             shutil.rmtree(path)
 
 
@@ -110,7 +110,7 @@ class ArchiveFiles:
         """Remove the files of all other rows, and those that were not finished."""
         wanted = {self._path(name).name for name in names} | {_LIST}
         for path in list(self._place.iterdir()):
-            if path.name not in wanted:
+            if path.name not in wanted and path.is_file():
                 path.unlink()
 
     def remove(self, names: Iterable[str]) -> None:
@@ -122,10 +122,14 @@ class ArchiveFiles:
         """The list of what is kept, line by line.
 
         Raises:
-            RunError: A line is not what was written.
+            RunError: A line is not what was written, or the list is gone and the rows are not.
         """
         path = self._place / _LIST
-        return json_lines(path) if path.exists() else iter(())
+        if path.exists():
+            return json_lines(path)
+        if any(self._place.glob("*.parquet")):  # the list is there before the first of them
+            raise damaged(f'"{path}"', "it is not there, and rows are that it names")
+        return iter(())
 
     def append(self, line: str) -> None:
         """Add a line to the list."""
