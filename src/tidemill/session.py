@@ -560,7 +560,9 @@ class Session:
             case Show(ObjectKind.QUERY):
                 return _frame(queries.look.listing())
             case Show(ObjectKind.STREAM):
-                return _frame(stream_listing(queries.catalog, self._asking().kept_from()))
+                since = queries.look.kept_from()
+                since = self._asking().kept_from() if since is None else since
+                return _frame(stream_listing(queries.catalog, since))
             case Show(kind):
                 return _frame(show(queries.catalog, kind))
             case ShowConnectors():

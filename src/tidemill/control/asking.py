@@ -23,7 +23,7 @@ from tidemill.model.time import Time, time_text, to_instant
 from tidemill.optimizer.explain.planned import explain_json, explain_planned
 from tidemill.runtime.kept_streams import kept_streams
 from tidemill.runtime.local.one_time import planned_once
-from tidemill.runtime.one_time import LOOK_EVERY, NotKnownError, OneTimeAnswer
+from tidemill.runtime.one_time import LOOK_EVERY, NotKeptError, NotKnownError, OneTimeAnswer
 from tidemill.runtime.past import Past, RemovedError
 
 if TYPE_CHECKING:
@@ -152,7 +152,11 @@ class Asking:
 
     def kept_from(self) -> dict[str, Time]:
         """From which instant on rows of each stream are kept, of those that have kept any."""
-        return {name: kept.since for name, kept in self.asked().past.streams.items()}
+        try:
+            past = self.asked().past
+        except NotKeptError:
+            return {}
+        return {name: kept.since for name, kept in past.streams.items()}
 
     # EXPLAIN
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from tidemill.catalog.catalog import Catalog
     from tidemill.catalog.listing import Listing
     from tidemill.errors import Span
+    from tidemill.model.time import Time
     from tidemill.optimizer.explain.physical import Figures
     from tidemill.optimizer.planner import Planned
     from tidemill.runtime.answers import Answer
@@ -69,6 +70,11 @@ class Look:
         job = self.active if self.is_running and has_lived else None
         known = {} if job is None else job.moment().known
         return query_listing(self.catalog, known, is_running=self.is_running)
+
+    def kept_from(self) -> Mapping[str, Time] | None:
+        """From which instant on rows of each stream are kept; ``None`` if nothing runs."""
+        job = self.active if self.is_running else None
+        return None if job is None else job.moment().kept
 
     def finished(self) -> Runs:
         """What runs, or has run as it should.

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from threading import Event, RLock
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -21,6 +22,7 @@ from tidemill.errors import RunError
 from tidemill.lang.statements import ObjectKind
 from tidemill.optimizer.physical.fold import stages_needed
 from tidemill.runtime.damage import telling_where
+from tidemill.runtime.one_time import NotKeptError
 from tidemill.runtime.planning import plan_entry
 from tidemill.runtime.progress import with_replays
 from tidemill.runtime.record import Facts
@@ -44,7 +46,6 @@ from tidemill.runtime.spark.state.orphans import await_orphan, forget_java
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
-    from pathlib import Path
 
     import polars as pl
 
@@ -223,10 +224,12 @@ class SparkJob:
         """The checkpoint, to read from it what streams have kept.
 
         Raises:
-            RunError: There is none: it was not started, or had a temporary one and was stopped.
+            NotKeptError: It was a temporary one, and is given up.
         """
+        if self._settings.checkpoint is not None:
+            return Path(self._settings.checkpoint)
         if self._checkpoint is None or not self._checkpoint.directory.is_dir():
-            raise RunError(
+            raise NotKeptError(
                 "what streams have kept was given up with the run",
                 hint="call session.start(), or connect(checkpoint=…) to keep it",
             )
