@@ -40,7 +40,7 @@ from tidemill.control.living import (
     new_version,
 )
 from tidemill.control.queries import LivingQueries
-from tidemill.control.shown import version_rows
+from tidemill.control.shown import stream_listing, version_rows
 from tidemill.errors import (
     ParseError,
     PlanError,
@@ -606,7 +606,9 @@ class Session:
             case Show(ObjectKind.TABLE):
                 return _frame(queries.tables())
             case Show(ObjectKind.STREAM):
-                return _frame(queries.look.streams())
+                since = queries.look.kept_from()
+                since = self._asking().kept_from() if since is None else since
+                return _frame(stream_listing(queries.catalog, since))
             case Show(kind):
                 return _frame(show(queries.catalog, kind))
             case ShowConnectors():

@@ -23,7 +23,7 @@ from tidemill.model.time import Time, time_text, to_instant
 from tidemill.optimizer.explain.planned import explain_json, explain_planned
 from tidemill.runtime.kept_streams import kept_streams
 from tidemill.runtime.local.one_time import planned_once
-from tidemill.runtime.one_time import LOOK_EVERY, NotKnownError, OneTimeAnswer
+from tidemill.runtime.one_time import LOOK_EVERY, NotKeptError, NotKnownError, OneTimeAnswer
 from tidemill.runtime.past import Past, RemovedError
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ class Asking:
         """
         at = None if instant is None else Time(instant.microseconds)
         until = monotonic() + (wait or 0)
-        removed = 0
+        removed: list[str] = []
         while True:
             try:
                 return self._answer_now(question, at)
@@ -125,8 +125,10 @@ class Asking:
                     raise
                 sleep(min(LOOK_EVERY, max(until - monotonic(), 0)))
             except RemovedError as error:
-                removed += 1
-                if removed >= _TRIES:
+                if removed and removed[-1] == str(error) and isinstance(error.__cause__, RunError):
+                    raise error.__cause__ from None  # it is named still, and is not there
+                removed.append(str(error))
+                if len(removed) >= _TRIES:
                     raise RunError(
                         f"rows are removed faster than they can be read: {_TRIES} times some were"
                         " gone before they were read",
@@ -147,6 +149,14 @@ class Asking:
         if isinstance(found, Path):
             found = past_in(found, kept_streams(self.catalog).values())
         return Asked(self.catalog, found or Past(), self.given, self.memory)
+
+    def kept_from(self) -> dict[str, Time]:
+        """From which instant on rows of each stream are kept, of those that have kept any."""
+        try:
+            past = self.asked().past
+        except NotKeptError:
+            return {}
+        return {name: kept.since for name, kept in past.streams.items()}
 
     # EXPLAIN
 

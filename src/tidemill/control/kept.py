@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, assert_never
 from tidemill.binder.definitions import Definition, define
 from tidemill.catalog.catalog import Catalog
 from tidemill.catalog.durable import Done, Undone, Written, key_of, standing, unfinished_drops
-from tidemill.catalog.entries import QueryEntry, kind_of
+from tidemill.catalog.entries import QueryEntry, StreamEntry, kind_of
 from tidemill.connectors.check import refuse_literal_secrets
 from tidemill.control.amended import amends
 from tidemill.control.instances import user_name
@@ -237,6 +237,14 @@ class KeptCatalog:
         if text in texts:
             return entry
         new = define(statement, catalog, allow_unbounded=True, engine=self._engine)
+        if _lets_go(entry, new):
+            raise BindError(
+                f'stream "{entry.name}" keeps its past in this checkpoint, and without KEEP what it'
+                " has kept would be removed",
+                span=name.span,
+                hint="write KEEP behind it; to let go of what is kept, a shorter one, or DROP"
+                f" STREAM {quote_name(entry.name)} first",
+            )
         if not amends(entry, new):
             raise _another(entry, texts[-1], text, name.span)
         return new
@@ -373,6 +381,15 @@ class KeptCatalog:
             RunError: A callback, or a frame that is not kept, is missing.
         """
         refuse_missing(catalog, frames, callbacks, self.directory)
+
+
+def _lets_go(old: Entry, new: Entry) -> bool:
+    """Whether a stream that keeps its past would not keep it any more."""
+    match old, new:
+        case StreamEntry(keep=before), StreamEntry(keep=after):
+            return before is not None and after is None
+        case _:
+            return False
 
 
 def _another(entry: Entry, stored: str, text: str, span: Span | None) -> BindError:

@@ -120,7 +120,15 @@ def start(record: Record, mode: StartMode, at: Time | None, here: Standpoint) ->
 
 def _started_with_history(record: Record, at: Time | None, here: Standpoint) -> Changed:
     """Let a query that was stopped answer from windows that kept rows have filled."""
-    full = here.full(record.current.plan)
+    plan = record.current.plan
+    full, later = here.full(plan), clear(plan, here.next)
+    if full is not None and full == later != here.next:
+        raise RunError(
+            f'query "{here.query}" cannot start with history: its streams do not keep the rows that'
+            " its windows hold",
+            hint=f"write KEEP behind its streams, or START QUERY {here.query} WARM, which waits for"
+            " full windows",
+        )
     if full is None:
         raise RunError(
             f'query "{here.query}" has a window that counts rows, waits for a pause or keeps'
@@ -238,6 +246,12 @@ def _at(at: Time | None, first: Time, here: Standpoint, what: str) -> Time:
 
 def _require(record: Record, move: Move, here: Standpoint) -> None:
     found = status(record, here.known)
+    if move is Move.START_HISTORY and found is Status.DRAINING:
+        raise RunError(
+            f'query "{here.query}" is still to answer up to where it was stopped, so'
+            f" {move.value} is not possible yet",
+            hint=f"wait until it has stopped, or write START QUERY {here.query}",
+        )
     if found not in MOVES[move]:
         raise RunError(
             f'query "{here.query}" is {found.value}, so {move.value} is not possible',

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tidemill.catalog.entries import QueryEntry
 from tidemill.control.given import answer_in, figures_in, is_in, planned_in
-from tidemill.control.shown import by_query, query_listing, stream_listing, with_queries
+from tidemill.control.shown import by_query, query_listing, with_queries
 from tidemill.errors import BindError, RunError
 from tidemill.lang.statements import Name, ObjectKind
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from tidemill.catalog.catalog import Catalog
     from tidemill.catalog.listing import Listing
     from tidemill.errors import Span
+    from tidemill.model.time import Time
     from tidemill.optimizer.explain.physical import Figures
     from tidemill.optimizer.planner import Planned
     from tidemill.runtime.answers import Answer
@@ -88,10 +89,10 @@ class Look:
         known = {} if job is None else job.moment().known
         return query_listing(catalog, known, is_running=self.is_running)
 
-    def streams(self) -> Listing:
-        """The streams, with what is kept of their past."""
+    def kept_from(self) -> Mapping[str, Time] | None:
+        """From which instant on rows of each stream are kept; ``None`` if nothing runs."""
         job = self.active if self.is_running else None
-        return stream_listing(self.catalog, {} if job is None else job.moment().kept)
+        return None if job is None else job.moment().kept
 
     def finished(self) -> Runs:
         """What runs, or has run as it should.

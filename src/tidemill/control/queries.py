@@ -273,6 +273,8 @@ class LivingQueries:
                 self.go_on_with(
                     lambda moment: added.replaced(begun_late(entry, with_unread(moment, added)))
                 )
+            elif isinstance(entry, StreamEntry) and entry.keep is not None:
+                self.go_on_with(lambda _moment: added)  # it is read, by queries or not
             else:
                 self.catalog = added
 

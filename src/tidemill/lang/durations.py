@@ -104,7 +104,9 @@ def read_duration(cursor: Cursor, *, stop: Collection[str] = ()) -> Duration:
     span = cursor.span_from(start)
     if abs(microseconds) > _LONGEST:
         cursor.fail(
-            "the duration is too long", span=span, hint="RANGE UNBOUNDED keeps rows for ever"
+            "the duration is too long",
+            span=span,
+            hint="RANGE UNBOUNDED, or KEEP ALL, keeps rows for ever",
         )
     if microseconds.denominator != 1:
         cursor.fail(

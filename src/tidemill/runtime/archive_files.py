@@ -40,7 +40,7 @@ from tidemill.runtime.reading.parquet_files import parquet_names
 from tidemill.runtime.settling import Mark, mark_of, require_unchanged
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from tidemill.catalog.entries import StreamEntry
     from tidemill.history.pieces import Piece, Reference
@@ -66,7 +66,7 @@ def forget_archives(directory: Path, kept: Iterable[str]) -> None:
     """Remove the archives of all streams but some."""
     wanted = {word_of(name) for name in kept}
     for path in directory.iterdir() if directory.is_dir() else ():
-        if path.name not in wanted:
+        if path.name not in wanted and path.is_dir():
             shutil.rmtree(path)
 
 
@@ -142,6 +142,18 @@ class ArchiveFiles(ListedFiles):
         if rows.height != piece.rows:
             raise damaged(f'"{path}"', f"it has {rows.height} rows, and {piece.rows} were written")
         return rows
+
+    def lines(self) -> Iterator[object]:
+        """The list of what is kept, line by line.
+
+        Raises:
+            RunError: A line is not what was written, or the list is gone and the rows are not.
+        """
+        path = self._place / _LIST
+        if not path.exists() and any(self._place.glob("*.parquet")):
+            # The list is there before the first of them.
+            raise damaged(f'"{path}"', "it is not there, and rows are that it names")
+        return super().lines()
 
     def _elements(self, rows: pl.DataFrame) -> Batch:
         """Rows as they are written, with their times."""

@@ -34,7 +34,7 @@ class ListedFiles:
         """Remove the files of all other rows, and those that were not finished."""
         wanted = {self._path(name).name for name in names} | {self._listed}
         for path in list(self._place.iterdir()):
-            if path.name not in wanted:
+            if path.name not in wanted and path.is_file():
                 path.unlink()
 
     def remove(self, names: Iterable[str]) -> None:

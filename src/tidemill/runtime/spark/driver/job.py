@@ -22,6 +22,7 @@ from tidemill.errors import RunError
 from tidemill.lang.statements import ObjectKind
 from tidemill.optimizer.physical.fold import stages_needed
 from tidemill.runtime.damage import telling_where
+from tidemill.runtime.one_time import NotKeptError
 from tidemill.runtime.planning import plan_entry
 from tidemill.runtime.progress import with_replays
 from tidemill.runtime.record import Facts
@@ -225,15 +226,15 @@ class SparkJob:
         """The checkpoint, to read from it what streams have kept.
 
         Raises:
-            RunError: There is none: it was not started, or had a temporary one and was stopped; or
-                a function that gets rows calls this.
+            NotKeptError: It was a temporary one, and is given up.
+            RunError: A function that gets rows calls this.
         """
         if self._running is not None:
             self._running.delivery.refuse_callbacks("ask")
         if self._settings.checkpoint is not None:
             return Path(self._settings.checkpoint)  # whether it runs or has stopped
         if self._checkpoint is None or not self._checkpoint.directory.is_dir():
-            raise RunError(
+            raise NotKeptError(
                 "what streams have kept was given up with the run",
                 hint="call session.start(), or connect(checkpoint=…) to keep it",
             )
