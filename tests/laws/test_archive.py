@@ -6,6 +6,7 @@ together, and the archive is opened anew, also after a kill between two of its w
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
@@ -18,14 +19,15 @@ from hypothesis import strategies as st
 
 from tidemill.catalog.entries import Kept, StreamEntry
 from tidemill.history import archive as archives
-from tidemill.history.archive import Archive
+from tidemill.history.archive import Archive, read_entries
 from tidemill.history.pieces import Entry, Piece, joined, pieces_of
 from tidemill.lang.statements import ConnectorCall, Name
 from tidemill.model.batch import END, ID, START
 from tidemill.model.schema import Field, Schema
 from tidemill.model.time import Time
 from tidemill.model.types import BIGINT
-from tidemill.runtime.archive_files import ArchiveFiles
+from tidemill.runtime.archive_files import ArchiveFiles, archive_place
+from tidemill.runtime.archives import KeptStreams
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,7 +35,7 @@ if TYPE_CHECKING:
 STREAM = StreamEntry(
     "s",
     Schema((Field("a", BIGINT), Field("t", BIGINT, nullable=False))),
-    ConnectorCall(Name("parquet")),
+    ConnectorCall(Name("parquet"), ("in",)),
     "t",
     0,
     keep=Kept(),
@@ -158,6 +160,81 @@ def _add(store: ArchiveFiles, archive: Archive, number: int, rows: Rows) -> None
     written, name = frame(rows, number), f"{number:012d}-0"
     store.put(name, written)
     archive.add(Entry(number, 5 * number + 9, tuple(pieces_of(name, written, most=2))))
+
+
+@settings(max_examples=2 * settings().max_examples)
+@given(
+    steps=st.lists(st.tuples(st.integers(0, 3), st.integers(0, 20), st.booleans()), max_size=25),
+    length=st.sampled_from([0, 7, 40, None]),
+)
+def test_a_step_that_is_not_done_takes_nothing_with_it(
+    steps: list[tuple[int, int, bool]], length: int | None
+) -> None:
+    """Rows go, and are put together, of steps that are done only: this one may be taken again."""
+    with (
+        TemporaryDirectory() as place,
+        patch.object(archives, "_LEAST_REMOVED", 1),
+        patch.object(archives, "_LEAST_MERGED", 2),
+        patch.object(archives, "_FEW", 9),
+    ):
+        _step_by_step(Path(place), steps, Kept(length))
+
+
+def _step_by_step(place: Path, steps: list[tuple[int, int, bool]], keep: Kept) -> None:
+    stream = replace(STREAM, keep=keep)
+    done: dict[int, Rows] = {}
+    mark = 0
+
+    def opened() -> KeptStreams:
+        kept = KeptStreams(place)
+        kept.open({"s": stream}, {}, len(done))
+        return kept
+
+    kept = opened()
+    for count, far, is_killed in steps:
+        number, before = len(done), mark
+        rows = [(n, before + far + n) for n in range(count)]
+        mark = max([before, *(time for _, time in rows)])
+        pieces: list[Piece] = []
+        if rows:
+            name, written = f"{number:012d}-0", frame(rows, number)
+            ArchiveFiles(archive_place(place, "s"), stream).put(name, written)
+            pieces = pieces_of(name, written, most=2)
+        kept.add({"s": Entry(number, mark, tuple(pieces))} if pieces else {}, {"s": mark})
+        reader = _reader(place, stream)
+        for boundary in range(number + 1):
+            _has_all_or_straddles(reader, boundary, done)
+        if is_killed:  # before it is done
+            mark, kept = before, opened()
+        else:
+            done[number] = rows
+        archive = kept.by_stream["s"]
+        everything = [row for some in done.values() for row in some]
+        assert archive.since <= keep.first(before), "no more is gone than may go"
+        there = [row for row in held(archive) if row[1] >= archive.since]
+        if is_killed:
+            assert there == sorted(row for row in everything if row[1] >= archive.since)
+
+
+def _reader(place: Path, stream: StreamEntry) -> tuple[Time, list[Entry], ArchiveFiles]:
+    files = ArchiveFiles(archive_place(place, "s"), stream)
+    since, entries = read_entries(files.lines())
+    return since, entries, files
+
+
+def _has_all_or_straddles(
+    reader: tuple[Time, list[Entry], ArchiveFiles], done: int, committed: dict[int, Rows]
+) -> None:
+    """What somebody finds in the list who has read an earlier boundary before."""
+    since, entries, files = reader
+    if any(entry.straddles(done) for entry in entries):
+        return  # then he reads the boundary again
+    counted = [piece for entry in entries if entry.batch < done for piece in entry.pieces]
+    found = [row for piece in counted for row in files.get(piece).rows()]
+    rows = [row for number, some in committed.items() if number < done for row in some]
+    assert sorted((row[0], row[1]) for row in found if row[1] >= since) == sorted(
+        row for row in rows if row[1] >= since
+    )
 
 
 @given(sizes=st.lists(st.integers(1, 9), min_size=1, max_size=6), most=st.integers(1, 4))

@@ -138,3 +138,21 @@ def test_what_others_have_put_beside_kept_rows_stays(tmp_path: Path) -> None:
         assert session.ask("SELECT t FROM s [RANGE 3]", at=5).frame["t"].to_list() == [3, 4, 5]
     assert (state / "kept" / "s" / "mine").is_dir()
     assert (state / "kept" / "mine.txt").is_file()
+
+
+def test_files_are_named_where_there_is_no_checkpoint_too(tmp_path: Path) -> None:
+    source = tmp_path / "in"
+    write(source, 0, 30)
+    with tidemill.connect() as session:
+        define(session, source, keep="KEEP ALL BY REFERENCE")
+        session.sql("CREATE QUERY first AS SELECT k FROM s")
+        session.start()
+        session.await_idle()
+        late = session.query(f"CREATE QUERY late START WITH HISTORY AS {TOTAL}")
+        session.await_idle()
+        right = [(0, 45, 10), (1, 45, 10), (2, 42, 9)]
+        assert sorted(late.snapshot(28).rows()) == right
+        assert sorted(session.ask(TOTAL, at=28).frame.rows()) == right
+        (source / "000000.parquet").unlink()
+        with pytest.raises(tidemill.RunError, match="has been changed or removed"):
+            session.ask(TOTAL, at=28)

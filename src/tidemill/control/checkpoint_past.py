@@ -6,8 +6,8 @@
 
 Nothing is written and no lock is taken. The boundary is read first and the lists after it: a batch
 is in its list before it is done, so every batch of the boundary is in the list, or its rows are too
-old by now; batches beyond the boundary are left out. Files are replaced as a whole or grow at their
-ends, where a line counts once it is whole.
+old by now, or it was put together with others; batches beyond the boundary are left out. Files are
+replaced as a whole or grow at their ends, where a line counts once it is whole.
 
 Law: what is read is the past at a boundary that there was, whatever is written meanwhile.
 """
@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from tidemill.connectors.connector import Engine
+from tidemill.errors import RunError
 from tidemill.history.archive import read_entries
 from tidemill.model.time import Time
 from tidemill.physical.state.damaged import DamagedError
@@ -40,6 +41,9 @@ if TYPE_CHECKING:
 
     from tidemill.catalog.entries import RelationEntry, StreamEntry
     from tidemill.runtime.record import Facts
+
+_TRIES = 20
+"""How often a boundary is read at most."""
 
 __all__ = ["boundary", "engine_of", "past_in"]
 
@@ -114,20 +118,39 @@ def past_in(directory: Path, streams: Iterable[StreamEntry]) -> Past:
         engine = engine_of(directory)
         if engine is None:
             return Past()
-        facts, end = read_record(directory, engine.value), boundary(directory, engine)
+        facts = read_record(directory, engine.value)
+        end, kept = _end_and_kept(directory, engine, list(streams))
         return Past(
             end.done,
             {name: Time(mark) for name, mark in end.watermarks.items()},
             {name: Time(time) for name, time in end.latest.items()},
-            dict(_kept(directory, streams, end.done)),
+            kept,
             _Relations(directory, facts).rows,
         )
 
 
-def _kept(
-    directory: Path, streams: Iterable[StreamEntry], done: int
-) -> Iterable[tuple[str, KeptRows]]:
-    """What each stream has kept of the batches before one; of a new stream, nothing is said."""
+def _end_and_kept(
+    directory: Path, engine: Engine, streams: list[StreamEntry]
+) -> tuple[BatchEnd, dict[str, KeptRows]]:
+    """The boundary, and the lists of what streams have kept up to it.
+
+    Batches that are done are put together. If that happens after the boundary was read, a part of
+    the rows may be beyond it; but then there is a later boundary, which is read instead.
+    """
+    for _ in range(_TRIES):
+        end = boundary(directory, engine)
+        found = dict(_kept(directory, streams))
+        if not any(e.straddles(end.done) for kept in found.values() for e in kept.entries):
+            break
+    else:
+        raise RunError(
+            "batches are put together faster than the boundary can be read", hint="ask again"
+        )
+    return end, {name: kept.before(end.done) for name, kept in found.items()}
+
+
+def _kept(directory: Path, streams: Iterable[StreamEntry]) -> Iterable[tuple[str, KeptRows]]:
+    """What is in the list of each stream; of a new stream, nothing is said."""
     for stream in streams:
         files = ArchiveFiles(archive_place(directory / KEPT, stream.name), stream)
         lines = list(files.lines())
@@ -140,8 +163,7 @@ def _kept(
             since, entries = read_entries(lines)
         except DamagedError as error:
             raise damaged(f'what stream "{stream.name}" has kept', error) from error
-        counted = tuple(entry for entry in entries if entry.batch < done)
-        yield stream.name, KeptRows(since, counted, files.get)
+        yield stream.name, KeptRows(since, tuple(entries), files.get)
 
 
 @dataclass(frozen=True, slots=True)

@@ -139,7 +139,7 @@ class Archive:
     def merge(self, first: Time, *, least: int | None = None) -> None:
         """Put the rows of the latest batches together, if there are many and all are small.
 
-        Nobody may be on the way through them, piece by piece.
+        All of them are done, and nobody is on the way through them, piece by piece.
 
         Args:
             first: Rows from before are left out.
@@ -157,7 +157,9 @@ class Archive:
         if recent.height:
             name = f"merged-{small[-1].batch:012d}"
             self._store.put(name, recent)
-            merged.append(replace(small[-1], pieces=tuple(pieces_of(name, recent))))
+            begin = small[0].batch if small[0].begin is None else small[0].begin
+            pieces_ = tuple(pieces_of(name, recent))
+            merged.append(replace(small[-1], pieces=pieces_, begin=begin))
         self.entries = [*self.entries[: -len(small)], *merged]
         self._store.rewrite(self._lines())
         self._store.remove(self._names(small) - self._names(self.entries))
@@ -255,7 +257,10 @@ def read_entries(lines: Iterable[object]) -> tuple[Time, list[Entry]]:
 
 
 def _line(entry: Entry) -> str:
-    return json.dumps(asdict(entry)) + "\n"
+    written = asdict(entry)
+    if entry.begin is None:
+        del written["begin"]
+    return json.dumps(written) + "\n"
 
 
 def _read(lines: Iterable[object]) -> tuple[str, Time, list[Entry]] | None:
@@ -265,8 +270,15 @@ def _read(lines: Iterable[object]) -> tuple[str, Time, list[Entry]] | None:
         match line:
             case {"stream": str(stream), "since": int(since)} if header is None:
                 header = stream, Time(since)
-            case {"batch": int(batch), "watermark": int(mark), "pieces": list(pieces)} if header:
-                entries.append(Entry(batch, mark, tuple(map(read_piece, pieces))))
+            case {
+                "batch": int(batch),
+                "watermark": int(mark),
+                "pieces": list(pieces),
+                **rest,
+            } if header:
+                begin = rest.get("begin")
+                assert begin is None or isinstance(begin, int), "it is what was written"
+                entries.append(Entry(batch, mark, tuple(map(read_piece, pieces)), begin))
             case _:
                 raise DamagedError(f"{line} is no line of what is kept")
     return None if header is None else (*header, entries)

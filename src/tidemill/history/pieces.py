@@ -94,11 +94,17 @@ class Entry:
         batch: The number of the batch.
         watermark: How far the stream had come after it.
         pieces: The rows.
+        begin: The first of the batches whose rows these are, if they are put together.
     """
 
     batch: int
     watermark: int
     pieces: tuple[Piece, ...]
+    begin: int | None = None
+
+    def straddles(self, done: int) -> bool:
+        """Whether some of its rows are of batches before one, and others are not."""
+        return self.begin is not None and self.begin < done <= self.batch
 
     @property
     def rows(self) -> int:

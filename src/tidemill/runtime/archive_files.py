@@ -22,7 +22,7 @@ import polars as pl
 
 from tidemill.engine.ingest import Refused, file_number, readable, timed
 from tidemill.errors import RunError
-from tidemill.history.archive import kept_columns
+from tidemill.history.archive import MemoryStore, kept_columns
 from tidemill.history.pieces import PIECE_ROWS
 from tidemill.model.batch import END, ID, START, TIME_TYPE
 from tidemill.model.time import Time
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from tidemill.model.batch import Batch
     from tidemill.runtime.settling import FileRows
 
-__all__ = ["ArchiveFiles", "archive_place", "forget_archives", "piece_name"]
+__all__ = ["ArchiveFiles", "MemoryArchive", "archive_place", "forget_archives", "piece_name"]
 
 _LIST = "kept.jsonl"
 _WORTH_COPYING = 1 << 20
@@ -163,31 +163,68 @@ class ArchiveFiles(ListedFiles):
         return timed_.select(*self._stream.schema.names, START, END, ID)
 
     def _referenced(self, reference: Reference, piece: Piece) -> Batch:
-        """The rows of a file of the source that were taken then."""
-        stream = self._stream
-        path = Path(reference.path) if reference.path else self._path(piece.name)
-        if not reference.path:
-            require_copy(path, Mark(reference.size, reference.changed))
-        elif mark_of(path) != Mark(reference.size, reference.changed):
-            raise RunError(
-                f'file "{path}" of stream "{stream.name}" has been changed or removed, and the'
-                " stream keeps its past by reference to its files",
-                hint="bring it back as it was; leave BY REFERENCE out where files do not stay",
-            )
-        kind = stream.source.name.text.lower() if reference.path else "parquet"
-        skip, count = reference.skip, reference.count
-        rows = rows_of_file(path, kind, readable(stream), skip, count, is_plain=reference.is_plain)
-        elements = timed(
-            stream,
-            rows,
-            first_id=reference.number + reference.skip,
-            arrival=Time(reference.arrival),
-            refused=Refused(stream),
+        """The rows of a file of the source, or of a copy of it, that were taken then."""
+        if reference.path:
+            return rows_of_source(self._stream, reference, piece)
+        path = self._path(piece.name)
+        require_copy(path, Mark(reference.size, reference.changed))
+        return _taken(self._stream, path, "parquet", reference, piece)
+
+
+class MemoryArchive(MemoryStore):
+    """An archive that ends with its process; what it names of files of the source is read there.
+
+    Args:
+        stream: Whose rows it holds.
+    """
+
+    def __init__(self, stream: StreamEntry) -> None:
+        super().__init__()
+        self._stream = stream
+
+    def get(self, piece: Piece) -> Batch:
+        """The rows of a piece.
+
+        Raises:
+            RunError: They are in a file that is not what it was.
+        """
+        if piece.reference is not None:
+            return rows_of_source(self._stream, piece.reference, piece)
+        return super().get(piece)
+
+
+def rows_of_source(stream: StreamEntry, reference: Reference, piece: Piece) -> Batch:
+    """The rows of a file of the source that were taken then.
+
+    Raises:
+        RunError: It is not there any more, or was changed.
+    """
+    path = Path(reference.path)
+    if mark_of(path) != Mark(reference.size, reference.changed):
+        raise RunError(
+            f'file "{path}" of stream "{stream.name}" has been changed or removed, and the'
+            " stream keeps its past by reference to its files",
+            hint="bring it back as it was, or drop the query that needs it and create it with START"
+            " FRESH; leave BY REFERENCE out where files do not stay",
         )
-        taken = elements.filter(pl.col(START) >= reference.watermark)
-        if taken.height != piece.rows:
-            raise damaged(f'"{path}"', f"it has {taken.height} rows that were {piece.rows}")
-        return taken
+    return _taken(stream, path, stream.source.name.text.lower(), reference, piece)
+
+
+def _taken(stream: StreamEntry, path: Path, kind: str, reference: Reference, piece: Piece) -> Batch:
+    """Rows of a file as the elements that were taken of it."""
+    skip, count = reference.skip, reference.count
+    rows = rows_of_file(path, kind, readable(stream), skip, count, is_plain=reference.is_plain)
+    elements = timed(
+        stream,
+        rows,
+        first_id=reference.number + reference.skip,
+        arrival=Time(reference.arrival),
+        refused=Refused(stream),
+    )
+    taken = elements.filter(pl.col(START) >= reference.watermark)
+    if taken.height != piece.rows:
+        raise damaged(f'"{path}"', f"it has {taken.height} rows that were {piece.rows}")
+    return taken
 
 
 def require_copy(path: Path, mark: Mark) -> None:

@@ -9,12 +9,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tidemill.algebra.reach import since_of
-from tidemill.history.archive import Archive, MemoryStore
+from tidemill.history.archive import Archive
 from tidemill.history.replay import REPLAY_ROWS, Replay, advanced, begun, reached, rows_left
 from tidemill.model.time import END_OF_TIME, Time
 from tidemill.physical.plan import Input, walk_physical
 from tidemill.physical.state.damaged import DamagedError
-from tidemill.runtime.archive_files import ArchiveFiles, archive_place, forget_archives
+from tidemill.runtime.archive_files import (
+    ArchiveFiles,
+    MemoryArchive,
+    archive_place,
+    forget_archives,
+)
 from tidemill.runtime.damage import damaged
 from tidemill.runtime.record import stream_digest
 
@@ -51,6 +56,7 @@ class KeptStreams:
         self._rows = rows
         self._stores: dict[str, Store] = {}
         self._keeps: dict[str, StreamEntry] = {}
+        self._reached: dict[str, int] = {}  # how far streams had come after the step before
 
     @property
     def since(self) -> dict[str, Time]:
@@ -78,7 +84,7 @@ class KeptStreams:
             forget_archives(self._directory, kept)
 
     def _open(self, stream: StreamEntry, since: Time, done: int) -> None:
-        store: Store = MemoryStore()
+        store: Store = MemoryArchive(stream)
         if self._directory is not None:
             store = ArchiveFiles(archive_place(self._directory, stream.name), stream)
         try:
@@ -90,7 +96,8 @@ class KeptStreams:
     def add(self, entries: Mapping[str, Entry], watermarks: Mapping[str, int]) -> None:
         """Keep what a step has taken, and remove what is too old.
 
-        What the replays of the step need stays: it may be taken again.
+        The step is not done yet, and may be taken again. So what goes, or is put together, is of
+        steps before it, and as old as they say; what the replays of the step need stays.
 
         Args:
             entries: What came on each stream.
@@ -99,17 +106,18 @@ class KeptStreams:
         Raises:
             OSError: It cannot be written.
         """
-        for stream, entry in entries.items():
-            self.by_stream[stream].add(entry)
         for name, archive in self.by_stream.items():
             keep = self._keeps[name].keep
             assert keep is not None, "it keeps its past"
-            needed = (r.next for r in self.replays.values() if r.stream == name)
+            needed = [r.next for r in self.replays.values() if r.stream == name]
             last = archive.entries[-1].batch + 1 if archive.entries else 0
-            first = Time(keep.first(watermarks.get(name, 0)))
+            first = Time(keep.first(self._reached.get(name, 0)))
             archive.forget(first, batch=min(needed, default=last))
-            if all(replay.stream != name for replay in self.replays.values()):
+            if not needed:
                 archive.merge(first)
+        for stream, entry in entries.items():
+            self.by_stream[stream].add(entry)
+        self._reached = dict(watermarks)
 
     # Replays
 

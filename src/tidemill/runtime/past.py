@@ -8,7 +8,7 @@ Law: the rows from ``since`` on that it names are those that the batches before 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -44,6 +44,10 @@ class KeptRows:
     since: Time
     entries: tuple[Entry, ...]
     get: Callable[[Piece], Batch]
+
+    def before(self, done: int) -> KeptRows:
+        """The same of the batches before one only."""
+        return replace(self, entries=tuple(e for e in self.entries if e.batch < done))
 
     def rows(self, first: Time, last: Time) -> Iterator[Batch]:
         """The rows whose times are from ``first`` to ``last``.
