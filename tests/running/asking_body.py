@@ -35,12 +35,12 @@ if TYPE_CHECKING:
 
     from tidemill.algebra.snapshot import Row
 
-__all__ = ["Pipeline", "asked_meanwhile", "asked_throughout"]
+__all__ = ["Pipeline", "answered", "asked_meanwhile", "asked_throughout"]
 
 NAMES = pl.DataFrame({"id": [0, 1], "name": ["zero", "one"]})
 LAST = 160
-_LEAST = 30
-"""So often another process asks at least."""
+_LEAST = 6
+"""So many instants another process has answers of at least."""
 
 QUESTIONS = (
     TOTAL,
@@ -197,7 +197,7 @@ def asked_meanwhile(pipeline: Pipeline, first: int, *, seconds: float) -> None:
     root = pipeline.root
     with _asking(root) as said:
         began = monotonic()
-        while monotonic() - began < seconds or _lines(root / "said") < _LEAST:
+        while monotonic() - began < seconds or answered(root / "said") < _LEAST:
             assert monotonic() - began < 90, "another process asks"
             write(root / "c", first, first + 30)
             first += 30
@@ -209,7 +209,6 @@ def asked_meanwhile(pipeline: Pipeline, first: int, *, seconds: float) -> None:
     told = [json.loads(line) for line in said]
     answers = [one for one in told if "rows" in one]
     errors = [one["error"] for one in told if "rows" not in one]
-    assert len({one["at"] for one in answers}) > 5, errors[:3]
     assert all("it can be asked from" in error for error in errors), errors[:3]
     for one in answers:
         inside = rows(max(one["at"] - 19, 0), one["at"] + 1)
@@ -246,8 +245,10 @@ def _asking(root: Path) -> Iterator[list[str]]:
         said += out.read().splitlines()
 
 
-def _lines(path: Path) -> int:
-    return path.read_bytes().count(b"\n") if path.exists() else 0
+def answered(path: Path) -> int:
+    """How many instants another process has had answers of, by the lines that it has said."""
+    lines = path.read_text().split("\n")[:-1] if path.exists() else []
+    return len({one["at"] for one in map(json.loads, lines) if "at" in one})
 
 
 def _elsewhere(program: object, *arguments: str) -> subprocess.CompletedProcess[str]:

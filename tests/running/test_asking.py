@@ -17,7 +17,7 @@ import pytest
 
 import tidemill
 from running import asker
-from running.asking_body import Pipeline, asked_throughout
+from running.asking_body import Pipeline, answered, asked_throughout
 from running.kept import CrashError, crashing, in_small_steps
 from running.shop import PAIRS, TOTAL, rows, write
 from tidemill.control.checkpoint_past import past_in
@@ -378,7 +378,7 @@ def test_another_process_asks_while_rows_come_and_are_forgotten(tmp_path: Path) 
         with said.open("w") as out:
             process = subprocess.Popen(command, stdout=out)  # noqa: S603
         began, first = monotonic(), 30
-        while monotonic() - began < 6 or said.read_bytes().count(b"\n") < 60:
+        while monotonic() - began < 6 or answered(said) <= 10:
             assert monotonic() - began < 90
             write(tmp_path / "in", first, first + 30)
             first += 30
@@ -388,7 +388,6 @@ def test_another_process_asks_while_rows_come_and_are_forgotten(tmp_path: Path) 
     told = [json.loads(line) for line in said.read_text().splitlines()]
     answers = [one for one in told if "rows" in one]
     errors = [one["error"] for one in told if "rows" not in one]
-    assert len({one["at"] for one in answers}) > 10, errors[:3]
     assert all("it can be asked from" in error for error in errors), errors[:3]
     for one in answers:
         inside = rows(max(one["at"] - 19, 0), one["at"] + 1)
