@@ -407,7 +407,13 @@ class Session:
     def _asking(self) -> Asking:
         """What there is to answer questions with."""
         queries = self._queries
-        return Asking(queries.catalog, queries.past, self.current_answer, dict(self._memory))
+        return Asking(
+            queries.catalog,
+            queries.past,
+            self.current_answer,
+            dict(self._memory),
+            queries.kept_tables,
+        )
 
     def find(self, name: str) -> Query:
         """A query that is registered, by its name; a session before may have created it.
