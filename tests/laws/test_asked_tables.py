@@ -8,8 +8,9 @@ between looking at it and reading it. What is not there is refused, never left o
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import pytest
 from hypothesis import Phase, find, given, reject, settings
@@ -34,6 +35,8 @@ from tidemill.runtime.one_time import NotKeptError, NotKnownError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from hypothesis.strategies import DrawFn
+
     from laws.arrivals import Step
     from laws.test_changes import Scene
     from laws.test_tables import TableQuery
@@ -42,11 +45,11 @@ if TYPE_CHECKING:
     from tidemill.control.asked import Asked
     from tidemill.history.table_view import TableView
 
+    Harm: TypeAlias = Callable[[TableView], TableView]
+
 ANSWER = Relation("@q", PAIR)
 BESIDE = conformed(Window(S, TimeWindow(3)), PAIR)
 """What a question asks of a stream beside the table."""
-
-Harm = Callable[["TableView"], "TableView"] if TYPE_CHECKING else object
 
 
 @dataclass
@@ -104,7 +107,8 @@ class Story:
                     return f"{time} is known"
                 continue
             except NotKeptError as error:
-                if not beside and time >= view(self.query.table).since:
+                is_kept = time >= view(self.query.table).since and not beside
+                if is_kept or all(keep is None for keep in self.keeping.keeps.values()):
                     return f"{time} is kept: {error}"
                 continue
             except RunError as error:
@@ -146,14 +150,13 @@ class Story:
 def whats_wrong(data: st.DataObject, scene: Scene, harm: Harm) -> str:
     """What is wrong with a table at any time, if anything is."""
     query = living(scene, data)
-    keeps = {one.name: data.draw(st.sampled_from([None, None, 0, 3, 8])) for one in SOURCES}
+    lengths = st.none() if data.draw(st.booleans()) else st.sampled_from([None, 0, 3, 8])
+    keeps = {one.name: data.draw(lengths) for one in SOURCES}
     story = Story(query, kept_by_batch(scene.content, scene.arrival, keeps, 0), harm)
     for step in [*scene.arrival.steps, END, END]:
         if step is not END and data.draw(st.booleans()):
-            try:
+            with suppress(RunError):  # it is refused
                 query.record = changed(data, query, scene).record
-            except RunError:
-                continue
         story.step(step, meanwhile=data.draw(st.booleans()))
         for beside in (False, True):
             if wrong := story.wrong(scene, beside=beside):
@@ -170,3 +173,34 @@ def test_a_table_that_is_asked_once_has_what_the_parts_of_its_query_answer(
     data: st.DataObject, scene: Scene
 ) -> None:
     assert not whats_wrong(data, scene, as_it_is)
+
+
+# What is wrong is found
+
+
+def _early(found: TableView) -> TableView:
+    """Takes an instant for known that is not."""
+    return replace(found, state=replace(found.state, known=Time(found.known + 1)))
+
+
+def _without_since(found: TableView) -> TableView:
+    """Takes all for kept."""
+    return replace(found, keep=Kept(), state=replace(found.state, since=Time(0)))
+
+
+def _forgetful(found: TableView) -> TableView:
+    """Leaves out the last rows."""
+    return replace(found, state=replace(found.state, pieces=found.state.pieces[:-1]))
+
+
+@pytest.mark.parametrize("harm", [_early, _without_since, _forgetful])
+def test_the_law_finds_what_is_wrong(harm: Harm) -> None:
+    @st.composite
+    def wrongs(draw: DrawFn) -> str:
+        return whats_wrong(draw(st.data()), draw(scenes(versions=2)), harm)
+
+    find(
+        wrongs(),
+        bool,
+        settings=settings(max_examples=4000, deadline=None, phases=[Phase.generate]),
+    )

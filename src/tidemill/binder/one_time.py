@@ -195,10 +195,8 @@ def _refuse_time(plan: Plan, answers: Mapping[str, str]) -> None:
         place = next((one for one in below if one.name in answers), None)
         if place is None:
             continue
-        what, found = (
-            "a window" if isinstance(node, Window) else "ISTREAM or DSTREAM",
-            answers[place.name],
-        )
+        found = answers[place.name]
+        what = "a window" if isinstance(node, Window) else "ISTREAM or DSTREAM"
         raise BindError(
             f"QUERY {found} is the answer at one instant, and {what} looks at others",
             span=place.span,
