@@ -109,7 +109,7 @@ def bind_question(query: exp.Expr, catalog: Catalog, notes: list[Note]) -> Quest
     found = {answer_relation(e.name): e.name for e in entries if isinstance(e, QueryEntry)}
     there = {one.name for one in walk(plan) if isinstance(one, Relation)}
     answers = {relation: name for relation, name in found.items() if relation in there}
-    _refuse_time(plan, answers)
+    _refuse_time(plan, answers, catalog)
     check_ends(plan)
     return Question(
         plan, columns, keys, _count(limit, "LIMIT"), _count(offset, "OFFSET") or 0, answers
@@ -186,7 +186,7 @@ def _count(clause: exp.Expr | None, word: str) -> int | None:
     )
 
 
-def _refuse_time(plan: Plan, answers: Mapping[str, str]) -> None:
+def _refuse_time(plan: Plan, answers: Mapping[str, str], catalog: Catalog) -> None:
     """Refuse what looks at other instants of an answer, of which one is there."""
     for node in walk(plan):
         if not isinstance(node, Window | Istream | Dstream):
@@ -196,9 +196,13 @@ def _refuse_time(plan: Plan, answers: Mapping[str, str]) -> None:
         if place is None:
             continue
         found = answers[place.name]
+        entry = catalog.find(found)
+        is_table = isinstance(entry, QueryEntry) and entry.is_table
         what = "a window" if isinstance(node, Window) else "ISTREAM or DSTREAM"
         raise BindError(
             f"QUERY {found} is the answer at one instant, and {what} looks at others",
             span=place.span,
-            hint=f"define what {found} asks with CREATE STREAM … AS, and read from that",
+            hint=f"leave QUERY out: then what table {found} asks is read, at all instants"
+            if is_table
+            else f"define what {found} asks with CREATE STREAM … AS, and read from that",
         )

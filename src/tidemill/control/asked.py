@@ -23,12 +23,13 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from tidemill.algebra.reach import begun_at, clear, needs, newest, since_of
+from tidemill.algebra.reach import begun_at, needs, newest, since_of
 from tidemill.algebra.tree import streams_of
 from tidemill.catalog.entries import QueryEntry, RelationEntry, StreamEntry, kind_of
 from tidemill.control.asked_tables import KeptTables
 from tidemill.control.delivered import delivered_to
 from tidemill.control.instances import record_of
+from tidemill.control.not_kept import no_past, not_kept
 from tidemill.control.speaking import speaking
 from tidemill.engine.ingest import relation_flow
 from tidemill.errors import RunError
@@ -191,7 +192,7 @@ class Asked:
         for name, least in first.items():
             kept = self.past.streams.get(name)
             if kept is None or least < kept.since:
-                raise self._not_kept(plan, time, name, least)
+                raise not_kept(self.past, plan, time, name, least)
         return first
 
     @staticmethod
@@ -203,31 +204,7 @@ class Asked:
     def _require_keep(self, name: str) -> None:
         entry = self.catalog.find(name)
         if isinstance(entry, StreamEntry) and entry.keep is None:
-            raise NotKeptError(
-                f'stream "{name}" does not keep its past, so there is nothing to answer from',
-                hint="write KEEP with a duration, or KEEP ALL, in CREATE STREAM",
-            )
-
-    def _not_kept(self, plan: Plan, time: Time, name: str, least: Time) -> NotKeptError:
-        kept = self.past.streams.get(name)
-        if kept is None:
-            return NotKeptError(
-                f'stream "{name}" has kept nothing yet',
-                hint="let the pipeline run; it keeps the rows that come from then on",
-            )
-        other = dict.fromkeys(streams_of(plan), Time(0))
-        possible = clear(plan, {**other, name: kept.since})
-        if possible is None:
-            when = "its windows forget by what comes and not by time, so that they need all rows"
-        elif possible >= END_OF_TIME:
-            when = "no instant can be asked for"
-        else:
-            when = f"it can be asked from {time_text(possible)} on"
-        return NotKeptError(
-            f'stream "{name}" has kept its rows from {time_text(kept.since)} on, and at'
-            f" {time_text(time)} those from {time_text(least)} on are needed; {when}",
-            hint="write a longer KEEP, or KEEP ALL, in CREATE STREAM, for what comes from then on",
-        )
+            raise no_past(name)
 
     def _relation_rows(self, name: str) -> list[Batch]:
         entry = self.catalog.find(name)
