@@ -157,7 +157,7 @@ def test_a_name_of_with_that_hides_another_is_what_it_says(tmp_path: Path) -> No
     write(tmp_path / "in", 0, 40)
     text = (
         "WITH w AS (SELECT k FROM q0) SELECT n FROM"
-        " (WITH w AS (SELECT v AS n FROM s) SELECT n FROM w [RANGE 2]) x"
+        " (WITH w AS (SELECT v AS n FROM s) SELECT n FROM w) x [RANGE 2]"
     )
     with connect(tmp_path, TOTAL, stream="KEEP ALL") as session:
         session.run()
