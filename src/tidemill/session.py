@@ -415,7 +415,13 @@ class Session:
     def _asking(self) -> Asking:
         """What there is to answer questions with."""
         queries = self._queries
-        return Asking(queries.look.shown(), queries.past, self.current_answer, dict(self._memory))
+        return Asking(
+            queries.look.shown(),
+            queries.past,
+            self.current_answer,
+            dict(self._memory),
+            queries.kept_tables,
+        )
 
     def find(self, name: str) -> Query:
         """A query that is registered, by its name; a session before may have created it.

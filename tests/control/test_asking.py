@@ -16,6 +16,7 @@ from laws.asking import asked_of_all, catalog_of, kept_by_batch
 from laws.catalogue import SOURCES, Inputs, S
 from tidemill.algebra.plan import TimeWindow, Window
 from tidemill.algebra.snapshot import Element
+from tidemill.control.asked_tables import KeptTables
 from tidemill.control.asking import Asking
 from tidemill.errors import Span
 from tidemill.lang.statements import Instant
@@ -130,6 +131,7 @@ def test_explain_says_what_would_be_read(session: tidemill.Session) -> None:
         "batch": batch,
         "streams": {"s": {"first": 0, "last": 1, "since": 0}},
         "queries": ["q"],
+        "tables": {},
         "relations": ["r"],
     }
     assert "logical" in told
@@ -176,7 +178,7 @@ def _removed(past: Past) -> Past:
 
 
 def asking(given: Callable[[], Past]) -> Asking:
-    return Asking(catalog_of(), given, lambda _name: None, {})
+    return Asking(catalog_of(), given, lambda _name: None, {}, lambda _tables: KeptTables())
 
 
 def test_it_is_asked_again_of_the_next_boundary() -> None:

@@ -25,9 +25,10 @@ from tidemill.binder.limits import check_plan
 from tidemill.binder.queries import bind_query
 from tidemill.binder.scope import Scope, ScopeColumn
 from tidemill.binder.sources import answer_relation
+from tidemill.catalog.entries import QueryEntry
 from tidemill.errors import BindError
-from tidemill.lang.one_time import QueryAnswer
 from tidemill.lang.spans import span_of
+from tidemill.lang.statements import ObjectKind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -68,7 +69,8 @@ class Question:
         keys: The keys of ORDER BY.
         limit: How many rows there are at most; ``None`` for all.
         offset: How many of the first rows are left out.
-        answers: The queries whose answers it reads, by the names of the relations in their place.
+        answers: The queries, and tables, whose answers it reads, by the names of the relations in
+            their place.
     """
 
     plan: Plan
@@ -103,11 +105,11 @@ def bind_question(query: exp.Expr, catalog: Catalog, notes: list[Note]) -> Quest
     )
     plan = share(plan)
     check_plan(plan, node)
-    names = {one.name for one in query.find_all(QueryAnswer)}
-    found = {answer_relation(name): name for name in names}
+    entries = catalog.entries(ObjectKind.QUERY)
+    found = {answer_relation(e.name): e.name for e in entries if isinstance(e, QueryEntry)}
     there = {one.name for one in walk(plan) if isinstance(one, Relation)}
     answers = {relation: name for relation, name in found.items() if relation in there}
-    _refuse_time(plan, answers, query)
+    _refuse_time(plan, answers, catalog)
     check_ends(plan)
     return Question(
         plan, columns, keys, _count(limit, "LIMIT"), _count(offset, "OFFSET") or 0, answers
@@ -184,19 +186,23 @@ def _count(clause: exp.Expr | None, word: str) -> int | None:
     )
 
 
-def _refuse_time(plan: Plan, answers: Mapping[str, str], query: exp.Expr) -> None:
+def _refuse_time(plan: Plan, answers: Mapping[str, str], catalog: Catalog) -> None:
     """Refuse what looks at other instants of an answer, of which one is there."""
     for node in walk(plan):
         if not isinstance(node, Window | Istream | Dstream):
             continue
-        below = (one.name for one in walk(node) if isinstance(one, Relation))
-        found = next((answers[name] for name in below if name in answers), None)
-        if found is None:
+        below = (one for one in walk(node) if isinstance(one, Relation))
+        place = next((one for one in below if one.name in answers), None)
+        if place is None:
             continue
-        place = next(one for one in query.find_all(QueryAnswer) if one.name == found)
+        found = answers[place.name]
+        entry = catalog.find(found)
+        is_table = isinstance(entry, QueryEntry) and entry.is_table
         what = "a window" if isinstance(node, Window) else "ISTREAM or DSTREAM"
         raise BindError(
             f"QUERY {found} is the answer at one instant, and {what} looks at others",
-            span=span_of(place),
-            hint=f"define what {found} asks with CREATE STREAM … AS, and read from that",
+            span=place.span,
+            hint=f"leave QUERY out: then what table {found} asks is read, at all instants"
+            if is_table
+            else f"define what {found} asks with CREATE STREAM … AS, and read from that",
         )

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -25,7 +26,7 @@ from tidemill.binder.non_retroactive import check_non_retroactive
 from tidemill.binder.rows import Inner
 from tidemill.binder.scope import has_outer
 from tidemill.binder.select import AT_EVERY_INSTANT, IN_THE_MIDDLE, Selected, bind_select
-from tidemill.binder.sources import apply_stream_operator
+from tidemill.binder.sources import apply_stream_operator, below
 from tidemill.catalog.functions import cast
 from tidemill.errors import BindError
 from tidemill.lang.spans import span_of
@@ -63,6 +64,8 @@ def _bind(node: exp.Expr, context: Context) -> Plan:
     context = _with_tables(node, context)
     match node:
         case exp.Select():
+            if internal_window(node) is not None:
+                context = context.below_time()
             return _kept(node, _finished(_select(node, context)))
         case exp.SetOperation():
             return _set_operation(node, context)
@@ -70,7 +73,7 @@ def _bind(node: exp.Expr, context: Context) -> Plan:
             _refuse_modifiers(node, context)
             return _bind(node.this, context)
         case StreamOperator():
-            return apply_stream_operator(node, _bind(node.this, context))
+            return apply_stream_operator(node, _bind(node.this, below(node, context)))
         case _:
             raise AssertionError(f"{type(node).__name__} is not a query of the grammar")
 
@@ -122,9 +125,13 @@ def _with_tables(node: exp.Expr, context: Context) -> Context:
                 hint="choose another name",
             )
         seen.add(table.alias.lower())
-        inner = _bind_typed(table.this, context.without_outer())
-        context = context.with_table(table.alias, inner)
+        context = context.with_table(table.alias, partial(_bind_named, table.this))
     return context
+
+
+def _bind_named(node: exp.Expr, context: Context) -> Plan:
+    """A query of WITH, which does not see the query that it stands before."""
+    return _bind_typed(node, context.without_outer())
 
 
 def _set_operation(node: exp.SetOperation, context: Context) -> Plan:

@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 
     from tidemill.binder.context import Context
 
-__all__ = ["From", "answer_relation", "apply_stream_operator", "bind_from"]
+__all__ = ["From", "answer_relation", "apply_stream_operator", "below", "bind_from"]
 
 BindQuery: TypeAlias = "Callable[[exp.Expr, Context], Plan]"
 
@@ -127,7 +127,7 @@ def _bind_item(node: exp.Expr, context: Context, bind_query: BindQuery) -> Item:
 def _item_plan(node: exp.Expr, context: Context, bind_query: BindQuery) -> Plan:
     match node:
         case Windowed():
-            plan = _item_plan(node.this, context, bind_query)
+            plan = _item_plan(node.this, context.below_time(), bind_query)
             if is_relation(plan):
                 raise BindError(
                     "a relation takes no window",
@@ -141,7 +141,8 @@ def _item_plan(node: exp.Expr, context: Context, bind_query: BindQuery) -> Plan:
             names = tuple(name for name in (node.alias, node.name) if name)
             return bind_window(insertions(plan) or plan, node.window, names)
         case StreamOperator():
-            return apply_stream_operator(node, _item_plan(node.this, context, bind_query))
+            plan = _item_plan(node.this, below(node, context), bind_query)
+            return apply_stream_operator(node, plan)
         case exp.Table():
             return _table(node, context)
         case QueryAnswer():
@@ -149,6 +150,11 @@ def _item_plan(node: exp.Expr, context: Context, bind_query: BindQuery) -> Plan:
         case _:
             # A FROM item does not see the other items of its clause.
             return bind_query(node, context.without_outer())
+
+
+def below(node: StreamOperator, context: Context) -> Context:
+    """The context of what a stream operator is of; RSTREAM looks at the same instant alone."""
+    return context if node.kind == "RSTREAM" else context.below_time()
 
 
 def apply_stream_operator(node: StreamOperator, plan: Plan) -> Plan:
@@ -160,7 +166,7 @@ def apply_stream_operator(node: StreamOperator, plan: Plan) -> Plan:
 
 def _table(node: exp.Table, context: Context) -> Plan:
     name = node.name
-    known = context.tables.get(name.lower())
+    known = context.table(name)
     if known is not None:
         return known
     entry = context.catalog.find(name)
@@ -198,9 +204,13 @@ def _answer(node: QueryAnswer, context: Context) -> Plan:
             "define that with CREATE STREAM … AS",
         )
     context.uses.add(object_use(entry.name))
+    return _answer_at_once(entry, node)
+
+
+def _answer_at_once(entry: QueryEntry, node: exp.Expr) -> Plan:
     # Versions that say the same of types may differ in what can be NULL.
     fields = tuple(replace(one, nullable=True) for one in entry.plan.schema)
-    return Relation(answer_relation(node.name), Schema(fields), span=span_of(node))
+    return Relation(answer_relation(entry.name), Schema(fields), span=span_of(node))
 
 
 def _entry_plan(entry: Entry, node: exp.Table, context: Context) -> Plan:
@@ -212,6 +222,8 @@ def _entry_plan(entry: Entry, node: exp.Table, context: Context) -> Plan:
             return Relation(name, schema, validity, retroactive=entry.retroactive, span=span)
         case DerivedStreamEntry(_, plan) | ChangingRelationEntry(_, plan):
             return _viewed(plan, node)
+        case QueryEntry() if entry.is_table and context.at_once and not context.over_time:
+            return _answer_at_once(entry, node)
         case QueryEntry(name, plan) if entry.is_table:
             if entry.was_changed:
                 raise BindError(

@@ -11,23 +11,29 @@ is what the query has given, if all of that is at hand.
 Law: the rows at t are the snapshot at t of the plan as if it had always run, by the reference
 evaluator; of a query that was changed, the bag of what each of its parts says. They do not depend
 on the boundary, nor on the process that asks.
+
+The rows of a table are those that it has kept (``asked_tables.py``); at an instant that is too old
+for it, they are computed from streams like those of other queries, if these have kept enough.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import polars as pl
 
-from tidemill.algebra.reach import begun_at, clear, needs, newest, since_of
+from tidemill.algebra.reach import begun_at, needs, newest, since_of
 from tidemill.algebra.tree import streams_of
-from tidemill.catalog.entries import QueryEntry, RelationEntry, StreamEntry
+from tidemill.catalog.entries import QueryEntry, RelationEntry, StreamEntry, kind_of
+from tidemill.control.asked_tables import KeptTables
 from tidemill.control.delivered import delivered_to
 from tidemill.control.instances import record_of
+from tidemill.control.not_kept import no_past, not_kept
 from tidemill.control.speaking import speaking
 from tidemill.engine.ingest import relation_flow
 from tidemill.errors import RunError
+from tidemill.history.table_view import TooOldError
 from tidemill.model.batch import polars_schema
 from tidemill.model.time import END_OF_TIME, Time, time_text
 from tidemill.runtime.local.one_time import always_valid, computed
@@ -57,12 +63,14 @@ class Asked:
         past: What is kept.
         given: What a query has given in memory, or in its files, if that is at hand.
         memory: The frames that ``memory`` sources name.
+        tables: The tables that are read, looked at before what streams have kept.
     """
 
     catalog: Catalog
     past: Past
     given: Callable[[str], Answer | None]
     memory: Mapping[str, pl.DataFrame]
+    tables: KeptTables = field(default_factory=KeptTables)
 
     # Instants
 
@@ -84,10 +92,13 @@ class Asked:
         if not known:
             raise self._not_known(question, None)
         entries = [self._query(name) for name in question.answers.values()]
-        read = {*streams_of(question.plan), *(s for e in entries for s in streams_of(e.plan))}
+        queries = [entry for entry in entries if not entry.is_table]
+        read = {*streams_of(question.plan), *(s for e in queries for s in streams_of(e.plan))}
         latest = [time for name, time in self.past.latest.items() if name in read]
-        given = (self._whole(entry) for entry in entries)
+        given = (self._whole(entry) for entry in queries)
         latest += [time for one in given if one is not None and (time := one.present())]
+        views = self.tables.views.values()
+        latest += [time for one in views if (time := one.state.present) is not None]
         if read or entries:
             return max(latest, default=Time(0))
         return computed(question.plan, self._relation_rows).present() or Time(0)
@@ -121,9 +132,10 @@ class Asked:
 
     def _behind(self, question: Question, known: Time) -> str:
         """The query that is known no further."""
-        names = question.answers.values()
-        found = (name for name in names if self._query_known(self._query(name)) == known)
-        return next((f'query "{name}"' for name in found), "what it reads")
+        entries = map(self._query, question.answers.values())
+        found = (entry for entry in entries if self._query_known(entry) == known)
+        kinds = ((kind_of(entry).value.lower(), entry.name) for entry in found)
+        return next((f'{kind} "{name}"' for kind, name in kinds), "what it reads")
 
     def _come(self, stream: str) -> Time:
         return self.past.watermarks.get(stream, Time(0))
@@ -180,7 +192,7 @@ class Asked:
         for name, least in first.items():
             kept = self.past.streams.get(name)
             if kept is None or least < kept.since:
-                raise self._not_kept(plan, time, name, least)
+                raise not_kept(self.past, plan, time, name, least)
         return first
 
     @staticmethod
@@ -192,31 +204,7 @@ class Asked:
     def _require_keep(self, name: str) -> None:
         entry = self.catalog.find(name)
         if isinstance(entry, StreamEntry) and entry.keep is None:
-            raise NotKeptError(
-                f'stream "{name}" does not keep its past, so there is nothing to answer from',
-                hint="write KEEP with a duration, or KEEP ALL, in CREATE STREAM",
-            )
-
-    def _not_kept(self, plan: Plan, time: Time, name: str, least: Time) -> NotKeptError:
-        kept = self.past.streams.get(name)
-        if kept is None:
-            return NotKeptError(
-                f'stream "{name}" has kept nothing yet',
-                hint="let the pipeline run; it keeps the rows that come from then on",
-            )
-        other = dict.fromkeys(streams_of(plan), Time(0))
-        possible = clear(plan, {**other, name: kept.since})
-        if possible is None:
-            when = "its windows forget by what comes and not by time, so that they need all rows"
-        elif possible >= END_OF_TIME:
-            when = "no instant can be asked for"
-        else:
-            when = f"it can be asked from {time_text(possible)} on"
-        return NotKeptError(
-            f'stream "{name}" has kept its rows from {time_text(kept.since)} on, and at'
-            f" {time_text(time)} those from {time_text(least)} on are needed; {when}",
-            hint="write a longer KEEP, or KEEP ALL, in CREATE STREAM, for what comes from then on",
-        )
+            raise no_past(name)
 
     def _relation_rows(self, name: str) -> list[Batch]:
         entry = self.catalog.find(name)
@@ -241,6 +229,9 @@ class Asked:
 
     def _query_known(self, entry: QueryEntry) -> Time:
         """Up to when the answer of a query is known: from memory, or from kept rows."""
+        if entry.is_table:
+            view = self.tables.views.get(entry.name)
+            return Time(0) if view is None else view.known
         whole, streams = self._whole(entry), self._streams_of(entry)
         come = min((self._come(name) for name in streams), default=END_OF_TIME)
         if whole is None:
@@ -266,13 +257,32 @@ class Asked:
         """
         record = record_of(entry)
         parts = list(speaking(entry.name, record, time))
+        if entry.is_table:
+            return self._table_rows(entry, parts, time)
         try:
-            found = [self._part_rows(entry.name, record, part, time) for part in parts]
+            return self._parts_rows(entry, parts, time)
         except NotKeptError:
             given = self.given(entry.name)
             if given is None or not given.is_whole or time >= given.known:
                 raise
             return given.snapshot(time)
+
+    def _table_rows(self, entry: QueryEntry, parts: list[Part], time: Time) -> pl.DataFrame:
+        """The rows of a table at an instant that is known."""
+        try:
+            return self.tables.rows(entry, time)
+        except TooOldError as error:
+            if any(time >= self._come(name) for name in self._streams_of(entry)):
+                raise
+            try:
+                return self._parts_rows(entry, parts, time)
+            except NotKeptError as missing:
+                raise NotKeptError(error.message, hint=error.hint) from missing
+
+    def _parts_rows(self, entry: QueryEntry, parts: list[Part], time: Time) -> pl.DataFrame:
+        """What parts of a query answer, from what streams have kept."""
+        record = record_of(entry)
+        found = [self._part_rows(entry.name, record, part, time) for part in parts]
         nothing = pl.DataFrame(schema=polars_schema(record.current.plan.schema))
         return pl.concat([nothing, *found])
 

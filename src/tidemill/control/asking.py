@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from tidemill.algebra.plan import Relation
 from tidemill.algebra.reach import newest
 from tidemill.algebra.tree import streams_of, walk
+from tidemill.catalog.entries import QueryEntry
 from tidemill.control.asked import Asked
 from tidemill.control.checkpoint_past import past_in
 from tidemill.errors import ParseError, RunError, Span
@@ -27,12 +28,13 @@ from tidemill.runtime.one_time import LOOK_EVERY, NotKeptError, NotKnownError, O
 from tidemill.runtime.past import Past, RemovedError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     import polars as pl
 
     from tidemill.binder.one_time import Question
     from tidemill.catalog.catalog import Catalog
+    from tidemill.control.asked_tables import KeptTables
     from tidemill.lang.parse import Script
     from tidemill.lang.statements import Explain
     from tidemill.runtime.answers import Answer
@@ -94,12 +96,14 @@ class Asking:
             nothing has been run.
         given: What a query has given, if that is at hand.
         memory: The frames that ``memory`` sources name.
+        tables: Looks at tables.
     """
 
     catalog: Catalog
     past: Callable[[], Past | Path | None]
     given: Callable[[str], Answer | None]
     memory: Mapping[str, pl.DataFrame]
+    tables: Callable[[Iterable[QueryEntry]], KeptTables]
 
     def answer(
         self, question: Question, instant: Instant | None, wait: float | None
@@ -136,24 +140,35 @@ class Asking:
                     ) from error
 
     def _answer_now(self, question: Question, at: Time | None) -> OneTimeAnswer:
-        asked = self.asked()
+        asked = self.asked(question)
         asked.require_kept(question)
         time = asked.now(question) if at is None else at
         asked.require_known(question, time)
         frame = asked.frame(question, time)
         return OneTimeAnswer(frame, time, asked.known(question), asked.past.batch)
 
-    def asked(self) -> Asked:
-        """What can be answered now."""
+    def asked(self, question: Question) -> Asked:
+        """What can be answered now: tables are looked at first (``asked_tables.py``)."""
+        tables = self.tables(list(self._tables_of(question)))
+        return Asked(self.catalog, self._past(), self.given, self.memory, tables)
+
+    def _past(self) -> Past:
+        """What streams have kept, at the last boundary."""
         found = self.past()
         if isinstance(found, Path):
             found = past_in(found, kept_streams(self.catalog).values())
-        return Asked(self.catalog, found or Past(), self.given, self.memory)
+        return found or Past()
+
+    def _tables_of(self, question: Question) -> Iterator[QueryEntry]:
+        for name in question.answers.values():
+            entry = self.catalog.find(name)
+            if isinstance(entry, QueryEntry) and entry.is_table:
+                yield entry
 
     def kept_from(self) -> dict[str, Time]:
         """From which instant on rows of each stream are kept, of those that have kept any."""
         try:
-            past = self.asked().past
+            past = self._past()
         except NotKeptError:
             return {}
         return {name: kept.since for name, kept in past.streams.items()}
@@ -162,7 +177,7 @@ class Asking:
 
     def reads(self, question: Question, at: Time | None) -> tuple[list[str], dict[str, object]]:
         """What would be read to answer a question, as lines of text and as JSON."""
-        asked = self.asked()
+        asked = self.asked(question)
         known, past = asked.known(question), asked.past
         try:
             time: Time | None = asked.now(question) if at is None else at
@@ -175,7 +190,15 @@ class Asking:
         for name in sorted(streams_of(question.plan)):
             text, streams[name] = _stream_read(asked, question, name, time)
             lines.append(f'  stream "{name}": {text}')
-        lines += [f'  query "{name}": its answer' for name in sorted(question.answers.values())]
+        kept = {
+            table.name: asked.tables.views.get(table.name) for table in self._tables_of(question)
+        }
+        queries = sorted(name for name in question.answers.values() if name not in kept)
+        lines += [f'  query "{name}": its answer' for name in queries]
+        since = {name: None if view is None else view.since for name, view in sorted(kept.items())}
+        for name, first in since.items():
+            keeps = "nothing is kept" if first is None else f"kept from {_from(first)} on"
+            lines.append(f'  table "{name}": its rows at the instant; {keeps}')
         there = {one.name for one in walk(question.plan) if isinstance(one, Relation)}
         relations = sorted(there - question.answers.keys())
         lines += [f'  relation "{name}": all rows' for name in relations]
@@ -184,7 +207,8 @@ class Asking:
             "known": known,
             "batch": past.batch,
             "streams": streams,
-            "queries": sorted(question.answers.values()),
+            "queries": queries,
+            "tables": {name: {"since": first} for name, first in since.items()},
             "relations": relations,
         }
         return lines, told

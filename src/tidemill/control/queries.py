@@ -17,6 +17,7 @@ from tidemill.catalog.catalog import Catalog
 from tidemill.catalog.durable import question
 from tidemill.catalog.entries import QueryEntry, StreamEntry
 from tidemill.catalog.records import user_name
+from tidemill.control.asked_tables import kept_tables
 from tidemill.control.between import begun_between, shown_between, standing, with_unread
 from tidemill.control.change import Changed
 from tidemill.control.given import gone_from, past_of
@@ -48,7 +49,7 @@ from tidemill.model.time import Time
 from tidemill.runtime.runs import Moment
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from pathlib import Path
 
     from tidemill.binder.definitions import Definition
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
     from tidemill.catalog.listing import Listing
     from tidemill.catalog.records import Record, Version
     from tidemill.connectors.connector import Engine
+    from tidemill.control.asked_tables import KeptTables
     from tidemill.control.kept import KeptCatalog
     from tidemill.control.verdict import Verdict
     from tidemill.history.table_view import Bag
@@ -475,6 +477,10 @@ class LivingQueries:
             RunError: Nothing has been run, or the instant is not known yet or not kept any more.
         """
         return bag_of(self.look, self.directory, self.look.table_entry(table), at, where)
+
+    def kept_tables(self, tables: Iterable[QueryEntry]) -> KeptTables:
+        """Tables as they are now, for what is asked once."""
+        return kept_tables(self.look, self.directory, tables)
 
     def tables(self) -> Listing:
         """The tables, with the first instant at which their rows can be had."""

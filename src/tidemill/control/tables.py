@@ -9,18 +9,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tidemill.catalog.listing import show
+from tidemill.control.checkpoint_past import boundary, engine_of
 from tidemill.control.given import is_in
 from tidemill.errors import RunError
 from tidemill.history.table_list import GoneError, read_state
 from tidemill.history.table_view import Bag, TableView
 from tidemill.lang.statements import Name, ObjectKind, ReplanQuery
 from tidemill.model.time import time_text
-from tidemill.physical.state.at_rest import read_manifest
 from tidemill.physical.state.damaged import DamagedError
-from tidemill.runtime.checkpoint import BATCH_LOG
-from tidemill.runtime.damage import damaged, json_lines, telling_where
-from tidemill.runtime.local.commit import read_commit
-from tidemill.runtime.local.pack_files import PackFiles
+from tidemill.runtime.damage import damaged, telling_where
 from tidemill.runtime.table_files import TableFiles, table_place
 
 if TYPE_CHECKING:
@@ -35,7 +32,7 @@ if TYPE_CHECKING:
     from tidemill.lang.statements import Lifecycle
     from tidemill.model.time import Time
 
-__all__ = ["bag_of", "refuse_read", "stored_table", "table_listing", "table_view"]
+__all__ = ["bag_of", "refuse_read", "stored_table", "table_listing", "table_view", "view_of"]
 
 _TRIES = 100
 """So often it is tried to read what is being written; each try meets another batch."""
@@ -88,19 +85,24 @@ def table_view(look: Look, directory: Path | None, table: QueryEntry) -> TableVi
     Raises:
         RunError: Nothing has been run.
     """
-    job = look.active
-    is_here = look.is_running or directory is None
-    if job is not None and is_here and is_in(job, look.catalog, look.past, table.name):
-        view = job.table(table.name)
-        if view is not None:
-            return view
-    found = None if directory is None else stored_table(directory, table)
+    found = view_of(look, directory, table)
     if found is None:
         raise RunError(
             f'table "{table.name}" has not been run yet',
             hint="call session.run() or session.start()",
         )
     return found
+
+
+def view_of(look: Look, directory: Path | None, table: QueryEntry) -> TableView | None:
+    """A table after the last batch that is done; ``None`` if it has not begun."""
+    job = look.active
+    is_here = look.is_running or directory is None
+    if job is not None and is_here and is_in(job, look.catalog, look.past, table.name):
+        view = job.table(table.name)
+        if view is not None:
+            return view
+    return None if directory is None else stored_table(directory, table)
 
 
 def table_listing(look: Look, directory: Path | None) -> Listing:
@@ -158,14 +160,5 @@ def stored_table(directory: Path, table: QueryEntry) -> TableView | None:
 
 def _done(directory: Path) -> int:
     """The number of the batch after the last one that is done."""
-    # Spark's log of batches is read here without Spark, which takes a second to import.
-    log = directory / BATCH_LOG
-    if log.is_file():
-        ends = [line["end"] for line in json_lines(log) if isinstance(line, dict) and "end" in line]
-        return int(ends[-1]) + 1 if ends else 0
-    files = PackFiles(directory)
-    try:
-        manifest = read_manifest(files)
-        return 0 if manifest is None else read_commit(manifest.facts).step
-    except DamagedError as error:
-        raise damaged(f'"{directory}"', error) from error
+    engine = engine_of(directory)
+    return 0 if engine is None else boundary(directory, engine).done

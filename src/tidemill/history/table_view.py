@@ -26,7 +26,11 @@ if TYPE_CHECKING:
     from tidemill.model.batch import Batch
     from tidemill.model.schema import Schema
 
-__all__ = ["Bag", "TableView"]
+__all__ = ["Bag", "TableView", "TooOldError"]
+
+
+class TooOldError(RunError):
+    """The rows of a table at an instant are not kept any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +90,8 @@ class TableView:
                 can have them.
 
         Raises:
-            RunError: It is not known yet at that instant, or not kept any more; or there is no such
-                column, or it cannot have such a value.
+            RunError: It is not known yet at that instant, or not kept any more (``TooOldError``);
+                or there is no such column, or it cannot have such a value.
             GoneError: A batch has been written meanwhile, and this one is not there any more.
             DamagedError: The rows are not what was written.
         """
@@ -142,7 +146,7 @@ class TableView:
                 hint="ask for an earlier instant, or for the last one that is known",
             )
         if at < self.since:
-            raise RunError(
+            raise TooOldError(
                 f'table "{self.name}" is kept from {time_text(self.since)} on, and not at'
                 f" {time_text(at)} any more",
                 hint="ask for a later instant; CREATE TABLE … KEEP says for how long it is kept",

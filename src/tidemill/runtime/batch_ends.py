@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["BATCH_LOG", "BatchEnd", "last_end"]
 
 BATCH_LOG = "batches.jsonl"
+"""On Spark, what is known when a batch begins, and that it has ended."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,13 +49,10 @@ if TYPE_CHECKING:
     from tidemill.runtime.file_sink import FileSink
     from tidemill.runtime.lock import Lock
 
-__all__ = ["BATCH_LOG", "KEPT", "CheckpointDirectory", "keeps_rows"]
+__all__ = ["KEPT", "CheckpointDirectory", "keeps_rows"]
 
 KEPT = "kept"
 """Where the rows are, in a checkpoint, that streams keep."""
-
-BATCH_LOG = "batches.jsonl"
-"""On Spark, what is known when a batch begins, and that it has ended."""
 
 
 class CheckpointDirectory:

@@ -20,7 +20,8 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from tidemill.runtime.checkpoint import BATCH_LOG, CheckpointDirectory
+from tidemill.runtime.batch_ends import BATCH_LOG
+from tidemill.runtime.checkpoint import CheckpointDirectory
 from tidemill.runtime.durable import make_directory
 from tidemill.runtime.spark.state.cache import cache_directory, forget_cache
 from tidemill.runtime.spark.state.deployments import Deployments
