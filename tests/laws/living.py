@@ -24,10 +24,10 @@ from tidemill.errors import PlanError
 from tidemill.history.archive import Archive, MemoryStore
 from tidemill.history.pieces import Entry, pieces_of
 from tidemill.model.time import END_OF_TIME, Time
-from tidemill.optimizer.physical.skip_the_past import skip_the_past
 from tidemill.physical.codec.plans import plan_version
 from tidemill.physical.fragments import build_graph
 from tidemill.physical.plan import Input, begun_in, walk_physical
+from tidemill.physical.skip_the_past import skip_the_past
 from tidemill.runtime.answers import Answer
 from tidemill.runtime.local.archives import Archives
 from tidemill.runtime.local.runner import LocalRunner

@@ -29,7 +29,6 @@ from tidemill.optimizer.physical.labels import Labels
 from tidemill.optimizer.physical.limit_delay import limit_delay
 from tidemill.optimizer.physical.merge_joins import merge_joins
 from tidemill.optimizer.physical.push_exchanges import push_exchanges
-from tidemill.optimizer.physical.skip_the_past import skip_the_past
 from tidemill.optimizer.physical.split_aggregates import split_aggregates
 from tidemill.optimizer.physical.steps import held_until_due, in_form, lies_behind
 from tidemill.optimizer.planning import PLANNING, Joins
@@ -37,6 +36,7 @@ from tidemill.physical.codec.plans import plan_version
 from tidemill.physical.cut_answer import cut_answer
 from tidemill.physical.fragments import build_graph
 from tidemill.physical.plan import Input, begun_in, walk_physical
+from tidemill.physical.skip_the_past import skip_the_past
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

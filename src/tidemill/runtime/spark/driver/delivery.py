@@ -293,6 +293,8 @@ class Delivery:
     def _begin_replays(self, batch: int, deployed: Deployed) -> None:
         """Decide what is replayed in a batch that is still to be delivered."""
         self.batch_log.begin(batch)
+        if not (deployed.replayed or self.batch_log.replays):
+            return
         epochs = {input_.rows: input_.epoch for input_ in deployed.deployment.graph.inputs}
         self.archives.begin(batch, deployed.replayed, epochs, self.batch_log)
 

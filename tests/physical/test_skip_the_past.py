@@ -6,10 +6,10 @@ import pytest
 
 import tidemill
 from tidemill.model.time import Time
-from tidemill.optimizer.physical.skip_the_past import skip_the_past
 from tidemill.optimizer.planner import Target, plan
 from tidemill.physical import interval
 from tidemill.physical.plan import Apply, walk_physical
+from tidemill.physical.skip_the_past import skip_the_past
 
 STREAM = "CREATE STREAM s (k BIGINT, v BIGINT, t BIGINT) SOURCE memory('s') ORDERED BY t"
 INNER = "(SELECT k, COUNT(*) AS v FROM s [RANGE 7] GROUP BY k)"
