@@ -193,7 +193,9 @@ def _forgetful(found: TableView) -> TableView:
     return replace(found, state=replace(found.state, pieces=found.state.pieces[:-1]))
 
 
-@pytest.mark.parametrize("harm", [_early, _without_since, _forgetful])
+@pytest.mark.parametrize(
+    "harm", [_early, pytest.param(_without_since, marks=pytest.mark.soak), _forgetful]
+)
 def test_the_law_finds_what_is_wrong(harm: Harm) -> None:
     @st.composite
     def wrongs(draw: DrawFn) -> str:

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 KEEPS = ["KEEP 12", "KEEP 40", "KEEP ALL", "KEEP 60 BY REFERENCE"]
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize(
+    "seed", [*range(3), *(pytest.param(seed, marks=pytest.mark.soak) for seed in range(3, 6))]
+)
 def test_what_sinks_get_through_changes_and_restarts(tmp_path: Path, seed: int) -> None:
     random = Random(seed)  # noqa: S311 — the same story every time
     partitions = random.randint(1, 3)

@@ -60,7 +60,7 @@ class Bags:
                 assert bag(table.snapshot(time)) == there[time], f"{name} at {time}"
 
 
-@settings(max_examples=max(settings().max_examples // 2, 5), deadline=None)
+@settings(max_examples=max(settings().max_examples // 6, 5), deadline=None)
 @given(life=lives(), keep=st.sampled_from(["", "KEEP 7", "KEEP ALL"]))
 def test_a_table_is_that_of_an_undisturbed_run(life: Life, keep: str) -> None:
     with TemporaryDirectory() as folder, in_small_steps(life.step_rows, life.piece_rows):

@@ -50,8 +50,17 @@ def undisturbed(directory: Path, texts: list[str]) -> list[list[Bag]]:
         return [bags(query.changes(), PAST) for query in queries]
 
 
-@pytest.mark.parametrize("keep", ["", "KEEP 15", "KEEP ALL"])
-@pytest.mark.parametrize("seed", range(SESSIONS))
+def _pairs() -> list[object]:
+    """A session with each; ``make soak`` has all of them."""
+    keeps = ["", "KEEP 15", "KEEP ALL"]
+    every = [(seed, keep) for seed in range(SESSIONS) for keep in keeps]
+    return [
+        pytest.param(seed, keep, marks=() if keeps[seed % 3] == keep else pytest.mark.soak)
+        for seed, keep in every
+    ]
+
+
+@pytest.mark.parametrize(("seed", "keep"), _pairs())
 def test_the_instant_that_the_verdict_names_is_the_first_exact_one(
     tmp_path: Path, seed: int, keep: str
 ) -> None:
