@@ -51,7 +51,7 @@ session.start()
 
 
 @pytest.mark.parametrize(
-    "last", ["record", *(pytest.param(s, marks=pytest.mark.soak) for s in ("create", "deploy"))]
+    "last", [pytest.param(s, marks=pytest.mark.soak) for s in ("create", "deploy", "record")]
 )
 def test_what_was_decided_outlasts_a_kill_before_it_takes_effect(tmp_path: Path, last: str) -> None:
     state, text = tmp_path / "state", "SELECT COUNT(*) AS n FROM s [RANGE 10]"

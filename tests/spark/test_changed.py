@@ -23,11 +23,7 @@ from spark.on_spark import MASTER
 
 pytestmark = pytest.mark.spark
 
-SOME = (
-    "after the record",
-    "after end",
-    "after the batch of its end",
-)
+SOME = ("after end",)
 """Those that are tried every time."""
 
 UNTIL = 81

@@ -347,6 +347,7 @@ def test_what_spark_has_read_for_good_is_removed_and_does_not_come_back(
 
 
 @pytest.mark.spark
+@pytest.mark.soak
 def test_thousands_of_files_are_each_read_once_and_leave_nothing_behind(
     tmp_path: Path, source: Path
 ) -> None:

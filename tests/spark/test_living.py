@@ -115,7 +115,8 @@ session.sql(f"ALTER QUERY q AS {NEW}")
 """
 
 
-@pytest.mark.parametrize("when", [pytest.param("before", marks=pytest.mark.soak), "after"])
+@pytest.mark.soak
+@pytest.mark.parametrize("when", ["before", "after"])
 def test_a_change_that_was_written_down_is_taken_up_after_a_kill(tmp_path: Path, when: str) -> None:
     directory, checkpoint = tmp_path / "in", tmp_path / "state"
     write(directory, 0, 50)

@@ -46,6 +46,7 @@ def test_what_sinks_get_through_changes_and_restarts(tmp_path: Path, seed: int, 
     Story(tmp_path, connect, random, queries=6, restarts=0.25, keep=keep).tell()
 
 
+@pytest.mark.soak
 def test_other_settings_on_a_checkpoint_are_a_migration(tmp_path: Path) -> None:
     connect = partial(tidemill.connect, engine="spark", master=MASTER)
     migrated(partial(connect, checkpoint=tmp_path / "state", partitions=2), tmp_path)

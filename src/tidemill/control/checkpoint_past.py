@@ -57,10 +57,10 @@ def engine_of(directory: Path) -> Engine | None:
     path = directory / RECORD
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
-        return Engine(found["engine"])
+        return Engine(found.get("engine", Engine.SPARK.value))  # others came later
     except FileNotFoundError:
         return None
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, AttributeError) as error:
         raise damaged(f'"{path}"', error) from error
 
 
