@@ -143,6 +143,7 @@ def test_a_new_process_knows_everything_and_goes_on(tmp_path: Path) -> None:
         assert pl.concat(rows).height
 
 
+@pytest.mark.soak
 def test_a_kill_between_the_log_and_the_effect(tmp_path: Path) -> None:
     directory, checkpoint = tmp_path / "in", tmp_path / "state"
     write(directory, 0, 50)
