@@ -1,0 +1,78 @@
+"""Statistics: what is known of the elements on an edge when a query is planned.
+
+An edge is described in the time of the stream (KB52): how far the starts of successive elements are
+apart, for how long an element is valid, how coarse its times are. From these follow the rate and
+how many elements are valid at an instant. All of it is an estimate: nothing here may change an
+answer.
+
+>>> bids = Edge(distance=1_000.0, length=60_000_000.0)
+>>> bids.rate * 1_000_000, bids.size
+(1000.0, 60000.0)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["NOTHING_KNOWN", "Edge", "Statistics"]
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """What is known of the elements on an edge.
+
+    Attributes:
+        distance: How many microseconds the starts of successive elements are apart, on average;
+            infinite where none come any more.
+        length: For how many microseconds an element is valid, on average.
+        granule: The distance in microseconds of which all starts and ends are multiples.
+        standing: How many rows are there besides, for as long as the query runs: those of
+            relations.
+        row_bytes: How many bytes an element takes.
+        distinct: How many values a column has among the elements valid at an instant, by column.
+        is_measured: Whether it was measured; assumed otherwise.
+    """
+
+    distance: float
+    length: float = 1.0
+    granule: float = 1.0
+    standing: float = 0.0
+    row_bytes: float = 64.0
+    distinct: Mapping[str, float] = field(default_factory=dict)
+    is_measured: bool = False
+
+    def __post_init__(self) -> None:
+        assert self.distance > 0, "successive elements are apart, however little"
+        assert self.length > 0, "an element is valid for an instant at least"
+
+    @property
+    def rate(self) -> float:
+        """How many elements come in a microsecond of the stream's time."""
+        return 1 / self.distance
+
+    @property
+    def size(self) -> float:
+        """How many elements are valid at an instant."""
+        return self.standing + self.length / self.distance
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """What is known when a query is planned.
+
+    Attributes:
+        inputs: Of streams and relations, by name: elements as they come in, before any window.
+        conditions: Which share of the rows, or of the pairs of rows, a condition is true of, by its
+            canonical text over columns written ``"stream.column"``.
+    """
+
+    inputs: Mapping[str, Edge] = field(default_factory=dict)
+    conditions: Mapping[str, float] = field(default_factory=dict)
+
+
+NOTHING_KNOWN = Statistics()
+"""Everything is assumed."""
