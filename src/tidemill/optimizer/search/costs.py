@@ -1,0 +1,99 @@
+"""What joining costs, and how much of it there may be: constants, ways of counting, limits.
+
+CPU is what the elements of a unit of time cost, memory the number of rows in all states (Z20-Z23).
+The printed model charges for pairs that match. A join that scans pays for every pair that it
+compares, and one with a hash table for those in a bucket; which of these is counted is a choice.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+from math import inf
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["NO_LIMITS", "Costs", "Counting", "Limits", "Purge"]
+
+
+class Counting(Enum):
+    """Which pairs are compared when a row looks for its matches in a state."""
+
+    MATCHES = "matches"
+    """Those that match: the printed model, and that of a hash table without collisions."""
+    PAIRS = "pairs"
+    """All: the state is scanned."""
+    BUCKETS = "buckets"
+    """Those of the bucket; where an edge has no number of buckets, all are scanned."""
+
+
+class Purge(Enum):
+    """When a row of an intermediate state is removed."""
+
+    MIN = "min"
+    """With its oldest part: there are as many as there are results at an instant."""
+    MAX = "max"
+    """With its youngest part: there are as many times more as it has parts; they match nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """What is charged.
+
+    Attributes:
+        insert: For a row that is put in a state.
+        delete: For a row that is removed from one.
+        compare: For a pair that is compared.
+        output: For a pair that matches, in every step of probing.
+        step: For each step of probing there is, in a unit of time, however few rows come.
+        counting: Which pairs are compared.
+        purge: When rows of intermediate states are removed.
+        buckets: For an edge, into how many buckets its values are hashed.
+    """
+
+    insert: float = 1.0
+    delete: float = 1.0
+    compare: float = 1.0
+    output: float = 0.0
+    step: float = 0.0
+    counting: Counting = Counting.MATCHES
+    purge: Purge = Purge.MIN
+    buckets: Mapping[tuple[int, int], float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        constants = (self.insert, self.delete, self.compare, self.output, self.step)
+        assert min(constants) >= 0, "no work costs less than nothing"
+        assert all(number >= 1 for number in self.buckets.values()), "there is one bucket at least"
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much a plan may take.
+
+    Attributes:
+        cpu: In the unit of the costs, for a unit of time.
+        memory: In rows.
+    """
+
+    cpu: float = inf
+    memory: float = inf
+
+    def allow(self, cpu: float, memory: float) -> bool:
+        """Whether a plan that takes so much is qualified."""
+        return cpu <= self.cpu and memory <= self.memory
+
+    def share(self, cpu: float, memory: float) -> float:
+        """Of the scarcer resource, the share that is taken; more than 1 if it is not qualified."""
+        return max(_share(cpu, self.cpu), _share(memory, self.memory))
+
+
+def _share(taken: float, limit: float) -> float:
+    if limit > 0:
+        return taken / limit
+    return inf if taken > 0 else 0.0
+
+
+NO_LIMITS = Limits()
+"""All plans are qualified."""

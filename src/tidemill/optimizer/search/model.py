@@ -1,0 +1,154 @@
+"""The model: how many rows sets of inputs give, and what a step of probing costs (Z20).
+
+    N(L) = product of the rows of L · product of the selectivities inside L
+    turnover(L) = sum of rate / rows over L        results that L gives: N(L) · turnover(L)
+
+With one window ``W`` for all, turnover(L) is |L| / W. Of the results that come because of a new row
+of the part c, N(P) · turnover(c) get to a step whose prefix is P; this is all that is needed of
+rates. Sets are bit masks. Numbers are kept as logarithms, since 64 inputs give products that no
+float can hold; a number is cut off where it means nothing any more.
+"""
+
+from __future__ import annotations
+
+from math import exp, floor, log, log10, prod
+from typing import TYPE_CHECKING
+
+from tidemill.optimizer.search.costs import Counting, Purge
+from tidemill.optimizer.search.tree import bits
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tidemill.optimizer.search.costs import Costs
+    from tidemill.optimizer.search.join_graph import JoinGraph
+
+__all__ = ["Model", "alike"]
+
+_MOST = 460.0
+"""The logarithm of the greatest number: about 1e200."""
+_FEWEST, _MOST_ROWS = 1e-30, 1e15
+"""An empty input has so few rows, one that keeps everything so many."""
+_DIGITS = 9
+"""To how many digits costs are compared: what differs by less is rounding, and a tie."""
+
+
+def alike(number: float) -> float:
+    """A number without the digits that rounding has made: equal for costs that are equal.
+
+    >>> alike(0.1 + 0.2) == alike(0.3), alike(1.0) == alike(1.000001)
+    (True, False)
+    """
+    if number == 0 or abs(number) > exp(_MOST):
+        return number
+    return round(number, _DIGITS - floor(log10(abs(number))))
+
+
+class Model:
+    """The sizes and steps of a join graph with costs; what is computed once is kept."""
+
+    def __init__(self, graph: JoinGraph, costs: Costs) -> None:
+        self.graph = graph
+        self.costs = costs
+        rows = [min(max(graph.size({i}), _FEWEST), _MOST_ROWS) for i in graph.inputs]
+        self._rows = [log(number) for number in rows]
+        self._turnover = [rate / number for rate, number in zip(graph.rates, rows, strict=True)]
+        self._edges: list[dict[int, float]] = [{} for _ in rows]
+        self._links = [0 for _ in rows]
+        for (one, other), share in graph.selectivities.items():
+            self._edges[one][other] = self._edges[other][one] = log(max(share, _FEWEST))
+            self._links[one] |= 1 << other
+            self._links[other] |= 1 << one
+        self._logs = {1 << i: number for i, number in enumerate(self._rows)}
+        self._crossing: dict[tuple[int, int], float] = {}
+
+    @property
+    def everything(self) -> int:
+        """All inputs."""
+        return (1 << len(self._rows)) - 1
+
+    def neighbours(self, mask: int) -> int:
+        """The inputs outside of a set that a condition links to one inside."""
+        found = 0
+        for one in bits(mask):
+            found |= self._links[one]
+        return found & ~mask
+
+    def is_linked(self, one: int, other: int) -> bool:
+        """Whether a condition links two sets."""
+        few, many = (one, other) if one.bit_count() <= other.bit_count() else (other, one)
+        return any(self._links[i] & many for i in bits(few))
+
+    def components(self) -> Iterator[int]:
+        """The sets that conditions hold together."""
+        left = self.everything
+        while left:
+            found, ahead = 0, left & -left
+            while ahead:
+                found |= ahead
+                ahead = self.neighbours(found)
+            yield found
+            left &= ~found
+
+    def log_crossing(self, one: int, other: int) -> float:
+        """The logarithm of the share of pairs of two sets that match."""
+        few, many = (one, other) if one.bit_count() <= other.bit_count() else (other, one)
+        found = 0.0
+        for i in bits(few):
+            edges = self._edges[i]
+            for j in bits(self._links[i] & many):
+                found += edges[j]
+        return found
+
+    def log_joined(self, one: int, other: int) -> float:
+        """The logarithm of the size of two sets together."""
+        both = one | other
+        if both not in self._logs:
+            sides = self.log_size(one) + self.log_size(other)
+            self._logs[both] = sides + self.log_crossing(one, other)
+        return self._logs[both]
+
+    def log_size(self, mask: int) -> float:
+        """The logarithm of N(L)."""
+        if mask not in self._logs:
+            low = mask & -mask
+            self.log_joined(low, mask ^ low)
+        return self._logs[mask]
+
+    def size(self, mask: int) -> float:
+        """How many combinations of a set there are at an instant: N(L)."""
+        return exp(min(self.log_size(mask), _MOST))
+
+    def stored(self, mask: int) -> float:
+        """How many rows the state of a set has, those included that match nothing any more."""
+        match self.costs.purge:
+            case Purge.MIN:
+                return self.size(mask)
+            case Purge.MAX:
+                return self.size(mask) * mask.bit_count()
+
+    def turnover(self, mask: int) -> float:
+        """How many times in a unit of time the combinations of a set are replaced."""
+        return sum(self._turnover[i] for i in bits(mask))
+
+    def look_up(self, prefix: int, part: int) -> tuple[float, float]:
+        """What a row of a prefix finds in a part: how many matches (T of Z24), at what cost (C)."""
+        found = exp(min(self.log_joined(prefix, part) - self.log_size(prefix), _MOST))
+        costs = self.costs
+        match costs.counting:
+            case Counting.MATCHES:
+                compared = found
+            case Counting.PAIRS:
+                compared = self.stored(part)
+            case Counting.BUCKETS:
+                compared = max(self.stored(part) / self._buckets(prefix, part), found)
+        return found, costs.compare * compared + costs.output * found
+
+    def _buckets(self, one: int, other: int) -> float:
+        """Into how many buckets a state is hashed by all conditions that link two sets."""
+        numbers = self.costs.buckets
+        return prod(
+            numbers.get((min(i, j), max(i, j)), 1.0)
+            for i in bits(one)
+            for j in bits(self._links[i] & other)
+        )

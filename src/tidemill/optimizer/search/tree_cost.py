@@ -1,0 +1,166 @@
+"""What a join tree costs: CPU and memory of all its stages, with their orders of probing (Z20-Z22).
+
+    CPU(stage) = sum over its children c of
+                 rate(c) (insert + delete) + turnover(c) · sum over steps of N(prefix) · C(step)
+    CPU(tree) = sum over stages            MEM(tree) = sum over stages and children of the state
+
+The results of the topmost stage are not kept. In which order the rows of a child probe the others
+is found for each stage alone: by IK over a spanning tree, with and without Cartesian edges, and
+where the conditions form cycles also greedily. Of these the cheapest is taken, by the cost with all
+conditions.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+from tidemill.optimizer.search.costs import NO_LIMITS
+from tidemill.optimizer.search.model import Model, alike
+from tidemill.optimizer.search.order import greedy_order, ik_order, neighbours_of, probing_cost
+from tidemill.optimizer.search.spanning_tree import spanning_tree
+from tidemill.optimizer.search.tree import JoinTree, Stage, stages, text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from tidemill.optimizer.search.costs import Costs, Limits
+    from tidemill.optimizer.search.join_graph import JoinGraph
+
+__all__ = ["Orders", "Plan", "Pricing", "StageCost"]
+
+Orders: TypeAlias = tuple[tuple[int, ...], ...]
+"""For each child of a stage, the numbers of the others in the order in which it probes them."""
+
+_BINARY: Orders = ((1,), (0,))
+
+
+@dataclass(frozen=True, slots=True)
+class StageCost:
+    """What a stage costs.
+
+    Attributes:
+        orders: The order of probing for each child.
+        cpu: For a unit of time.
+        memory: The rows in the states of its children.
+    """
+
+    orders: Orders
+    cpu: float
+    memory: float
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A join tree with all that is known of it.
+
+    Attributes:
+        tree: In which stages is joined.
+        orders: The orders of probing of each stage.
+        cpu: What it costs for a unit of time.
+        memory: How many rows its states have.
+    """
+
+    tree: JoinTree
+    orders: Mapping[Stage, Orders]
+    cpu: float
+    memory: float
+
+    def is_qualified(self, limits: Limits = NO_LIMITS) -> bool:
+        """Whether it takes no more than is allowed."""
+        return limits.allow(self.cpu, self.memory)
+
+    @property
+    def rating(self) -> tuple[float, float, str]:
+        """What is compared to find the cheapest: the CPU, then the memory, then the text."""
+        return alike(self.cpu), alike(self.memory), text(self.tree)
+
+
+class Pricing:
+    """Gives trees their costs; stages that were met before are not looked at again."""
+
+    def __init__(self, graph: JoinGraph, costs: Costs, *, clearly: float = 1.0) -> None:
+        """Price trees of a graph.
+
+        Args:
+            graph: What is joined.
+            costs: What is charged.
+            clearly: An order with a Cartesian step is taken if it costs less than this share of the
+                best order without one.
+        """
+        self.model = Model(graph, costs)
+        self.clearly = clearly
+        self.steps = 0
+        self._known: dict[tuple[int, ...], StageCost] = {}
+
+    def plan(self, tree: JoinTree) -> Plan:
+        """A tree with its orders and costs."""
+        orders, cpu, memory = {}, 0.0, 0.0
+        for stage in stages(tree):
+            cost = self.stage(stage.masks)
+            orders[stage] = cost.orders
+            cpu += cost.cpu
+            memory += cost.memory
+        return Plan(tree, orders, cpu, memory)
+
+    def stage(self, parts: tuple[int, ...]) -> StageCost:
+        """What a stage of some parts costs."""
+        if (known := self._known.get(parts)) is None:
+            known = self._known[parts] = self._priced(parts)
+        return known
+
+    def _priced(self, parts: tuple[int, ...]) -> StageCost:
+        model, costs = self.model, self.model.costs
+        self.steps += len(parts) * (len(parts) - 1)
+        orders = self._orders(parts)
+        cpu = costs.step * len(parts) * (len(parts) - 1)
+        for root, order in enumerate(orders):
+            rate = model.size(parts[root]) * model.turnover(parts[root])
+            cpu += rate * (costs.insert + costs.delete) + probing_cost(model, parts, root, order)
+        return StageCost(orders, cpu, sum(model.stored(part) for part in parts))
+
+    def _orders(self, parts: tuple[int, ...]) -> Orders:
+        """For each part, the cheapest order that is found."""
+        if len(parts) == len(_BINARY):
+            return _BINARY
+        linked, crossing = self._candidates(parts)
+        best = []
+        for root in range(len(parts)):
+            cost, order = self._cheapest(parts, root, linked)
+            cross_cost, cross = self._cheapest(parts, root, crossing)
+            best.append(cross if cross and cross_cost < alike(cost * self.clearly) else order)
+        return tuple(best)
+
+    def _candidates(self, parts: tuple[int, ...]) -> tuple[list[Orders], list[Orders]]:
+        """The orders that follow conditions, and those of a tree with a Cartesian edge."""
+        model = self.model
+        edges = spanning_tree(model, parts)
+        linked = [self._ik(parts, edges)]
+        if self._is_cyclic(parts):
+            roots = range(len(parts))
+            linked.append(tuple(greedy_order(model, parts, root) for root in roots))
+        free = spanning_tree(model, parts, cartesian=True)
+        return linked, [] if set(free) == set(edges) else [self._ik(parts, free)]
+
+    def _ik(self, parts: tuple[int, ...], edges: Sequence[tuple[int, int]]) -> Orders:
+        tree = neighbours_of(self.model, parts, edges)
+        return tuple(ik_order(tree, root) for root in range(len(parts)))
+
+    def _is_cyclic(self, parts: tuple[int, ...]) -> bool:
+        """Whether more pairs of parts are linked than a tree has edges."""
+        reached = (self.model.neighbours(part) for part in parts)
+        ends = sum(bool(beyond & part) for beyond in reached for part in parts)
+        return ends > 2 * (len(parts) - 1)
+
+    def _cheapest(
+        self, parts: tuple[int, ...], root: int, candidates: Sequence[Orders]
+    ) -> tuple[float, tuple[int, ...]]:
+        if not candidates:
+            return 0.0, ()
+        return min(self._rated(parts, root, candidates))
+
+    def _rated(
+        self, parts: tuple[int, ...], root: int, candidates: Sequence[Orders]
+    ) -> Iterator[tuple[float, tuple[int, ...]]]:
+        for orders in candidates:
+            yield alike(probing_cost(self.model, parts, root, orders[root])), orders[root]
