@@ -3,8 +3,8 @@
 A decision is made where a query is planned, and kept with the plan: so a restart needs no second
 one, and people can see why a query runs as it does (EXPLAIN, SHOW DECISIONS).
 
->>> order = Decision("join order", "s2, s1, s0", 12.0, (Alternative("s0, s1, s2", 50.0),), "cheapest")
->>> print(order.text())
+>>> written = Alternative("s0, s1, s2", 50.0)
+>>> print(Decision("join order", "s2, s1, s0", 12.0, (written,), "cheapest").text())
 join order: s2, s1, s0 at 12 us/s; not s0, s1, s2 at 50 us/s (cheapest)
 """
 
