@@ -77,7 +77,8 @@ def _in_turns(
 def _nexmark(context: Context) -> Table:
     events = 200_000 if context.full else 40_000
     place = context.folder / "nexmark"
-    write(place, around_midnight(events, context.seed, rate=1_000), files=8)
+    site = around_midnight(events, context.seed, rate=1_000)
+    write(place, site, files=8)
     rows: list[tuple[Cell, ...]] = []
     for query in ASKED:
         if query.name not in NEXMARK:
@@ -85,7 +86,7 @@ def _nexmark(context: Context) -> Table:
         assert query.sql is not None, "it is asked"
         context.progress(query.name)
         sides = {
-            str(on): partial(_run, declarations(place), query.sql, optimize=on)
+            str(on): partial(_run, declarations(site, place), query.sql, optimize=on)
             for on in (True, False)
         }
         rows.append(_ratio(query.name, _in_turns(sides, 5 if context.full else 3)))
@@ -113,7 +114,7 @@ def _joins(context: Context) -> Table:
     rows: list[tuple[Cell, ...]] = []
     for inputs, badly in ((4, False), (4, True), (6, False), (6, True)):
         order = _apart(inputs) if badly else list(range(inputs))
-        count = 1_500 if context.full else 500
+        count = 6_000 if context.full else 3_000
         frames = {f"s{i}": _stream(i, count, context.seed) for i in range(inputs)}
         links = " AND ".join(f"s{i}.b = s{i + 1}.a" for i in range(inputs - 1))
         froms = ", ".join(f"s{i} [RANGE 2 SECONDS]" for i in order)

@@ -10,9 +10,15 @@ join order: s2, s1, s0 at 12 us/s; not s0, s1, s2 at 50 us/s (cheapest)
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
 
-__all__ = ["Alternative", "Decision"]
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from tidemill.algebra.codec.values import Json
+
+__all__ = ["Alternative", "Decision", "read_decisions", "write_decisions"]
 
 _SHOWN = 3
 """So many alternatives are named in a line of text."""
@@ -65,3 +71,26 @@ class Decision:
         others = f"; not {shown}" * bool(shown) + f" and {more} more" * (more > 0)
         own = Alternative(self.chosen, self.cpu, self.memory).text()
         return f"{self.subject}: {own}{others} ({self.why})"
+
+
+def write_decisions(decisions: Iterable[Decision]) -> Json:
+    """Decisions, for ``json``."""
+    return [asdict(decision) for decision in decisions]
+
+
+def read_decisions(written: Json) -> tuple[Decision, ...]:
+    """The decisions that were written.
+
+    Raises:
+        TypeError: They are something else.
+
+    >>> taken = (Decision("join order", "a, b", 1.0, (Alternative("b, a", 2.0),), "cheapest"),)
+    >>> read_decisions(write_decisions(taken)) == taken
+    True
+    """
+    return tuple(_read(one) for one in written)
+
+
+def _read(written: Json) -> Decision:
+    alternatives = tuple(Alternative(**one) for one in written["alternatives"])
+    return Decision(**{**written, "alternatives": alternatives})
