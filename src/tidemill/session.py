@@ -22,64 +22,21 @@ It wires the stages (parse, bind, optimize, run) and owns no logic of its own.
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, TypeAlias, assert_never
+from typing import TYPE_CHECKING, TypeAlias
 
 import polars as pl
 
 from tidemill.algebra.keys import least_key
-from tidemill.binder.definitions import define
-from tidemill.binder.one_time import bind_question
 from tidemill.catalog.entries import QueryEntry
-from tidemill.catalog.listing import describe_connector, describe_entry, show, show_connectors
-from tidemill.control.asking import Asking, asked_text, explained
-from tidemill.control.instances import (
-    record_of,
-)
-from tidemill.control.living import (
-    asking,
-    new_version,
-)
+from tidemill.control.instances import record_of
 from tidemill.control.queries import LivingQueries
-from tidemill.control.shown import stream_listing, version_rows
-from tidemill.errors import (
-    ParseError,
-    PlanError,
-    RunError,
-    TidemillError,
-    TidemillWarning,
-    suggestion,
-)
-from tidemill.lang.parse import parse_script, require_one_query
-from tidemill.lang.statements import (
-    AlterQuery,
-    CreateChangingRelation,
-    CreateDerivedStream,
-    CreateFunction,
-    CreateQuery,
-    CreateRelation,
-    CreateStream,
-    CreateTable,
-    Describe,
-    DescribeConnector,
-    Drop,
-    Explain,
-    ExplainMode,
-    Lifecycle,
-    Name,
-    ObjectKind,
-    OneTimeQuery,
-    PauseQuery,
-    ReplanQuery,
-    ResumeQuery,
-    Select,
-    Show,
-    ShowConnectors,
-    StartQuery,
-    Statement,
-    StopQuery,
-)
-from tidemill.lang.unparse import unparse
-from tidemill.optimizer.explain.planned import explain_json, explain_planned
+from tidemill.control.refusals import quarantined, refused_rows
+from tidemill.control.shown import version_rows
+from tidemill.control.statements import Statements, script_of
+from tidemill.control.tables import bag_of
+from tidemill.errors import RunError, TidemillError, TidemillWarning
+from tidemill.lang.parse import require_one_query
+from tidemill.lang.statements import ExplainMode, Name
 from tidemill.runtime.frames import to_polars
 from tidemill.runtime.metrics import metrics_frame
 from tidemill.runtime.planning import plan_entry
@@ -92,17 +49,13 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
 
-    from tidemill.binder.definitions import Definition
-    from tidemill.binder.one_time import Question
     from tidemill.catalog.catalog import Catalog
-    from tidemill.catalog.entries import Entry
-    from tidemill.catalog.listing import Listing
     from tidemill.connectors.connector import Engine
     from tidemill.control.kept import KeptCatalog
+    from tidemill.control.statements import Carried
     from tidemill.control.verdict import Verdict
-    from tidemill.errors import Note, Span
+    from tidemill.errors import Span
     from tidemill.history.table_view import Bag
-    from tidemill.lang.parse import Script
     from tidemill.model.time import Time
     from tidemill.optimizer.planner import Planned
     from tidemill.runtime.answers import Answer
@@ -119,10 +72,6 @@ Result: TypeAlias = Query | pl.DataFrame | str | None
 """What a statement gives back: a query, a table (SHOW, AS OF), a text (EXPLAIN) or nothing."""
 
 
-_CALLER = 6
-"""How far above ``warnings.warn`` the call of ``sql``, or ``query``, stands."""
-
-
 class Session:
     """A catalog, the statements that change it, and the answers of its queries."""
 
@@ -136,15 +85,18 @@ class Session:
         kept: KeptCatalog | None = None,
         queries: LivingQueries | None = None,
     ) -> None:
-        self._engine = engine
         self._kept = kept
         self._new_job = job
-        self._planner = planner
-        self._unbounded_state = unbounded_state
         self._queries = queries or LivingQueries(planner, engine=engine, kept=kept)
         self._memory: dict[str, pl.DataFrame] = {}
         self._callbacks: dict[str, Callback] = {}
-        self._warnings: list[str] = []
+        self._statements = Statements(
+            self._queries,
+            planner,
+            engine=engine,
+            unbounded_state=unbounded_state,
+            memory=self._memory,
+        )
 
     def __enter__(self) -> Self:
         return self
@@ -170,7 +122,7 @@ class Session:
     @property
     def warnings(self) -> tuple[str, ...]:
         """What the statements so far were warned of; each was a ``TidemillWarning`` as well."""
-        return tuple(self._warnings)
+        return tuple(self._statements.told)
 
     def put(self, name: str, frame: Frame) -> None:
         """Keep rows in memory, for streams and relations with ``SOURCE memory('name')``.
@@ -228,7 +180,7 @@ class Session:
             RunError: It is running already, the engine cannot, or a source cannot be read.
         """
         for told in self._queries.start(self._job_for):
-            self._warnings.append(told)
+            self._statements.told.append(told)
             warnings.warn(told, TidemillWarning, stacklevel=2)
 
     def _job_for(self, catalog: Catalog) -> Runs:
@@ -280,13 +232,7 @@ class Session:
         Raises:
             RunError: Nothing has been run.
         """
-        rows = [
-            (name, reason, count)
-            for name, gate in sorted(self._queries.look.finished().gates.items())
-            for reason, count in sorted(gate.refused.counts.items())
-        ]
-        types = {"stream": pl.String, "reason": pl.String, "rows": pl.Int64}
-        return pl.DataFrame(rows, schema=types, orient="row")
+        return refused_rows(self._queries.look.finished())
 
     def quarantine(self, stream: str) -> pl.DataFrame:
         """The rows of a stream that were not taken and are kept, with the reason.
@@ -297,15 +243,7 @@ class Session:
         Raises:
             RunError: Nothing has been run, or no query reads the stream.
         """
-        job = self._queries.look.finished()
-        gates = job.gates
-        found = next((name for name in gates if name.lower() == stream.lower()), None)
-        if found is None:
-            raise RunError(
-                f'no query has read a stream "{stream}"',
-                hint=suggestion(stream, gates, what="streams"),
-            )
-        return job.quarantine(found)
+        return quarantined(self._queries.look.finished(), stream)
 
     def answer(self, query: str, version: int | None = None) -> Answer:
         """What a query gave in the last run.
@@ -345,7 +283,14 @@ class Session:
         Raises:
             TidemillError: A statement could not be parsed, bound or planned.
         """
-        return self._carry_out(_script(text), text)
+        return self._given(self._statements.carry_out(script_of(text), text))
+
+    def _given(self, carried: Carried) -> Result:
+        """What a statement has given, as people hold it."""
+        return self._held(carried) if isinstance(carried, QueryEntry) else carried
+
+    def _held(self, entry: QueryEntry) -> Query:
+        return Query(entry.name, entry.plan, self, entry.time)
 
     def check(self, text: str) -> None:
         """Define what a text defines, without asking what it asks once: that is bound, no more.
@@ -353,7 +298,7 @@ class Session:
         Raises:
             TidemillError: A statement could not be parsed, bound or planned.
         """
-        self._carry_out(_script(text), text, asks=False)
+        self._statements.carry_out(script_of(text), text, asks=False)
 
     def query(self, text: str) -> Query:
         """Register one query: a SELECT, or a CREATE QUERY.
@@ -364,14 +309,14 @@ class Session:
         Raises:
             TidemillError: It is not exactly one query, or could not be parsed, bound or planned.
         """
-        script = _script(text)
+        script = script_of(text)
         try:
             require_one_query(script)
         except TidemillError as error:
             raise error.located(text) from None
-        made = self._carry_out(script, text)
-        assert isinstance(made, Query), "these statements make queries"
-        return made
+        made = self._statements.carry_out(script, text)
+        assert isinstance(made, QueryEntry), "these statements make queries"
+        return self._held(made)
 
     def ask(
         self,
@@ -392,36 +337,7 @@ class Session:
             TidemillError: It is not exactly one SELECT, or could not be parsed or bound; the
                 instant is not known yet; or rows that it needs are not kept.
         """
-        script = _script(text)
-        try:
-            self._queries.refresh()
-            return self._asked(asked_text(script, at), text, wait)
-        except TidemillError as error:
-            raise error.located(text) from None
-
-    def _asked(
-        self, statement: OneTimeQuery, source: str, wait: float | None = None
-    ) -> OneTimeAnswer:
-        """The answer to a query that is asked once."""
-        question = self._question(statement, source)
-        return self._asking().answer(question, statement.at, wait)
-
-    def _question(self, statement: OneTimeQuery, source: str) -> Question:
-        notes: list[Note] = []
-        question = bind_question(statement.query, self._queries.catalog, notes)
-        self._warn(notes, source)
-        return question
-
-    def _asking(self) -> Asking:
-        """What there is to answer questions with."""
-        queries = self._queries
-        return Asking(
-            queries.look.shown(),
-            queries.past,
-            self.current_answer,
-            dict(self._memory),
-            queries.kept_tables,
-        )
+        return self._statements.ask(text, at, wait)
 
     def find(self, name: str) -> Query:
         """A query that is registered, by its name; a session before may have created it.
@@ -430,8 +346,7 @@ class Session:
             BindError: There is no such query.
         """
         self._queries.refresh()
-        entry = self._queries.look.query_entry(Name(name))
-        return Query(entry.name, entry.plan, self, entry.time)
+        return self._held(self._queries.look.query_entry(Name(name)))
 
     def table(self, name: str) -> Table:
         """A table that is registered, by its name; a session before may have created it.
@@ -458,7 +373,8 @@ class Session:
             BindError: There is no such table.
             RunError: Nothing has been run, or the instant is not known yet or not kept any more.
         """
-        return self._queries.bag(Name(table), at, where)
+        look = self._queries.look
+        return bag_of(look, self._queries.directory, look.table_entry(Name(table)), at, where)
 
     def verdict(self, text: str) -> Verdict:
         """What ALTER, START, STOP, PAUSE or RESUME QUERY would do, as a value; nothing is done.
@@ -469,17 +385,7 @@ class Session:
         Raises:
             TidemillError: It is not exactly one such statement, or cannot be done.
         """
-        script = _script(text)
-        statement = script[0][0] if len(script) == 1 else None
-        try:
-            if not isinstance(statement, Lifecycle):
-                raise ParseError(
-                    "there is a verdict on one statement that concerns a query that lives",
-                    hint="write ALTER, START, STOP, PAUSE or RESUME QUERY",
-                )
-            return self._lives(statement, text, is_done=False)
-        except TidemillError as error:
-            raise error.located(text) from None
+        return self._statements.verdict(text)
 
     def explain(self, query: str, mode: ExplainMode, *, as_json: bool = False) -> str:
         """A registered query as text, as EXPLAIN shows it.
@@ -488,42 +394,7 @@ class Session:
             BindError: There is no such query.
             RunError: It is to be analyzed, and has not been run.
         """
-        return self._shown(self.planned(query), mode, as_json=as_json)
-
-    def _shown(self, planned: Planned, mode: ExplainMode, *, as_json: bool) -> str:
-        show = explain_json if as_json else explain_planned
-        figures = self._queries.look.figures(planned) if mode is ExplainMode.ANALYZE else {}
-        return show(mode, planned, figures)
-
-    def _carry_out(self, script: Script, text: str, *, asks: bool = True) -> Result:
-        result: Result = None
-        for number, (statement, span) in enumerate(script, start=1):
-            try:
-                if isinstance(statement, OneTimeQuery) and not asks:
-                    self._question(statement, text)
-                else:
-                    result = self._execute(statement, text)
-            except TidemillError as error:
-                raise error.located(text, statement=_which(number, len(script))) from None
-            except RecursionError:
-                deep = PlanError("the statement is nested too deeply", span=span, hint="split it")
-                raise deep.located(text, statement=_which(number, len(script))) from None
-        return result
-
-    def _lives(self, statement: Lifecycle, source: str, *, is_done: bool) -> Verdict:
-        """Carry out what is asked of a query that lives, or say what it would do.
-
-        Raises:
-            TidemillError: There is no such query, or it cannot be done.
-        """
-        entry = self._queries.look.query_entry(statement.name)
-        version = None
-        if isinstance(statement, AlterQuery):
-            asked = asking(entry, statement)
-            bound = self._define(asked, source)
-            assert isinstance(bound, QueryEntry), "it defines a query"
-            version = new_version(entry, unparse(asked), bound)
-        return self._queries.carry_out(statement, entry, version, is_done=is_done)
+        return self._statements.plan_text(self.planned(query), mode, as_json=as_json)
 
     def versions(self, query: str) -> pl.DataFrame:
         """What a query has been asked, and which instants each version answers.
@@ -536,41 +407,6 @@ class Session:
         types = {"version": pl.Int64, "text": pl.String, **times}
         return pl.DataFrame(version_rows(record), schema=types, orient="row")
 
-    def _warn(self, notes: list[Note], source: str) -> None:
-        """Tell what the statement is to be warned of, before it takes effect."""
-        for note in notes:
-            told = note.text(source)
-            self._warnings.append(told)
-            warnings.warn(told, TidemillWarning, stacklevel=_CALLER)
-
-    def _define(self, statement: Definition, source: str) -> Entry:
-        notes: list[Note] = []
-        allowed = self._unbounded_state
-        catalog, engine = self._queries.catalog, self._engine
-        entry = define(statement, catalog, allow_unbounded=allowed, notes=notes, engine=engine)
-        self._warn(notes, source)
-        return entry
-
-    def _explain(self, statement: Explain, source: str) -> str:
-        """What runs, or would run, in one of its forms."""
-        mode, target = statement.mode, statement.target
-        if isinstance(target, Lifecycle):
-            verdict = self._lives(target, source, is_done=False)
-            return verdict.json() if statement.as_json else verdict.text()
-        if isinstance(target, OneTimeQuery):
-            return explained(statement, self._question(target, source), self._asking())
-        if isinstance(target, Name):
-            planned = self.planned(target.text, span=target.span)
-        else:
-            notes: list[Note] = []
-            catalog, engine = self._queries.catalog, self._engine
-            # A plan can be looked at, whatever it costs.
-            entry = define(target, catalog, allow_unbounded=True, notes=notes, engine=engine)
-            self._warn(notes, source)
-            assert isinstance(entry, QueryEntry), "these define queries"
-            planned = self._planner(entry)
-        return self._shown(planned, mode, as_json=statement.as_json)
-
     def planned(self, query: str, *, span: Span | None = None) -> Planned:
         """How a registered query is computed: the plan it runs with, or would run with.
 
@@ -578,82 +414,3 @@ class Session:
             BindError: There is no such query.
         """
         return self._queries.look.planned(query, span=span)
-
-    def _execute(self, statement: Statement, source: str) -> Result:
-        queries = self._queries
-        queries.refresh()
-        match statement:
-            case (
-                CreateStream()
-                | CreateRelation()
-                | CreateChangingRelation()
-                | CreateDerivedStream()
-                | CreateFunction()
-            ):
-                with queries.changing():
-                    if queries.find(statement) is None:
-                        queries.add(statement, self._define(statement, source))
-                return None
-            case CreateQuery() | CreateTable() | Select():
-                with queries.changing():
-                    entry = queries.find(statement)
-                    if entry is None:
-                        entry = self._define(statement, source)
-                        queries.add(statement, entry)
-                return self.find(entry.name)
-            case OneTimeQuery():
-                return self._asked(statement, source).frame
-            case Drop():
-                with queries.changing():
-                    queries.drop(statement)
-                return None
-            case Show(ObjectKind.QUERY):
-                return _frame(queries.look.listing())
-            case Show(ObjectKind.TABLE):
-                return _frame(queries.tables())
-            case Show(ObjectKind.STREAM):
-                since = queries.look.kept_from()
-                since = self._asking().kept_from() if since is None else since
-                return _frame(stream_listing(queries.catalog, since))
-            case Show(kind):
-                return _frame(show(queries.catalog, kind))
-            case ShowConnectors():
-                return _frame(show_connectors())
-            case DescribeConnector(name):
-                return _frame(describe_connector(name))
-            case Describe(name):
-                return _frame(describe_entry(queries.catalog.get(name)))
-            case Explain():
-                return self._explain(statement, source)
-            case (
-                AlterQuery()
-                | ReplanQuery()
-                | StartQuery()
-                | StopQuery()
-                | PauseQuery()
-                | ResumeQuery()
-            ):
-                with queries.changing():
-                    return self._lives(statement, source, is_done=True).text()
-            case _:
-                assert_never(statement)
-
-
-def _script(text: str) -> Script:
-    """The statements of a text."""
-    try:
-        return parse_script(text)
-    except TidemillError as error:
-        raise error.located(text) from None
-
-
-def _which(number: int, statements: int) -> str | None:
-    """Which statement of a script failed, and what became of the others."""
-    if statements == 1:
-        return None
-    done = "; the statements before it took effect" if number > 1 else ""
-    return f"{number} of {statements}{done}"
-
-
-def _frame(listing: Listing) -> pl.DataFrame:
-    return pl.DataFrame(listing, schema=dict.fromkeys(listing, pl.String))

@@ -8,44 +8,24 @@ has changed nothing.
 from __future__ import annotations
 
 from contextlib import ExitStack, contextmanager, nullcontext
-from dataclasses import replace
 from threading import Lock as ThreadLock
 from typing import TYPE_CHECKING
 
-from tidemill.algebra.reach import begun_at
 from tidemill.catalog.catalog import Catalog
-from tidemill.catalog.durable import question
 from tidemill.catalog.entries import QueryEntry, StreamEntry
 from tidemill.catalog.records import user_name
+from tidemill.control.altering import changed_in, changed_text
 from tidemill.control.asked_tables import kept_tables
-from tidemill.control.between import begun_between, shown_between, standing, with_unread
-from tidemill.control.change import Changed
+from tidemill.control.beginning import begun, queries_of, taken_back
+from tidemill.control.between import shown_between, standing, with_unread
 from tidemill.control.given import gone_from, past_of
-from tidemill.control.instances import (
-    instance_name,
-    record_of,
-    running_queries,
-)
-from tidemill.control.living import (
-    altered,
-    begun_again,
-    begun_late,
-    carried_out,
-    ended,
-    replanned,
-    rewritten,
-    standpoint,
-)
+from tidemill.control.instances import running_queries
+from tidemill.control.living import altered, begun_again, begun_late, ended, replanned
 from tidemill.control.look import Look
-from tidemill.control.sink_text import sink_text
-from tidemill.control.standpoint import Standpoint
 from tidemill.control.stored import with_records
-from tidemill.control.tables import bag_of, refuse_read, table_listing
-from tidemill.control.verdict import verdict_on
+from tidemill.control.tables import refuse_read
 from tidemill.errors import RunError
 from tidemill.lang.statements import ObjectKind, Select, StartMode
-from tidemill.lang.unparse import unparse
-from tidemill.model.time import Time
 from tidemill.runtime.runs import Moment
 
 if TYPE_CHECKING:
@@ -54,14 +34,12 @@ if TYPE_CHECKING:
 
     from tidemill.binder.definitions import Definition
     from tidemill.catalog.entries import Entry
-    from tidemill.catalog.listing import Listing
-    from tidemill.catalog.records import Record, Version
+    from tidemill.catalog.records import Version
     from tidemill.connectors.connector import Engine
     from tidemill.control.asked_tables import KeptTables
     from tidemill.control.kept import KeptCatalog
     from tidemill.control.verdict import Verdict
-    from tidemill.history.table_view import Bag
-    from tidemill.lang.statements import Drop, Lifecycle, Name
+    from tidemill.lang.statements import Drop, Lifecycle
     from tidemill.optimizer.planner import Planned
     from tidemill.runtime.answers import Answer
     from tidemill.runtime.past import Past
@@ -175,35 +153,19 @@ class LivingQueries:
     def _beginning(self) -> Iterator[None]:
         """Decide when queries begin that the checkpoint does not know, and write it down.
 
-        What is refused before it has begun is as it was.
-
         Raises:
             RunError: A query is to have a history that streams have not kept.
         """
         if self._kept is None:
             yield
             return
-        stored = self._kept.read_records()
-        before = self.catalog = with_records(self.catalog, stored, self._engine)
-        self.catalog = begun_between(before, self._kept.known(), lambda: self._standing(before))
-        if self.catalog is not before:
-            self._kept.write_records(self.catalog)  # before it takes effect
+        before = self.catalog = with_records(self.catalog, self._kept.read_records(), self._engine)
+        self.catalog = begun(self._kept, before)
         try:
             yield
         except BaseException:
-            self._take_back(before)
+            self.catalog = taken_back(self._kept, before, self.catalog)
             raise
-
-    def _take_back(self, before: Catalog) -> None:
-        """Let queries be as they were before that were to begin, and have not."""
-        assert self._kept is not None, "there is a checkpoint"
-        known, catalog = self._kept.known(), self.catalog
-        for name, entry in _queries(before).items():
-            if name.lower() not in known and _queries(catalog).get(name) != entry:
-                catalog = catalog.replaced(entry)
-        if catalog is not self.catalog:
-            self._kept.write_records(catalog)
-            self.catalog = catalog
 
     def _standing(self, catalog: Catalog) -> Moment:
         """Where the pipeline of the checkpoint stands, while nothing runs."""
@@ -221,7 +183,7 @@ class LivingQueries:
         queries = running_queries(self.catalog, {})
         if self._kept is not None:
             self._kept.let_go(self.catalog, queries)
-        self._runs = _queries(queries)
+        self._runs = queries_of(queries)
         return queries
 
     def await_idle(self) -> None:
@@ -345,7 +307,7 @@ class LivingQueries:
                 self._kept.write_records(self.catalog)
             raise
         self.catalog, self._past = chosen[0], past_of(chosen[0], {**self._past, **gone})
-        self._runs = _queries(given)
+        self._runs = queries_of(given)
 
     def _followed(self, job: Runs, moment: Moment) -> Catalog | None:
         """What is to run from the next batch on, if it is something else: nobody waits here.
@@ -363,9 +325,9 @@ class LivingQueries:
             queries = running_queries(chosen, moment.known)
             if self._kept is not None and chosen != self.catalog:
                 self._kept.write_records(chosen)
-            is_same = _same(_queries(queries), self._runs)
+            is_same = _same(queries_of(queries), self._runs)
             self._past |= {} if is_same else gone_from(job, moment, chosen, queries)
-            self.catalog, self._runs = chosen, _queries(queries)
+            self.catalog, self._runs = chosen, queries_of(queries)
             return None if is_same else queries
         finally:
             self._between.release()
@@ -400,91 +362,28 @@ class LivingQueries:
         refuse_read(self.catalog, entry, statement)
         job = self._job if self.is_running else None
         if job is None:
-            return self._rewritten(statement, entry, version, is_done=is_done)
+            changed, verdict = changed_text(statement, entry, version, self._kept)
+            if is_done and changed is not entry:
+                rewritten = self.catalog.replaced(changed)
+                if self._kept is not None:
+                    self._kept.write_records(rewritten)
+                self.catalog = rewritten
+            return verdict
         if not is_done:
-            return self._judged(statement, entry, version, job.moment())[1]
+            return changed_in(job.moment(), self.look, statement, entry, version)[1]
         verdicts: list[Verdict] = []
 
         def decide(moment: Moment) -> Catalog:
-            record, verdict = self._judged(statement, entry, version, moment)
+            record, verdict = changed_in(moment, self.look, statement, entry, version)
             verdicts.append(verdict)
             return self.catalog.replaced(altered(entry, record))
 
         self.go_on_with(decide)
         return verdicts[0]
 
-    def _rewritten(
-        self, statement: Lifecycle, entry: QueryEntry, version: Version | None, *, is_done: bool
-    ) -> Verdict:
-        """Change the text of a query while nothing runs."""
-        if version is None:
-            raise RunError(
-                "the session is not running, so queries neither start nor stop",
-                hint="call session.start() first",
-            )
-        changed = rewritten(entry, version)
-        if self._kept is not None:
-            if question(version.text) == question(entry.text):
-                changed = entry  # a script that is run again changes nothing
-            elif self._kept.has_run(entry.name):
-                raise RunError(
-                    f'query "{entry.name}" has run in this checkpoint, and is changed while it'
-                    " runs: it says then from which instant on the answer is that of the new text",
-                    hint="call session.start() first",
-                )
-            elif is_done:
-                self._kept.write_records(self.catalog.replaced(changed))
-        if is_done:
-            self.catalog = self.catalog.replaced(changed)
-        here = Standpoint(entry.name, Time(0))
-        return verdict_on(unparse(statement), record_of(entry), Changed(record_of(changed)), here)
-
-    def _judged(
-        self, statement: Lifecycle, entry: QueryEntry, version: Version | None, moment: Moment
-    ) -> tuple[Record, Verdict]:
-        """What becomes of a query, and the verdict on it."""
-        before, here = record_of(entry), standpoint(entry, version, moment)
-        changed = carried_out(statement, entry, version, here)
-        record, plans = changed.record, None
-        if changed.switch is not None:
-            new = record.instances[-1]
-            plan = begun_at(record.version(new.version).plan, new.fresh)
-            plans = self.look.planned(entry.name), self._planner(replace(entry, plan=plan))
-        state = self._state_text(entry)
-        sink = sink_text(here.sink, before, record)
-        verdict = verdict_on(
-            unparse(statement), before, changed, here, planned=plans, state=state, sink=sink
-        )
-        return record, verdict
-
-    def _state_text(self, entry: QueryEntry) -> str:
-        """How much a query remembers now."""
-        if self._active is None:
-            return ""
-        names = {instance_name(entry.name, one.number) for one in record_of(entry).instances}
-        mine = [m for m in self._active.metrics().values() if names.intersection(m.queries)]
-        rows = sum(one.figures().state_rows for one in mine)
-        size = sum(one.figures().state_bytes for one in mine)
-        return f"{rows:,} rows in {size:,} bytes, dropped when the old version has ended"
-
-    def bag(
-        self, table: Name, at: Time | None = None, where: Mapping[str, object] | None = None
-    ) -> Bag:
-        """The rows of a table at an instant; ``tables.bag_of`` has the details.
-
-        Raises:
-            BindError: There is no such table.
-            RunError: Nothing has been run, or the instant is not known yet or not kept any more.
-        """
-        return bag_of(self.look, self.directory, self.look.table_entry(table), at, where)
-
     def kept_tables(self, tables: Iterable[QueryEntry]) -> KeptTables:
         """Tables as they are now, for what is asked once."""
         return kept_tables(self.look, self.directory, tables)
-
-    def tables(self) -> Listing:
-        """The tables, with the first instant at which their rows can be had."""
-        return table_listing(self.look, self.directory)
 
     @property
     def directory(self) -> Path | None:
@@ -509,12 +408,6 @@ class LivingQueries:
         if self._kept is None or self.is_running:
             return self.catalog
         return shown_between(self.catalog, self._kept.known(), lambda: self._standing(self.catalog))
-
-
-def _queries(catalog: Catalog) -> dict[str, QueryEntry]:
-    """The queries of a catalog, by name."""
-    entries = catalog.entries(ObjectKind.QUERY)
-    return {entry.name: entry for entry in entries if isinstance(entry, QueryEntry)}
 
 
 def _same(one: Mapping[str, QueryEntry], other: Mapping[str, QueryEntry]) -> bool:

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 
     from tidemill.algebra.plan import Plan
     from tidemill.model.spans import Cut
+    from tidemill.optimizer.decisions import Decision
     from tidemill.optimizer.logical.rewrite import Step
     from tidemill.optimizer.physical.placement import Placed
     from tidemill.optimizer.planning import Planning
@@ -122,6 +123,7 @@ class Planned:
         labels: How the rows of each part expire, and why they have their form.
         steps: What the phases have changed, one after the other.
         target: What it is made for.
+        decisions: What was chosen among plans with the same answer, and why.
     """
 
     bound: Plan
@@ -130,6 +132,7 @@ class Planned:
     labels: Labels
     steps: tuple[Step | PhysicalStep, ...]
     target: Target
+    decisions: tuple[Decision, ...] = ()
 
     @property
     def is_outdated(self) -> bool:
@@ -158,6 +161,7 @@ class Draft:
     placed: Placed | None = None
     labels: Labels = field(default_factory=Labels)
     steps: tuple[Step | PhysicalStep, ...] = ()
+    decisions: tuple[Decision, ...] = ()
 
     @property
     def physical(self) -> PhysicalPlan:
@@ -308,12 +312,14 @@ def plan(query: Plan, target: Target = TARGET, context: Context = CONTEXT) -> Pl
     return _run(query, target, context, partitions=1)
 
 
-def resume(
+def resume(  # noqa: PLR0913 — what a plan is made for, and what is known of it
     query: Plan,
     physical: PhysicalPlan,
     target: Target,
     context: Context = CONTEXT,
     now: int = 0,
+    *,
+    decisions: tuple[Decision, ...] = (),
 ) -> Planned:
     """A query that runs on with the plan it had, whatever this version would plan today.
 
@@ -323,6 +329,7 @@ def resume(
         target: What that was made for.
         context: What is known besides.
         now: The epoch that begins now, in case its answer is cut from now on.
+        decisions: What was chosen when it was planned.
     """
     physical, whole = cut_answer(physical, target.cut, now), cut_answer(physical, None)
     try:
@@ -332,7 +339,7 @@ def resume(
     if made is not None and made.physical.fingerprint == whole.fingerprint:
         # The same state; how joins probe, and what else is no part of that, stays as it was.
         labels = made.labels.completed(physical)
-        return replace(made, physical=physical, labels=labels, target=target)
+        return replace(made, physical=physical, labels=labels, target=target, decisions=decisions)
     patterns = {n.name: update_pattern(n) for n in walk(query) if isinstance(n, Source | Relation)}
     inputs = [part for part in walk_physical([physical]) if isinstance(part, Input)]
     labels = Labels(
@@ -340,9 +347,9 @@ def resume(
         {part.fingerprint: "as it was planned" for part in inputs},
     ).completed(physical)
     if made is None:
-        return Planned(query, query, physical, labels, (), target)
+        return Planned(query, query, physical, labels, (), target, decisions)
     step = PhysicalStep(_RESUME, made.physical, physical)
-    return Planned(query, made.logical, physical, labels, (*made.steps, step), target)
+    return Planned(query, made.logical, physical, labels, (*made.steps, step), target, decisions)
 
 
 _RESUME = "resume"
@@ -370,4 +377,12 @@ def _run(query: Plan, target: Target, context: Context, partitions: int | None =
     draft = Draft(query, query, narrowed, context.planning)
     for phase in PHASES:
         draft = phase(draft)
-    return Planned(query, draft.logical, draft.physical, draft.labels, draft.steps, target)
+    return Planned(
+        query,
+        draft.logical,
+        draft.physical,
+        draft.labels,
+        draft.steps,
+        target,
+        draft.decisions,
+    )

@@ -25,9 +25,11 @@ import polars as pl
 
 from tidemill.errors import RunError
 from tidemill.lang.words import quote_name
+from tidemill.optimizer.decisions import read_decisions, write_decisions
 from tidemill.physical.codec.plans import plan_version, read_physical, write_physical
 from tidemill.runtime.durable import make_directory, write_durably
 from tidemill.runtime.paths import word_of
+from tidemill.runtime.planning import KeptPlan
 from tidemill.runtime.record import (
     RECORD,
     Asked,
@@ -45,7 +47,6 @@ if TYPE_CHECKING:
 
     from tidemill.catalog.entries import RelationEntry, StreamEntry
     from tidemill.optimizer.planner import Planned
-    from tidemill.physical.plan import PhysicalPlan
     from tidemill.runtime.file_sink import FileSink
     from tidemill.runtime.lock import Lock
 
@@ -225,7 +226,7 @@ class CheckpointDirectory:
             )
         return content
 
-    def kept_plan(self, query: str) -> PhysicalPlan | None:
+    def kept_plan(self, query: str) -> KeptPlan | None:
         """The plan that a query runs with here, if it is known.
 
         Raises:
@@ -237,8 +238,10 @@ class CheckpointDirectory:
         path = self._plan_file(known.version)
         hint = "bring the file back, or choose a new checkpoint"
         try:
-            plan = read_physical(json.loads(path.read_text(encoding="utf-8")))
-        except (OSError, ValueError, RecursionError) as error:
+            written = json.loads(path.read_text(encoding="utf-8"))
+            plan = read_physical(written)
+            decisions = read_decisions(written.get("decisions", []))
+        except (OSError, ValueError, LookupError, TypeError, RecursionError) as error:
             raise RunError(
                 f'the plan of query "{query}" in the checkpoint, "{path}", cannot be read: {error}',
                 hint=hint,
@@ -252,14 +255,20 @@ class CheckpointDirectory:
             raise RunError(
                 f'the plan of query "{query}" in the checkpoint is damaged: "{path}"', hint=hint
             )
-        return plan
+        return KeptPlan(plan, decisions)
 
     # What is written, once nothing is refused.
 
     def keep_plan(self, planned: Planned) -> None:
-        """Keep the plan that a query runs with; ``record`` makes it known."""
+        """Keep the plan that a query runs with; ``record`` makes it known.
+
+        Beside it stands what was chosen for it, so that no later start has to choose again.
+        """
         path = self._plan_file(planned.version)
-        written = json.dumps(write_physical(planned.physical), indent=1).encode()
+        plan = write_physical(planned.physical)
+        if planned.decisions:
+            plan["decisions"] = write_decisions(planned.decisions)
+        written = json.dumps(plan, indent=1).encode()
         if not path.is_file() or path.read_bytes() != written:
             make_directory(path.parent)
             write_durably(path, written)

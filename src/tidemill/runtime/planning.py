@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tidemill.optimizer.planner import Context, Target, plan, resume
@@ -12,12 +13,26 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from tidemill.catalog.entries import QueryEntry
+    from tidemill.optimizer.decisions import Decision
     from tidemill.optimizer.planner import Planned
     from tidemill.optimizer.planning import Planning
     from tidemill.physical.plan import PhysicalPlan
     from tidemill.runtime.record import Facts
 
-__all__ = ["outdated_in", "plan_entry"]
+__all__ = ["KeptPlan", "outdated_in", "plan_entry"]
+
+
+@dataclass(frozen=True, slots=True)
+class KeptPlan:
+    """The plan that a query runs with already.
+
+    Attributes:
+        physical: Its operators.
+        decisions: What was chosen when it was made.
+    """
+
+    physical: PhysicalPlan
+    decisions: tuple[Decision, ...] = ()
 
 
 def plan_entry(  # noqa: PLR0913 — what a plan is made for
@@ -27,7 +42,7 @@ def plan_entry(  # noqa: PLR0913 — what a plan is made for
     partitions: int | None = None,
     stages: int | None = None,
     epoch: int = 0,
-    kept: PhysicalPlan | None = None,
+    kept: KeptPlan | None = None,
     now: int | None = None,
 ) -> Planned:
     """The plan of a query.
@@ -49,7 +64,8 @@ def plan_entry(  # noqa: PLR0913 — what a plan is made for
     target = Target(partitions, stages, form, epoch=epoch, cut=query.cut, replays=replays)
     context = Context(planning)
     if kept is not None:
-        return resume(query.plan, kept, target, context, epoch if now is None else now)
+        begun = epoch if now is None else now
+        return resume(query.plan, kept.physical, target, context, begun, decisions=kept.decisions)
     return plan(query.plan, target, context)
 
 

@@ -1,0 +1,236 @@
+"""What the optimizer saves: the same query with it and without it, in turns, on the local engine.
+
+Written well is a chain of windows in the order of its links; written badly is one whose FROM names
+windows first that nothing links, so that without the optimizer their product is made. NEXMark's
+queries are those that look at several rows; Linear Road is its check.
+"""
+
+from __future__ import annotations
+
+import os
+
+os.environ.setdefault("POLARS_MAX_THREADS", "1")
+
+from functools import partial
+from random import Random
+from statistics import median
+from time import perf_counter, process_time
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+import tidemill
+from benchmarks.harness.comparable import same_answer, same_rows
+from benchmarks.harness.measure import WrongAnswerError
+from benchmarks.harness.question import Question
+from benchmarks.harness.table import Table
+from benchmarks.nexmark.generator import around_midnight, write
+from benchmarks.nexmark.queries import ASKED, declarations
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from benchmarks.harness.question import Context
+    from benchmarks.harness.table import Cell
+
+SECOND = 1_000_000
+NEXMARK = ("q3", "q4", "q5", "q6", "q7")
+ENOUGH = 0.95
+"""With the optimizer no query may be slower than this."""
+
+
+def answers(context: Context) -> Iterator[Table]:
+    """One table a kind of query."""
+    yield _nexmark(context)
+    yield _joins(context)
+    yield _chains(context)
+    yield _planning(context)
+
+
+def _in_turns(
+    sides: Mapping[str, Callable[[], pl.DataFrame]],
+    turns: int,
+    same: Callable[[pl.DataFrame, pl.DataFrame], bool] = same_answer,
+) -> dict[str, float]:
+    """The processor seconds of each side, the median of some turns.
+
+    Raises:
+        WrongAnswerError: They do not give the same.
+    """
+    seconds: dict[str, list[float]] = {name: [] for name in sides}
+    first: pl.DataFrame | None = None
+    for _ in range(turns):
+        for name, run in sides.items():
+            began = process_time()
+            found = run()
+            seconds[name].append(process_time() - began)
+            first = found if first is None else first
+            if not same(first, found):
+                raise WrongAnswerError(f"{name} gives another answer")
+    return {name: median(times) for name, times in seconds.items()}
+
+
+# NEXMark
+
+
+def _nexmark(context: Context) -> Table:
+    events = 200_000 if context.full else 40_000
+    place = context.folder / "nexmark"
+    site = around_midnight(events, context.seed, rate=1_000)
+    write(place, site, files=8)
+    rows: list[tuple[Cell, ...]] = []
+    for query in ASKED:
+        if query.name not in NEXMARK:
+            continue
+        assert query.sql is not None, "it is asked"
+        context.progress(query.name)
+        sides = {
+            str(on): partial(_run, declarations(site, place), query.sql, optimize=on)
+            for on in (True, False)
+        }
+        rows.append(_ratio(query.name, _in_turns(sides, 5 if context.full else 3)))
+    return Table(
+        f"NEXMark, {events:,} events, seconds", ("query", "with", "without", "ratio"), tuple(rows)
+    )
+
+
+def _ratio(name: str, seconds: dict[str, float]) -> tuple[Cell, ...]:
+    return name, seconds["True"], seconds["False"], seconds["False"] / seconds["True"]
+
+
+def _run(declared: str, sql: str, *, optimize: bool) -> pl.DataFrame:
+    with tidemill.connect(optimize=optimize) as session:
+        session.sql(declared)
+        query = session.query(sql)
+        session.run()
+        return query.results()
+
+
+# Joins of windows
+
+
+def _joins(context: Context) -> Table:
+    rows: list[tuple[Cell, ...]] = []
+    for inputs, badly in ((4, False), (4, True), (6, False), (6, True)):
+        order = _apart(inputs) if badly else list(range(inputs))
+        count = 6_000 if context.full else 3_000
+        frames = {f"s{i}": _stream(i, count, context.seed) for i in range(inputs)}
+        links = " AND ".join(f"s{i}.b = s{i + 1}.a" for i in range(inputs - 1))
+        froms = ", ".join(f"s{i} [RANGE 2 SECONDS]" for i in order)
+        sql = f"SELECT s0.a AS x, s{inputs - 1}.b AS y FROM {froms} WHERE {links}"
+        name = f"{inputs} windows, written {'badly' if badly else 'well'}"
+        context.progress(name)
+        sides = {str(on): partial(_windows, frames, sql, optimize=on) for on in (True, False)}
+        rows.append(_ratio(name, _in_turns(sides, 3)))
+    return Table("Joins of windows, seconds", ("query", "with", "without", "ratio"), tuple(rows))
+
+
+def _apart(count: int) -> list[int]:
+    """The ends of a chain first, from both sides in turns, and what links them last.
+
+    >>> _apart(6)
+    [0, 5, 1, 4, 2, 3]
+    """
+    ends = zip(range(count), reversed(range(count)), strict=True)
+    return list(dict.fromkeys(number for both in ends for number in both))[:count]
+
+
+def _stream(number: int, rows: int, seed: int) -> pl.DataFrame:
+    """A stream of ``rows`` rows over twenty seconds."""
+    chance = Random(f"{seed} {number}")  # noqa: S311 — not for secrets
+    return pl.DataFrame(
+        {
+            "a": [chance.randrange(60) for _ in range(rows)],
+            "b": [chance.randrange(60) for _ in range(rows)],
+            "t": sorted(chance.randrange(20 * SECOND) for _ in range(rows)),
+        }
+    )
+
+
+def _windows(frames: dict[str, pl.DataFrame], sql: str, *, optimize: bool) -> pl.DataFrame:
+    with tidemill.connect(optimize=optimize) as session:
+        for name, frame in frames.items():
+            session.put(name, frame)
+            session.sql(
+                f"CREATE STREAM {name} (a BIGINT, b BIGINT, t BIGINT) SOURCE memory('{name}')"
+                " ORDERED BY t"
+            )
+        query = session.query(sql)
+        session.run()
+        return query.results()
+
+
+# Chains of small tables
+
+
+def _chains(context: Context) -> Table:
+    count, tries = 20, 20 if context.full else 5
+    chance = Random(context.seed)  # noqa: S311 — not for secrets
+    links = list(range(count))
+    orders = [("as linked", links), ("from both ends", _apart(count))]
+    for number in range(tries):
+        shuffled = links.copy()
+        chance.shuffle(shuffled)
+        orders.append((f"shuffled {number + 1}", shuffled))
+    rows: list[tuple[Cell, ...]] = []
+    for name, order in orders:
+        context.progress(name)
+        seconds = _in_turns({name: partial(_tables, context.folder, order)}, 3, same_rows)
+        rows.append((name, seconds[name]))
+    best = min(float(row[1] or 0) for row in rows)
+    return Table(
+        f"A chain of {count} tables of ten rows, by the order of FROM",
+        ("order", "seconds", "times the best"),
+        tuple((*row, float(row[1] or 0) / best) for row in rows),
+    )
+
+
+def _tables(folder: Path, order: Sequence[int]) -> pl.DataFrame:
+    with tidemill.connect() as session:
+        _declare_tables(session, folder, len(order))
+        query = session.query(_chain_of(order))
+        session.run()
+        return query.snapshot(0)
+
+
+def _declare_tables(session: tidemill.Session, folder: Path, count: int) -> None:
+    for i in range(count):
+        file = folder / f"r{i}.parquet"
+        if not file.exists():
+            pl.DataFrame({"a": range(10), "b": [(n + 1) % 10 for n in range(10)]}).write_parquet(
+                file
+            )
+        session.sql(f"CREATE RELATION r{i} (a BIGINT, b BIGINT) SOURCE parquet(path => '{file}')")
+
+
+def _chain_of(order: Sequence[int]) -> str:
+    links = " AND ".join(f"r{i}.b = r{i + 1}.a" for i in range(len(order) - 1))
+    froms = ", ".join(f"r{i}" for i in order)
+    return f"SELECT r0.a AS x, r{len(order) - 1}.b AS y FROM {froms} WHERE {links}"
+
+
+# Planning
+
+
+def _planning(context: Context) -> Table:
+    rows: list[tuple[Cell, ...]] = []
+    for joins in ("binary", "multiway"):
+        for count in (16, 32, 64):
+            times = []
+            for order in (list(range(count)), _apart(count)):
+                context.progress(f"planning {count} tables")
+                with tidemill.connect(joins=joins) as session:
+                    _declare_tables(session, context.folder, count)
+                    began = perf_counter()
+                    session.sql(f"EXPLAIN PHYSICAL {_chain_of(order)}")
+                    times.append(perf_counter() - began)
+            rows.append((joins, count, *times))
+    return Table(
+        "Planning a chain of tables, seconds",
+        ("joins", "tables", "as linked", "from both ends"),
+        tuple(rows),
+    )
+
+
+QUESTION = Question("optimizer", "What the optimizer saves", answers)

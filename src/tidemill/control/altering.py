@@ -1,0 +1,100 @@
+"""Changing a query that lives: what becomes of it in a moment, and the verdict on that.
+
+Nothing is changed here: the queries of the session take what is decided (``queries.py``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from tidemill.algebra.reach import begun_at
+from tidemill.catalog.durable import question
+from tidemill.control.change import Changed
+from tidemill.control.instances import instance_name, record_of
+from tidemill.control.living import carried_out, rewritten, standpoint
+from tidemill.control.sink_text import sink_text
+from tidemill.control.standpoint import Standpoint
+from tidemill.control.verdict import verdict_on
+from tidemill.errors import RunError
+from tidemill.lang.unparse import unparse
+from tidemill.model.time import Time
+
+if TYPE_CHECKING:
+    from tidemill.catalog.entries import QueryEntry
+    from tidemill.catalog.records import Record, Version
+    from tidemill.control.kept import KeptCatalog
+    from tidemill.control.look import Look
+    from tidemill.control.verdict import Verdict
+    from tidemill.lang.statements import Lifecycle
+    from tidemill.runtime.runs import Moment
+
+__all__ = ["changed_in", "changed_text"]
+
+
+def changed_in(
+    moment: Moment, look: Look, statement: Lifecycle, entry: QueryEntry, version: Version | None
+) -> tuple[Record, Verdict]:
+    """What becomes of a query that runs, and the verdict on it.
+
+    Args:
+        moment: Between which batches.
+        look: What can be seen of the queries then.
+        statement: What is asked.
+        entry: The query.
+        version: For ALTER QUERY … AS, what it is asked from now on.
+
+    Raises:
+        RunError: It cannot be done.
+    """
+    before, here = record_of(entry), standpoint(entry, version, moment)
+    changed = carried_out(statement, entry, version, here)
+    record, plans = changed.record, None
+    if changed.switch is not None:
+        new = record.instances[-1]
+        plan = begun_at(record.version(new.version).plan, new.fresh)
+        plans = look.planned(entry.name), look.planner(replace(entry, plan=plan))
+    state = _state_text(look, entry)
+    sink = sink_text(here.sink, before, record)
+    verdict = verdict_on(
+        unparse(statement), before, changed, here, planned=plans, state=state, sink=sink
+    )
+    return record, verdict
+
+
+def _state_text(look: Look, entry: QueryEntry) -> str:
+    """How much a query remembers now."""
+    if look.active is None:
+        return ""
+    names = {instance_name(entry.name, one.number) for one in record_of(entry).instances}
+    mine = [m for m in look.active.metrics().values() if names.intersection(m.queries)]
+    rows = sum(one.figures().state_rows for one in mine)
+    size = sum(one.figures().state_bytes for one in mine)
+    return f"{rows:,} rows in {size:,} bytes, dropped when the old version has ended"
+
+
+def changed_text(
+    statement: Lifecycle, entry: QueryEntry, version: Version | None, kept: KeptCatalog | None
+) -> tuple[QueryEntry, Verdict]:
+    """The query with another text while nothing runs, and the verdict on it.
+
+    Raises:
+        RunError: It is not its text that is to change, or it has run in this checkpoint.
+    """
+    if version is None:
+        raise RunError(
+            "the session is not running, so queries neither start nor stop",
+            hint="call session.start() first",
+        )
+    changed = rewritten(entry, version)
+    if kept is not None and question(version.text) == question(entry.text):
+        changed = entry  # a script that is run again changes nothing
+    elif kept is not None and kept.has_run(entry.name):
+        raise RunError(
+            f'query "{entry.name}" has run in this checkpoint, and is changed while it'
+            " runs: it says then from which instant on the answer is that of the new text",
+            hint="call session.start() first",
+        )
+    here = Standpoint(entry.name, Time(0))
+    told = verdict_on(unparse(statement), record_of(entry), Changed(record_of(changed)), here)
+    return changed, told
