@@ -53,6 +53,9 @@ def drawn(
     order = list(range(count))
     chosen.shuffle(order)
     rates = tuple(chosen.uniform(1, 100) for _ in order)
+    if shape == "class":
+        values = {number: 1 / chosen.uniform(*share) for number in order}
+        return JoinGraph(rates, (window,) * count, {}, classes=(values,))
     edges = sorted(Shape(shape, tuple(order)).edges(chosen))
     return JoinGraph(rates, (window,) * count, {edge: chosen.uniform(*share) for edge in edges})
 
@@ -99,4 +102,9 @@ def _with_inputs(
     stood: tuple[float, ...] = ()
     if standing and draw(st.booleans()):
         stood = tuple(draw(st.sampled_from([0.0, 7.0, 300.0])) for _ in range(count))
-    return JoinGraph(rates, windows, edges, stood)
+    classes: list[dict[int, float]] = []
+    if standing and count > 1 and draw(st.booleans()):
+        member = st.integers(0, count - 1)
+        values = st.dictionaries(member, st.sampled_from([1.0, 4.0, 60.0]), min_size=2)
+        classes = draw(st.lists(values, min_size=1, max_size=2))
+    return JoinGraph(rates, windows, edges, stood, tuple(classes))

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from random import Random
+from time import process_time
 from typing import TYPE_CHECKING
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from join_graphs import chain_of, graphs
+from join_graphs import SHAPES, chain_of, drawn, graphs
 from tidemill.optimizer.search.best import best_tree, has_product
 from tidemill.optimizer.search.costs import Costs
 from tidemill.optimizer.search.min_state import min_state
@@ -39,3 +42,15 @@ def test_where_nothing_is_known_a_chain_is_joined_along_its_links(
     graph = chain_of(tuple(data.draw(st.permutations(range(count)))))
     choice = best_tree(graph, Costs())
     assert not has_product(Model(graph, Costs()), choice.plan.tree)
+
+
+@pytest.mark.parametrize("shape", [*SHAPES, "class"])
+@pytest.mark.parametrize("share", [(0.1, 0.1), (0.001, 1.0)])
+def test_sixty_four_inputs_take_less_than_half_a_second(
+    shape: str, share: tuple[float, float]
+) -> None:
+    graph = drawn(Random(5), 64, shape, share=share)  # noqa: S311 — a seed, not a secret
+    began = process_time()
+    choice = best_tree(graph, Costs())
+    assert process_time() - began < 0.5
+    assert leaves(choice.plan.tree) == tuple(range(64))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise, permutations
 from math import prod
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
@@ -16,6 +17,9 @@ from tidemill.optimizer.search.model import Model
 from tidemill.optimizer.search.order import probing_cost
 from tidemill.optimizer.search.tree import JoinTree, Stage, flat, leaves, mask_of, stages
 from tidemill.optimizer.search.tree_cost import Pricing
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 LEFT = Stage((Stage((0, 1)), 2))
 ANY = st.floats(0.01, 50)
@@ -89,9 +93,7 @@ def test_a_tree_costs_what_an_account_row_by_row_says(
 
 def _rate(graph: JoinGraph, tree: JoinTree, new: int) -> float:
     """How many results of a tree come because of new rows of an input."""
-    others = [one for one in leaves(tree) if one != new]
-    shares = prod(graph.selectivity(new, one) for one in others)
-    return graph.rates[new] * graph.size(others) * shares
+    return graph.rates[new] * graph.size(leaves(tree)) / graph.rows(new)
 
 
 def _stored(graph: JoinGraph, costs: Costs, tree: JoinTree) -> float:
@@ -103,9 +105,9 @@ def _probes(graph: JoinGraph, costs: Costs, child: JoinTree, others: list[JoinTr
     cost, flow, prefix = 0.0, 1.0, list(leaves(child))
     for other in others:
         pairs = [(a, b) for a in prefix for b in leaves(other)]
-        matched = flow * graph.size(leaves(other)) * prod(graph.selectivity(*p) for p in pairs)
+        matched = flow * graph.size([*prefix, *leaves(other)]) / graph.size(prefix)
         scanned = flow * _stored(graph, costs, other)
-        buckets = prod(costs.buckets.get((min(p), max(p)), 1) for p in pairs if graph.is_linked(*p))
+        buckets = prod(_buckets(graph, costs, pairs))
         match costs.counting:
             case Counting.MATCHES:
                 compared = matched
@@ -117,6 +119,15 @@ def _probes(graph: JoinGraph, costs: Costs, child: JoinTree, others: list[JoinTr
         flow = matched
         prefix += leaves(other)
     return cost
+
+
+def _buckets(graph: JoinGraph, costs: Costs, pairs: list[tuple[int, int]]) -> Iterator[float]:
+    """The number of buckets by each condition: an edge, or a class, whose value is hashed once."""
+    ordered = [(min(pair), max(pair)) for pair in pairs]
+    yield from (costs.buckets.get(pair, 1) for pair in ordered if pair in graph.selectivities)
+    for class_ in graph.classes:
+        inside = [pair for pair in ordered if class_.keys() >= set(pair)]
+        yield max((costs.buckets.get(pair, 1) for pair in inside), default=1)
 
 
 @st.composite

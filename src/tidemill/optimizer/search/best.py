@@ -20,6 +20,7 @@ from tidemill.optimizer.search.choice import Candidate, Choice, choose
 from tidemill.optimizer.search.connected import connected_tree
 from tidemill.optimizer.search.costs import Limits
 from tidemill.optimizer.search.min_state import min_state
+from tidemill.optimizer.search.model import alike
 from tidemill.optimizer.search.tree import JoinTree, flat, left_deep, stages
 from tidemill.optimizer.search.tree_cost import Plan, Pricing
 
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
     from tidemill.optimizer.search.model import Model
 
 __all__ = ["CLEARLY", "best_tree", "has_product"]
+
+_ORDERS = 12
+"""How many orders of joining one after the other are looked at."""
 
 CLEARLY = 0.5
 """A plan with a Cartesian product is chosen if it costs less than this share of others."""
@@ -94,8 +98,12 @@ def _candidates(pricing: Pricing) -> Iterator[Candidate]:
 
 def _cheapest_left_deep(pricing: Pricing, mjoin: Plan) -> Plan:
     """The cheapest of the trees that join in an order in which a stage of all is probed."""
-    orders = mjoin.orders[mjoin.tree] if not isinstance(mjoin.tree, int) else ((),)
-    plans = [pricing.plan(left_deep((root, *order))) for root, order in enumerate(orders)]
+    if isinstance(mjoin.tree, int):
+        return mjoin
+    orders = [(root, *order) for root, order in enumerate(mjoin.orders[mjoin.tree])]
+    # Where there are many, those that begin with few rows.
+    orders.sort(key=lambda order: (alike(pricing.model.graph.rows(order[0])), order))
+    plans = [pricing.plan(left_deep(order)) for order in orders[:_ORDERS]]
     return min(plans, key=lambda plan: plan.rating)
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["MOST_PAIRS", "connected_pairs", "connected_tree"]
 
-MOST_PAIRS = 4_000
+MOST_PAIRS = 2_500
 """How many pairs of sets are looked at before the search gives up: some 50 ms."""
 
 
@@ -50,11 +50,9 @@ def connected_tree(
     best: dict[int, tuple[float, float, JoinTree]] = {1 << i: (0.0, 0.0, i) for i in bits(mask)}
     for one, other in pairs:
         (cpu_one, kept_one, left), (cpu_other, kept_other, right) = best[one], best[other]
-        # The child with the least input stands first, as in a stage.
-        first = (one, other) if one & -one < other & -other else (other, one)
-        stage = pricing.stage(first)
-        cpu = cpu_one + cpu_other + stage.cpu
-        memory = kept_one + kept_other + stage.memory
+        stage_cpu, stage_memory = pricing.binary(one, other)
+        cpu = cpu_one + cpu_other + stage_cpu
+        memory = kept_one + kept_other + stage_memory
         known = best.get(one | other)
         if known is None or _is_less((cpu, memory), (known[0], known[1])):
             best[one | other] = (cpu, memory, Stage((left, right)))
@@ -88,11 +86,7 @@ def _grown(model: Model, found: int, forbidden: int) -> Iterator[int]:
     yield found
     beside = model.neighbours(found) & ~forbidden
     for added in _subsets(beside):
-        yield from _grown_from(model, found | added, forbidden | beside)
-
-
-def _grown_from(model: Model, found: int, forbidden: int) -> Iterator[int]:
-    yield from _grown(model, found, forbidden)
+        yield from _grown(model, found | added, forbidden | beside)
 
 
 def _subsets(mask: int) -> Iterator[int]:

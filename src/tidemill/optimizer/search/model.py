@@ -3,6 +3,9 @@
     N(L) = product of the rows of L · product of the selectivities inside L
     turnover(L) = sum of rate / rows over L        results that L gives: N(L) · turnover(L)
 
+Inputs of a class must agree on a value: between two sets of them it has the share 1 / max(v, w),
+where v and w are how many values are left in each.
+
 With one window ``W`` for all, turnover(L) is |L| / W. Of the results that come because of a new row
 of the part c, N(P) · turnover(c) get to a step whose prefix is P; this is all that is needed of
 rates. Sets are bit masks. Numbers are kept as logarithms, since 64 inputs give products that no
@@ -11,6 +14,7 @@ float can hold; a number is cut off where it means nothing any more.
 
 from __future__ import annotations
 
+from itertools import product
 from math import exp, floor, log, log10, prod
 from typing import TYPE_CHECKING
 
@@ -18,7 +22,7 @@ from tidemill.optimizer.search.costs import Counting, Purge
 from tidemill.optimizer.search.tree import bits
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from tidemill.optimizer.search.costs import Costs
     from tidemill.optimizer.search.join_graph import JoinGraph
@@ -50,22 +54,26 @@ class Model:
     def __init__(self, graph: JoinGraph, costs: Costs) -> None:
         self.graph = graph
         self.costs = costs
-        rows = [min(max(graph.size({i}), _FEWEST), _MOST_ROWS) for i in graph.inputs]
-        self._rows = [log(number) for number in rows]
+        rows = [min(max(graph.rows(i), _FEWEST), _MOST_ROWS) for i in graph.inputs]
         self._turnover = [rate / number for rate, number in zip(graph.rates, rows, strict=True)]
+        self._turnovers: dict[int, float] = {}
+        self._logs = {1 << i: log(number) for i, number in enumerate(rows)}
         self._edges: list[dict[int, float]] = [{} for _ in rows]
-        self._links = [0 for _ in rows]
+        self._apart = [0 for _ in rows]
         for (one, other), share in graph.selectivities.items():
             self._edges[one][other] = self._edges[other][one] = log(max(share, _FEWEST))
-            self._links[one] |= 1 << other
-            self._links[other] |= 1 << one
-        self._logs = {1 << i: number for i, number in enumerate(self._rows)}
-        self._crossing: dict[tuple[int, int], float] = {}
+            self._apart[one] |= 1 << other
+            self._apart[other] |= 1 << one
+        self._classes = [_Class(class_) for class_ in graph.classes]
+        self._links = list(self._apart)
+        for class_ in self._classes:
+            for i in bits(class_.mask):
+                self._links[i] |= class_.mask & ~(1 << i)
 
     @property
     def everything(self) -> int:
         """All inputs."""
-        return (1 << len(self._rows)) - 1
+        return (1 << len(self._links)) - 1
 
     def neighbours(self, mask: int) -> int:
         """The inputs outside of a set that a condition links to one inside."""
@@ -95,9 +103,14 @@ class Model:
         few, many = (one, other) if one.bit_count() <= other.bit_count() else (other, one)
         found = 0.0
         for i in bits(few):
-            edges = self._edges[i]
-            for j in bits(self._links[i] & many):
-                found += edges[j]
+            edges, ends = self._edges[i], self._apart[i] & many
+            while ends:
+                low = ends & -ends
+                found += edges[low.bit_length() - 1]
+                ends ^= low
+        for class_ in self._classes:
+            if class_.mask & one and class_.mask & other:
+                found -= max(class_.values(one), class_.values(other))
         return found
 
     def log_joined(self, one: int, other: int) -> float:
@@ -129,7 +142,9 @@ class Model:
 
     def turnover(self, mask: int) -> float:
         """How many times in a unit of time the combinations of a set are replaced."""
-        return sum(self._turnover[i] for i in bits(mask))
+        if mask not in self._turnovers:
+            self._turnovers[mask] = sum(self._turnover[i] for i in bits(mask))
+        return self._turnovers[mask]
 
     def look_up(self, prefix: int, part: int) -> tuple[float, float]:
         """What a row of a prefix finds in a part: how many matches (T of Z24), at what cost (C)."""
@@ -146,9 +161,26 @@ class Model:
 
     def _buckets(self, one: int, other: int) -> float:
         """Into how many buckets a state is hashed by all conditions that link two sets."""
-        numbers = self.costs.buckets
-        return prod(
-            numbers.get((min(i, j), max(i, j)), 1.0)
-            for i in bits(one)
-            for j in bits(self._links[i] & other)
-        )
+        found = prod(self._hashed(i, j) for i in bits(one) for j in bits(self._apart[i] & other))
+        for class_ in self._classes:
+            pairs = product(bits(class_.mask & one), bits(class_.mask & other))
+            found *= max((self._hashed(i, j) for i, j in pairs), default=1.0)
+        return found
+
+    def _hashed(self, one: int, other: int) -> float:
+        return self.costs.buckets.get((min(one, other), max(one, other)), 1.0)
+
+
+class _Class:
+    """Inputs that must agree on a value: of two sets, the fewer values are among the others."""
+
+    def __init__(self, values: Mapping[int, float]) -> None:
+        self.mask = sum(1 << i for i in values)
+        self._least = {1 << i: log(max(number, 1.0)) for i, number in values.items()}
+
+    def values(self, mask: int) -> float:
+        """The logarithm of how many values are left in a set, of which some are in the class."""
+        inside = mask & self.mask
+        if inside not in self._least:
+            self._least[inside] = min(self._least[1 << i] for i in bits(inside))
+        return self._least[inside]

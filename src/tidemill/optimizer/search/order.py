@@ -129,8 +129,10 @@ def greedy_order(model: Model, parts: Sequence[int], root: int) -> tuple[int, ..
 
 def probing_cost(model: Model, parts: Sequence[int], root: int, order: Sequence[int]) -> float:
     """What the probes of a root's rows cost in a unit of time, all conditions applied."""
-    prefix, cost = parts[root], 0.0
+    prefix, cost, rows = parts[root], 0.0, model.size(parts[root])
     for number in order:
-        cost += model.size(prefix) * model.look_up(prefix, parts[number])[1]
+        found, step = model.look_up(prefix, parts[number])
+        cost += rows * step
+        rows = min(rows * found, _MOST)
         prefix |= parts[number]
     return cost * model.turnover(parts[root])

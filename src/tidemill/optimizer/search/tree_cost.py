@@ -18,11 +18,12 @@ from typing import TYPE_CHECKING, TypeAlias
 from tidemill.optimizer.search.costs import NO_LIMITS
 from tidemill.optimizer.search.model import Model, alike
 from tidemill.optimizer.search.order import greedy_order, ik_order, neighbours_of, probing_cost
+from tidemill.optimizer.search.probe_orders import probe_orders
 from tidemill.optimizer.search.spanning_tree import spanning_tree
 from tidemill.optimizer.search.tree import JoinTree, Stage, stages, text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from tidemill.optimizer.search.costs import Costs, Limits
     from tidemill.optimizer.search.join_graph import JoinGraph
@@ -32,7 +33,12 @@ __all__ = ["Orders", "Plan", "Pricing", "StageCost"]
 Orders: TypeAlias = tuple[tuple[int, ...], ...]
 """For each child of a stage, the numbers of the others in the order in which it probes them."""
 
+_Probing: TypeAlias = tuple[float, tuple[int, ...]]
+"""What an order of probing costs, and the order."""
+
 _BINARY: Orders = ((1,), (0,))
+_GREEDY_PARTS = 16
+"""In stages of so many parts, each part has a greedy order of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,42 +115,65 @@ class Pricing:
             known = self._known[parts] = self._priced(parts)
         return known
 
+    def binary(self, one: int, other: int) -> tuple[float, float]:
+        """The CPU and the memory of a stage of two: of these searches look at most."""
+        model, costs = self.model, self.model.costs
+        cpu = 2 * costs.step
+        for here, there in ((one, other), (other, one)):
+            step = costs.insert + costs.delete + model.look_up(here, there)[1]
+            cpu += model.size(here) * model.turnover(here) * step
+        return cpu, model.stored(one) + model.stored(other)
+
     def _priced(self, parts: tuple[int, ...]) -> StageCost:
         model, costs = self.model, self.model.costs
-        self.steps += len(parts) * (len(parts) - 1)
-        orders = self._orders(parts)
-        cpu = costs.step * len(parts) * (len(parts) - 1)
-        for root, order in enumerate(orders):
-            rate = model.size(parts[root]) * model.turnover(parts[root])
-            cpu += rate * (costs.insert + costs.delete) + probing_cost(model, parts, root, order)
-        return StageCost(orders, cpu, sum(model.stored(part) for part in parts))
-
-    def _orders(self, parts: tuple[int, ...]) -> Orders:
-        """For each part, the cheapest order that is found."""
+        steps = len(parts) * (len(parts) - 1)
+        self.steps += steps
         if len(parts) == len(_BINARY):
-            return _BINARY
+            return StageCost(_BINARY, *self.binary(*parts))
+        probing = self._probing(parts)
+        rate = sum(model.size(part) * model.turnover(part) for part in parts)
+        cpu = rate * (costs.insert + costs.delete) + costs.step * steps
+        return StageCost(
+            orders=tuple(order for _, order in probing),
+            cpu=cpu + sum(cost for cost, _ in probing),
+            memory=sum(model.stored(part) for part in parts),
+        )
+
+    def _probing(self, parts: tuple[int, ...]) -> list[_Probing]:
+        """For each part, the cheapest order that is found, and its cost."""
         linked, crossing = self._candidates(parts)
         best = []
         for root in range(len(parts)):
-            cost, order = self._cheapest(parts, root, linked)
-            cross_cost, cross = self._cheapest(parts, root, crossing)
-            best.append(cross if cross and cross_cost < alike(cost * self.clearly) else order)
-        return tuple(best)
+            found = min((self._rated(parts, root, orders[root]) for orders in linked), key=_first)
+            if crossing is not None:
+                cross = self._rated(parts, root, crossing[root])
+                if alike(cross[0]) < alike(found[0] * self.clearly):
+                    found = cross
+            best.append(found)
+        return best
 
-    def _candidates(self, parts: tuple[int, ...]) -> tuple[list[Orders], list[Orders]]:
+    def _rated(self, parts: tuple[int, ...], root: int, order: tuple[int, ...]) -> _Probing:
+        return probing_cost(self.model, parts, root, order), order
+
+    def _candidates(self, parts: tuple[int, ...]) -> tuple[list[Orders], Orders | None]:
         """The orders that follow conditions, and those of a tree with a Cartesian edge."""
-        model = self.model
-        edges = spanning_tree(model, parts)
+        edges = spanning_tree(self.model, parts)
         linked = [self._ik(parts, edges)]
         if self._is_cyclic(parts):
-            roots = range(len(parts))
-            linked.append(tuple(greedy_order(model, parts, root) for root in roots))
-        free = spanning_tree(model, parts, cartesian=True)
-        return linked, [] if set(free) == set(edges) else [self._ik(parts, free)]
+            linked.append(self._greedy(parts, edges[0][0]))
+        free = spanning_tree(self.model, parts, cartesian=True)
+        return linked, None if set(free) == set(edges) else self._ik(parts, free)
 
     def _ik(self, parts: tuple[int, ...], edges: Sequence[tuple[int, int]]) -> Orders:
         tree = neighbours_of(self.model, parts, edges)
         return tuple(ik_order(tree, root) for root in range(len(parts)))
+
+    def _greedy(self, parts: tuple[int, ...], first: int) -> Orders:
+        """For each part the greedy order; where there are many, that of the first one for all."""
+        roots = range(len(parts))
+        if len(parts) <= _GREEDY_PARTS:
+            return tuple(greedy_order(self.model, parts, root) for root in roots)
+        return probe_orders((first, *greedy_order(self.model, parts, first)))
 
     def _is_cyclic(self, parts: tuple[int, ...]) -> bool:
         """Whether more pairs of parts are linked than a tree has edges."""
@@ -152,15 +181,7 @@ class Pricing:
         ends = sum(bool(beyond & part) for beyond in reached for part in parts)
         return ends > 2 * (len(parts) - 1)
 
-    def _cheapest(
-        self, parts: tuple[int, ...], root: int, candidates: Sequence[Orders]
-    ) -> tuple[float, tuple[int, ...]]:
-        if not candidates:
-            return 0.0, ()
-        return min(self._rated(parts, root, candidates))
 
-    def _rated(
-        self, parts: tuple[int, ...], root: int, candidates: Sequence[Orders]
-    ) -> Iterator[tuple[float, tuple[int, ...]]]:
-        for orders in candidates:
-            yield alike(probing_cost(self.model, parts, root, orders[root])), orders[root]
+def _first(probing: _Probing) -> tuple[float, tuple[int, ...]]:
+    """What is compared to find the cheapest order."""
+    return alike(probing[0]), probing[1]
