@@ -20,7 +20,12 @@ from tidemill.algebra.tree import walk
 from tidemill.errors import PlanError
 from tidemill.model.batch import Form
 from tidemill.model.time import Time
-from tidemill.optimizer.logical.rewrite import rewrite
+from tidemill.optimizer.constants import DEFAULTS, Constants
+from tidemill.optimizer.estimates.flow import Pace
+from tidemill.optimizer.estimates.plan import estimate
+from tidemill.optimizer.join_orders import Chooser, join_costs
+from tidemill.optimizer.logical.order_joins import order_joins
+from tidemill.optimizer.logical.rewrite import Step, rewrite
 from tidemill.optimizer.logical.rules import rules_with
 from tidemill.optimizer.physical.check import check_plan
 from tidemill.optimizer.physical.fold import folded, stages_needed
@@ -32,6 +37,7 @@ from tidemill.optimizer.physical.push_exchanges import push_exchanges
 from tidemill.optimizer.physical.split_aggregates import split_aggregates
 from tidemill.optimizer.physical.steps import held_until_due, in_form, lies_behind
 from tidemill.optimizer.planning import PLANNING, Joins
+from tidemill.optimizer.statistics import NOTHING_KNOWN, Statistics
 from tidemill.physical.codec.plans import plan_version
 from tidemill.physical.cut_answer import cut_answer
 from tidemill.physical.fragments import build_graph
@@ -44,7 +50,7 @@ if TYPE_CHECKING:
     from tidemill.algebra.plan import Plan
     from tidemill.model.spans import Cut
     from tidemill.optimizer.decisions import Decision
-    from tidemill.optimizer.logical.rewrite import Step
+    from tidemill.optimizer.estimates.flow import Flow
     from tidemill.optimizer.physical.placement import Placed
     from tidemill.optimizer.planning import Planning
     from tidemill.physical.fragments import Graph
@@ -95,9 +101,13 @@ class Context:
 
     Attributes:
         planning: The settings.
+        statistics: What has been measured of streams, or said of them.
+        constants: What the work of operators costs.
     """
 
     planning: Planning = PLANNING
+    statistics: Statistics = NOTHING_KNOWN
+    constants: Constants = DEFAULTS
 
 
 TARGET, CONTEXT = Target(), Context()
@@ -157,11 +167,16 @@ class Draft:
     bound: Plan
     logical: Plan
     target: Target
-    planning: Planning
+    context: Context
     placed: Placed | None = None
     labels: Labels = field(default_factory=Labels)
     steps: tuple[Step | PhysicalStep, ...] = ()
     decisions: tuple[Decision, ...] = ()
+
+    @property
+    def planning(self) -> Planning:
+        """The settings."""
+        return self.context.planning
 
     @property
     def physical(self) -> PhysicalPlan:
@@ -194,6 +209,27 @@ def _rewrite(draft: Draft) -> Draft:
         return draft
     done = rewrite(draft.bound, rules_with(draft.planning.negation))
     return replace(draft, logical=done.plan, steps=done.steps)
+
+
+def _order_joins(draft: Draft) -> Draft:
+    if not draft.planning.optimized:
+        return draft
+    context, before = draft.context, draft.logical
+    pace = Pace(partitions=draft.target.partitions or 1)
+    relations = {node.name for node in walk(before) if isinstance(node, Relation)}
+
+    def flow(part: Plan) -> Flow:
+        made = implement(part, draft.planning.technique).placed.plan
+        return estimate([made], context.statistics, pace, relations)[made.fingerprint].flow
+
+    chooser = Chooser(join_costs(context.constants, pace))
+    after, orders = order_joins(before, flow, chooser.shape)
+    decisions = (*draft.decisions, *map(chooser.decision, orders))
+    if after is before:
+        return replace(draft, decisions=decisions)
+    done = rewrite(after, rules_with(draft.planning.negation))
+    steps = (*draft.steps, Step("order_joins", before, after), *done.steps)
+    return replace(draft, logical=done.plan, steps=steps, decisions=decisions)
 
 
 def _implement(draft: Draft) -> Draft:
@@ -272,6 +308,8 @@ def _check(draft: Draft) -> Draft:
 PHASES: tuple[Callable[[Draft], Draft], ...] = (
     # Logical: rules until none has anything left to do (``logical/rules``).
     _rewrite,
+    # After the rules, which leave joins side by side and conditions where they belong.
+    _order_joins,
     # From logical operators to physical ones, in which form, with exchanges where rows must meet.
     _implement,
     # Before exchanges are pushed: they do not go below what combines rows where they are.
@@ -374,7 +412,7 @@ def recut(planned: Planned, cut: Cut | None, now: int) -> Planned:
 
 def _run(query: Plan, target: Target, context: Context, partitions: int | None = None) -> Planned:
     narrowed = target if partitions is None else replace(target, partitions=partitions)
-    draft = Draft(query, query, narrowed, context.planning)
+    draft = Draft(query, query, narrowed, context)
     for phase in PHASES:
         draft = phase(draft)
     return Planned(

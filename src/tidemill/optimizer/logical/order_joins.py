@@ -7,33 +7,33 @@
       b                              c
 
 Law: the plan has the same snapshots and columns as before (``join_block.py``), and its joins are
-expected to cost less. Where that is not clear, the order that the query has written stays.
+expected to cost clearly less. Where that is not so, the order that the query has written stays.
 
-What is known of an input is that of its plan (``edge``); of a condition, its selectivity. Without
-statistics all inputs look alike, and what is left is the conditions: inputs that one links are
-joined before those that none does.
+What is known of an input is what flows out of its plan. Where nothing has been measured, a join is
+taken to have as many rows as the greater of its sides, so that all orders that follow the
+conditions cost about the same, and what is left to avoid are products: inputs that a condition
+links are joined before those that none does.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from math import inf
 from typing import TYPE_CHECKING
 
-from tidemill.algebra.expr import Column, used_columns
 from tidemill.algebra.plan import Join, Plan
 from tidemill.algebra.tree import children, walk, with_children
 from tidemill.optimizer.logical.join_block import JoinBlock, Shape, join_block
 from tidemill.optimizer.search.join_graph import JoinGraph
+from tidemill.optimizer.selectivity import Columns, selectivity, values_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from tidemill.algebra.expr import Expr
-    from tidemill.optimizer.statistics import Edge
+    from tidemill.optimizer.estimates.flow import Flow
 
-__all__ = ["JoinOrder", "join_graph", "order_joins", "shape_text"]
+__all__ = ["JoinOrder", "join_graph", "order_joins"]
 
 _FEWEST = 3
 """Two inputs have one order: the sides of a join are alike."""
@@ -56,17 +56,15 @@ class JoinOrder:
 
 def order_joins(
     plan: Plan,
-    edge: Callable[[Plan], Edge],
-    share: Callable[[Expr], float],
-    choose: Callable[[JoinGraph, Shape], Shape],
+    flow: Callable[[Plan], Flow],
+    choose: Callable[[JoinBlock, JoinGraph], Shape],
 ) -> tuple[Plan, tuple[JoinOrder, ...]]:
     """The plan with its joins in a good order, and what was chosen for each block.
 
     Args:
         plan: The plan.
-        edge: What is known of the rows of a part of it.
-        share: The share of pairs that meet a condition.
-        choose: The order for a graph, given the written one.
+        flow: What is known of the rows of a part of it.
+        choose: The order for a block, given what is known of it.
     """
     parents = Counter(id(child) for node in walk(plan) for child in children(node))
     done: dict[int, Plan] = {}
@@ -83,8 +81,8 @@ def order_joins(
         if isinstance(node, Join) and id(node) not in settled:
             block = join_block(node, lambda part: parents[id(part)] > 1)
         if block is not None and len(block.inputs) >= _FEWEST:
-            graph = join_graph(block, [edge(one) for one in block.inputs], share)
-            order = JoinOrder(block, choose(graph, block.written), graph)
+            graph = join_graph(block, [flow(one) for one in block.inputs])
+            order = JoinOrder(block, choose(block, graph), graph)
             found.append(order)
             if order.shape != block.written:
                 return block.shaped(order.shape, [visit(one) for one in block.inputs])
@@ -97,62 +95,62 @@ def order_joins(
     return visit(plan), tuple(found)
 
 
-def join_graph(
-    block: JoinBlock, edges: Sequence[Edge], share: Callable[[Expr], float]
-) -> JoinGraph:
-    """What is known of a block.
-
-    Args:
-        block: The joins.
-        edges: What is known of each input.
-        share: The share of pairs that meet a condition.
-    """
+def join_graph(block: JoinBlock, flows: Sequence[Flow]) -> JoinGraph:
+    """What is known of a block, given what is known of its inputs."""
+    columns = _columns(block, flows)
+    is_measured = any(flow.edge.is_measured for flow in flows)
     links: dict[tuple[int, int], float] = {}
     for part in block.parts.rest:
         reads = sorted(block.parts.reads(part))
         if len(reads) == 2:  # noqa: PLR2004 — an edge has two ends
             pair = reads[0], reads[1]
-            links[pair] = links.get(pair, 1.0) * share(part)
-    classes = []
-    for class_ in block.parts.classes:
-        values: dict[int, float] = {}
-        for expr, number in class_.items():
-            values[number] = max(values.get(number, 1.0), _distinct(block, expr, number, edges))
-        if len(values) > 1:
-            classes.append(values)
+            links[pair] = links.get(pair, 1.0) * selectivity(part, columns)
+    found = (_values(class_, flows, columns) for class_ in block.parts.classes)
+    classes = [values for values in found if len(values) > 1]
+    if not is_measured:
+        classes = [_as_few(values, flows) for values in classes]
+    horizons = [flow.pace.for_ever for flow in flows]
     return JoinGraph(
-        rates=tuple(one.rate for one in edges),
-        windows=tuple(min(one.length, _FOR_EVER) for one in edges),
+        rates=tuple(
+            flow.edge.rate + flow.edge.standing / end
+            for flow, end in zip(flows, horizons, strict=True)
+        ),
+        windows=tuple(
+            end if flow.edge.standing else min(flow.edge.length, end)
+            for flow, end in zip(flows, horizons, strict=True)
+        ),
         selectivities=links,
-        standing=tuple(one.standing for one in edges),
         classes=tuple(classes),
     )
 
 
-_FOR_EVER = 3_600_000_000.0
-"""What never ends is looked at for an hour."""
+def _columns(block: JoinBlock, flows: Sequence[Flow]) -> Columns:
+    """What is known of the columns of a block, under their names in it."""
+    values: dict[str, float] = {}
+    origins: dict[str, str] = {}
+    conditions: dict[str, float] = {}
+    for plan, names, flow in zip(block.inputs, block.names, flows, strict=True):
+        new = dict(zip(plan.schema.names, names, strict=True))
+        known = flow.columns
+        values |= {new[name]: found for name, found in known.values.items() if name in new}
+        origins |= {new[name]: origin for name, origin in known.origins.items() if name in new}
+        conditions |= known.conditions
+    return Columns(values, origins, conditions)
 
 
-def _distinct(block: JoinBlock, expr: Expr, number: int, edges: Sequence[Edge]) -> float:
-    """How many values an expression over an input has."""
-    edge, names = edges[number], block.names[number]
-    back = dict(zip(names, block.inputs[number].schema.names, strict=True))
-    known = [edge.distinct.get(back[name], inf) for name in used_columns(expr)]
-    size = max(edge.size, 1.0)
-    if isinstance(expr, Column):
-        return max(1.0, min(*known, size, _MOST))
-    return max(1.0, min(size, _MOST))
+def _values(
+    class_: Mapping[Expr, int], flows: Sequence[Flow], columns: Columns
+) -> dict[int, float]:
+    """How many values each input has of what must be equal."""
+    values: dict[int, float] = {}
+    for expr, number in class_.items():
+        most = max(flows[number].edge.size, 1.0)
+        found = max(1.0, min(values_of(expr, columns), most))
+        values[number] = max(values.get(number, 1.0), found)
+    return values
 
 
-_MOST = 1e12
-
-
-def shape_text(shape: Shape, names: Sequence[str]) -> str:
-    """A shape for people.
-
-    >>> shape_text(((0, 2), 1), ["a", "b", "c"])
-    '((a c) b)'
-    """
-    if isinstance(shape, int):
-        return names[shape]
-    return f"({shape_text(shape[0], names)} {shape_text(shape[1], names)})"
+def _as_few(values: Mapping[int, float], flows: Sequence[Flow]) -> dict[int, float]:
+    """So many values for all that a join has as many rows as the greater side."""
+    least = max(1.0, min(flows[number].edge.size for number in values))
+    return dict.fromkeys(values, least)

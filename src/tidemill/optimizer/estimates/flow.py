@@ -1,0 +1,208 @@
+"""What flows out of a part of a plan, as it is estimated, and what the part does for it.
+
+Everything is by microsecond of the stream's time, as in ``Edge``. An edge describes elements, in
+either form: in signed form an element is one message, or two if it ends within the horizon.
+
+Time lags behind operators that hold back what has not ended: ``lag`` is how far the watermark of
+what leaves is behind the latest time, and ``delay`` how long after its start an element leaves, on
+average; it is negative for elements that begin in the future.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from math import inf
+from typing import TYPE_CHECKING, Final
+
+from tidemill.model.types import Kind
+from tidemill.optimizer.characteristics import Triple
+from tidemill.optimizer.selectivity import VALUES, Columns, seen, values_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from tidemill.algebra.expr import Expr
+    from tidemill.model.schema import Schema
+    from tidemill.model.types import DataType
+    from tidemill.optimizer.statistics import Edge
+
+__all__ = ["PACE", "Flow", "Pace", "Work", "shaped", "width"]
+
+_WIDTHS: Final = {
+    Kind.NULL: 1.0,
+    Kind.BOOLEAN: 1.0,
+    Kind.INTEGER: 4.0,
+    Kind.BIGINT: 8.0,
+    Kind.DECIMAL: 16.0,
+    Kind.DOUBLE: 8.0,
+    Kind.VARCHAR: 24.0,
+    Kind.DATE: 4.0,
+    Kind.TIMESTAMP: 8.0,
+}
+_MICROSECONDS: Final = 1_000_000.0
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How a plan is run.
+
+    Attributes:
+        step: How many seconds of the stream's time a step takes in.
+        partitions: How many partitions there are.
+        horizon: For how many seconds what stays for ever has been coming.
+    """
+
+    step: float = 1.0
+    partitions: int = 1
+    horizon: float = 86_400.0
+
+    def __post_init__(self) -> None:
+        assert self.step > 0, "a step takes something in"
+        assert self.partitions >= 1, "there is a partition"
+        assert self.horizon > 0, "a query has run for a while"
+
+    @property
+    def steps(self) -> float:
+        """How many steps there are in a microsecond."""
+        return 1 / (self.step * _MICROSECONDS)
+
+    @property
+    def for_ever(self) -> float:
+        """For how many microseconds what stays for ever is counted."""
+        return self.horizon * _MICROSECONDS
+
+
+PACE = Pace()
+"""A step each second, in one partition, for a day."""
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """What leaves a part.
+
+    Attributes:
+        edge: The elements.
+        pace: How the plan is run.
+        origins: Where columns come from, as ``"stream.column"``.
+        conditions: What has been measured of conditions.
+        is_signed: Whether elements appear and are withdrawn.
+        is_ahead: Whether a withdrawal is told when the row appears.
+        is_chained: Whether an element begins where another one ends, as results of aggregates do.
+        lag: How far the watermark is behind.
+        delay: How long after its start an element leaves.
+        weight: How many bytes rows take, as a multiple of what their types say.
+    """
+
+    edge: Edge
+    pace: Pace
+    origins: Mapping[str, str] = field(default_factory=dict)
+    conditions: Mapping[str, float] = field(default_factory=dict)
+    is_signed: bool = False
+    is_ahead: bool = False
+    is_chained: bool = False
+    lag: float = 0.0
+    delay: float = 0.0
+    weight: float = 1.0
+
+    @property
+    def lasts(self) -> bool:
+        """Whether elements stay for as long as the query runs."""
+        return self.edge.length >= self.pace.for_ever
+
+    @property
+    def rows(self) -> float:
+        """How many rows leave in a microsecond, messages in signed form."""
+        return self.edge.rate * (2 if self.is_signed and not self.lasts else 1)
+
+    @property
+    def in_step(self) -> float:
+        """How many rows leave in a step."""
+        return self.rows / self.pace.steps
+
+    @property
+    def triple(self) -> Triple:
+        """The elements, in three numbers."""
+        return Triple(self.edge.distance, self.edge.length, self.edge.granule)
+
+    @property
+    def columns(self) -> Columns:
+        """What is known of the columns."""
+        return Columns(self.edge.distinct, self.origins, self.conditions)
+
+    def values(self, exprs: Iterable[Expr]) -> float:
+        """How many combinations of values some expressions have."""
+        found = 1.0
+        for expr in exprs:
+            found *= values_of(expr, self.columns)
+        return found
+
+    def present(self, exprs: Iterable[Expr]) -> float:
+        """How many combinations of values there are at an instant."""
+        return seen(self.values(exprs), self.edge.size)
+
+    def different(self, schema: Schema) -> float:
+        """How many different rows there are, at any time."""
+        found = 1.0
+        for one in schema:
+            found *= max(1.0, self.edge.distinct.get(one.name, VALUES))
+        return found
+
+    def waiting(self, lag: float) -> float:
+        """How many elements have come and are not due, if the watermark is so far behind."""
+        return self.edge.rate * max(lag - self.delay, 0.0)
+
+    def pending(self, lag: float) -> float:
+        """How many rows have come and are not due: those that wait, and withdrawals ahead."""
+        ahead = self.is_ahead and not self.lasts
+        ends = self.edge.rate * max(self.edge.length + lag - self.delay, 0.0) if ahead else 0.0
+        return self.waiting(lag) + ends
+
+    def kept(self, lag: float) -> float:
+        """How many elements are remembered that are kept until the watermark has reached their end.
+
+        One that leaves when it ends is kept for as long as the watermark is behind.
+        """
+        stays = max(self.edge.length + lag - self.delay, 0.0)
+        return self.edge.standing + self.edge.rate * stays
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What a part does in a microsecond, and what it remembers.
+
+    Attributes:
+        flow: What leaves it.
+        taken: How many rows come in.
+        state: How many rows it remembers, by table.
+        compared: How many pairs of rows are compared.
+        scanned: How many rows of state are looked at.
+    """
+
+    flow: Flow
+    taken: float = 0.0
+    state: Mapping[str, float] = field(default_factory=dict)
+    compared: float = 0.0
+    scanned: float = 0.0
+
+
+def shaped(flow: Flow, triple: Triple) -> Flow:
+    """The flow with other distances and lengths; a length that has no end is the horizon's."""
+    length = max(min(triple.length, flow.pace.for_ever), 1.0)
+    edge = replace(
+        flow.edge, distance=triple.distance, length=length, granule=max(triple.granule, 1.0)
+    )
+    return replace(flow, edge=edge)
+
+
+def never(flow: Flow) -> Flow:
+    """The flow without its elements."""
+    return replace(flow, edge=replace(flow.edge, distance=inf, standing=0.0))
+
+
+def width(schema: Schema) -> float:
+    """How many bytes the types of a row say that it takes."""
+    return sum(_width(one.type) for one in schema) or 1.0
+
+
+def _width(type_: DataType) -> float:
+    return _WIDTHS[type_.kind]

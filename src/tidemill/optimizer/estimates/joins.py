@@ -1,0 +1,229 @@
+"""Estimates of joins: of two inputs, and of many.
+
+What leaves a join are pairs of elements of which both are valid. Where rows stay from the
+beginning, as those of relations, pairs with these last as long as their partner does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import inf, prod
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from tidemill.algebra.expr import Call, conjunction
+from tidemill.model.types import BOOLEAN
+from tidemill.optimizer.estimates.flow import Flow, Work
+from tidemill.optimizer.estimates.rows import common_lag, kept
+from tidemill.optimizer.selectivity import Columns, selectivity, values_of
+from tidemill.physical.joining.condition_parts import ConditionParts, member
+from tidemill.physical.joining.conditions import split_condition
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tidemill.algebra.expr import Expr
+    from tidemill.model.schema import Schema
+    from tidemill.physical import interval, signed
+
+__all__ = ["join", "multi_join", "renamed", "signed_join", "signed_multi_join"]
+
+_Orders: TypeAlias = "Sequence[Sequence[int]]"
+
+_SIDES: Final = ("left", "right")
+_UNSORTED: Final = 32_768
+"""About so many rows of a table are in segments too small to be searched."""
+
+_MANY_MORE: Final = 8
+"""Nor are those that have fewer rows than this for each row that looks for a partner."""
+
+
+def join(operator: interval.Join, left: Flow, right: Flow) -> Work:
+    """Pairs, when the later of the two comes."""
+    schemas = (operator.left, operator.right)
+    flows = _named(operator.names, schemas, (left, right))
+    lag = common_lag(flows)
+    state = {"left": flows[0].kept(lag), "right": flows[1].kept(lag)}
+    keyed = _is_keyed(operator.names, schemas, operator.condition)
+    looked = _looked_at(flows[0], state["right"], keyed=keyed)
+    looked += _looked_at(flows[1], state["left"], keyed=keyed)
+    compared = _candidates(flows, operator.condition)
+    out = kept(_pairs(*flows), operator.condition)
+    return Work(out, left.rows + right.rows, state, compared, looked)
+
+
+def signed_join(operator: signed.Join, left: Flow, right: Flow) -> Work:
+    """Pairs that appear and are withdrawn; each side is remembered, and what is still ahead."""
+    flows = _named(operator.names, (operator.left, operator.right), (left, right))
+    lag = common_lag(flows)
+    state = {name: flow.edge.size for name, flow in zip(_SIDES, flows, strict=True)}
+    for name, flow in zip(_SIDES, flows, strict=True):
+        state[f"{name}.pending"] = flow.pending(lag)
+    keyed = _is_keyed(operator.names, (operator.left, operator.right), operator.condition)
+    touched = left.rows + right.rows
+    if not keyed:
+        touched += sum(flow.edge.size for flow in flows) * left.pace.steps
+    compared = 2 * _candidates(flows, operator.condition)
+    out = _withdrawn(kept(_pairs(*flows), operator.condition), lag)
+    return Work(out, left.rows + right.rows, state, compared, touched)
+
+
+def multi_join(operator: interval.MultiJoin, inputs: Sequence[Flow]) -> Work:
+    """Combinations, when the last of their elements comes; each probe goes through whole windows.
+
+    With lazy evaluation what has come waits, and so does the answer.
+    """
+    flows = _named(operator.names, operator.inputs, inputs)
+    pace, every = flows[0].pace, float(operator.evaluation)
+    lag = common_lag(flows) + every / 2
+    state = {
+        f"joined{port}": flow.kept(lag + operator.expiration / 2) for port, flow in enumerate(flows)
+    }
+    sizes = list(state.values())
+    if every:
+        state |= {f"new{port}": flow.edge.rate * every / 2 for port, flow in enumerate(flows)}
+    rounds = min(1 / every, pace.steps) if every else pace.steps
+    # An input of which nothing comes probes nothing.
+    looked = sum(
+        sum(sizes[other] for other in order) * min(rounds, flow.edge.rate)
+        for flow, order in zip(flows, operator.orders, strict=True)
+    )
+    compared = _probed(flows, sizes, operator.condition, operator.orders)
+    out = _combined(flows, operator.condition)
+    out = replace(out, lag=lag, delay=out.delay + every / 2)
+    return Work(out, sum(flow.rows for flow in inputs), state, compared, looked)
+
+
+def signed_multi_join(operator: signed.MultiJoin, inputs: Sequence[Flow]) -> Work:
+    """Combinations that appear and are withdrawn; whole inputs are gone through in each step."""
+    flows = _named(operator.names, operator.inputs, inputs)
+    lag = common_lag(flows)
+    sizes = [flow.edge.size for flow in flows]
+    state = {f"rows{port}": size for port, size in enumerate(sizes)}
+    state |= {f"pending{port}": flow.pending(lag) for port, flow in enumerate(flows)}
+    compared = 2 * _probed(flows, sizes, operator.condition, operator.orders)
+    looked = sum(sizes) * len(flows) * flows[0].pace.steps
+    out = _withdrawn(_combined(flows, operator.condition), lag)
+    return Work(out, sum(flow.rows for flow in inputs), state, compared, looked)
+
+
+def _withdrawn(flow: Flow, lag: float) -> Flow:
+    """The same elements in signed form, each change when the watermark has passed it."""
+    return replace(flow, is_signed=True, is_ahead=False, lag=lag, delay=lag)
+
+
+def renamed(flow: Flow, new: dict[str, str]) -> Flow:
+    """The flow with other names for its columns."""
+    values = {new[n]: v for n, v in flow.edge.distinct.items() if n in new}
+    origins = {new[n]: o for n, o in flow.origins.items() if n in new}
+    return replace(flow, edge=replace(flow.edge, distinct=values), origins=origins)
+
+
+def _named(names: Sequence[str], schemas: Sequence[Schema], flows: Sequence[Flow]) -> list[Flow]:
+    """The inputs with the names that the condition knows their columns by."""
+    left = iter(names)
+    return [
+        renamed(flow, {field.name: next(left) for field in schema})
+        for schema, flow in zip(schemas, flows, strict=True)
+    ]
+
+
+def _pairs(left: Flow, right: Flow) -> Flow:
+    """All pairs of rows of two inputs, valid while both are."""
+    one, other = left.edge, right.edge
+    both = one.length + other.length
+    # Of rates and lengths: of pairs that both come, and of those with rows that are there.
+    kinds = (
+        (one.rate * other.rate * both, one.length * other.length / both),
+        (one.rate * other.standing, one.length),
+        (other.rate * one.standing, other.length),
+    )
+    rate = sum(rate for rate, _ in kinds)
+    edge = replace(
+        one,
+        distance=1 / rate if rate else inf,
+        length=max(sum(rate * length for rate, length in kinds) / rate, 1.0) if rate else 1.0,
+        standing=one.standing * other.standing,
+        granule=min(one.granule, other.granule),
+        distinct={**one.distinct, **other.distinct},
+    )
+    return replace(
+        left,
+        edge=edge,
+        origins={**left.origins, **right.origins},
+        is_ahead=False,
+        is_chained=False,
+        lag=max(left.lag, right.lag),
+        delay=max(left.delay, right.delay),
+        weight=(left.weight + right.weight) / 2,
+    )
+
+
+def _is_keyed(names: Sequence[str], inputs: Sequence[Schema], condition: Expr) -> bool:
+    """Whether two inputs have an equality by which rows are looked up."""
+    width = len(inputs[0])
+    return bool(split_condition(condition, names[:width], names[width:])[0])
+
+
+def _candidates(flows: Sequence[Flow], condition: Expr) -> float:
+    """How many pairs are made before the rest of a condition is looked at."""
+    left, right = flows
+    equalities, _ = split_condition(condition, left.edge.distinct, right.edge.distinct)
+    met = _pairs(left, right)
+    share = prod(
+        1 / max(values_of(e.left, left.columns), values_of(e.right, right.columns))
+        for e in equalities
+    )
+    return met.edge.rate * share
+
+
+def _looked_at(own: Flow, other: float, *, keyed: bool) -> float:
+    """How many rows of the other side are gone through because of the elements of one.
+
+    What is in large segments is found by key; small ones are given as they are.
+    """
+    rounds = min(own.pace.steps, own.edge.rate)
+    return rounds * (min(other, max(_UNSORTED, _MANY_MORE * own.in_step)) if keyed else other)
+
+
+def _combined(flows: Sequence[Flow], condition: Expr) -> Flow:
+    """The combinations of several inputs that match: of two, of these with a third, and so on."""
+    parts = ConditionParts([list(flow.edge.distinct) for flow in flows], condition)
+    out, before = kept(flows[0], parts.entry(0)), [0]
+    for port in range(1, len(flows)):
+        met = _pairs(out, kept(flows[port], parts.entry(port)))
+        out = kept(met, conjunction(*_looked_up(parts, before, port), parts.due(before, port)))
+        before.append(port)
+    return out
+
+
+def _looked_up(parts: ConditionParts, before: Sequence[int], port: int) -> list[Expr]:
+    """The equalities by which an input is met when it comes after others: one of each class."""
+    found: list[Expr] = []
+    for equal in parts.classes:
+        own = member(equal, port)
+        met = next((m for p in before if (m := member(equal, p)) is not None), None)
+        if own is not None and met is not None:
+            found.append(Call("=", (met, own), BOOLEAN))
+    return found
+
+
+def _probed(
+    flows: Sequence[Flow], sizes: Sequence[float], condition: Expr, orders: _Orders
+) -> float:
+    """How many rows are compared: at each step of a probe, those with the keys looked up (G-35)."""
+    parts = ConditionParts([list(flow.edge.distinct) for flow in flows], condition)
+    everything = Columns(
+        {n: v for flow in flows for n, v in flow.edge.distinct.items()},
+        {n: o for flow in flows for n, o in flow.origins.items()},
+        flows[0].conditions,
+    )
+    compared = 0.0
+    for port, order in enumerate(orders):
+        found, prefix = flows[port].edge.rate, [port]
+        for other in order:
+            found *= sizes[other]
+            found *= selectivity(conjunction(*_looked_up(parts, prefix, other)), everything)
+            compared += found
+            found *= selectivity(parts.due(prefix, other), everything)
+            prefix.append(other)
+    return compared

@@ -1,0 +1,134 @@
+"""Estimates of operators that compare whole rows: DISTINCT and set operations."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import inf
+from typing import TYPE_CHECKING, Final, assert_never
+
+from tidemill.optimizer import characteristics as shape
+from tidemill.optimizer.estimates.flow import Flow, Work, shaped
+from tidemill.optimizer.estimates.joins import renamed
+from tidemill.optimizer.estimates.rows import common_lag, held_back
+from tidemill.optimizer.selectivity import seen
+from tidemill.physical import interval, signed
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["counting", "distinct"]
+
+_LEAST: Final = 1e-12
+"""A share so small that nothing is left."""
+
+
+def distinct(operator: interval.Distinct, below: Flow) -> Work:
+    """Each row once, given when it begins as far as it is known."""
+    rows = below.different(operator.schema)
+    present = seen(rows, below.edge.size)
+    touched = seen(rows, below.in_step) * below.pace.steps
+    state = {"pending": below.pending(below.lag), "covered": present}
+    return Work(replace(_once(below, rows), delay=below.lag), below.rows, state, scanned=touched)
+
+
+def counting(operator: interval.Counting, inputs: Sequence[Flow]) -> Work:
+    """Rows as often as a function of how often they are on either side."""
+    first, *others = _aligned(operator, inputs)
+    lag = common_lag(inputs)
+    rows = max(flow.different(operator.schema) for flow in (first, *others))
+    flows = (first, *others)
+    size = sum(flow.edge.size for flow in flows)
+    present = seen(rows, size)
+    ends = sum(
+        0.0 if flow.is_signed or flow.lasts else flow.edge.rate * flow.edge.length for flow in flows
+    )
+    pending = sum(flow.pending(lag) for flow in flows)
+    taken = sum(flow.rows for flow in inputs)
+    touched = seen(rows, 2 * taken / first.pace.steps) * first.pace.steps
+    state = {"pending": pending, "ends": ends, "totals": present}
+    out = replace(_out(operator, first, others, rows), lag=lag, is_ahead=False, is_chained=False)
+    if isinstance(operator, signed.Counting):
+        out = replace(out, is_signed=True, delay=lag)
+    else:
+        oldest = max(flow.edge.length for flow in flows)
+        out = held_back(replace(out, is_signed=False), operator.max_delay, oldest)
+    return Work(out, taken, state, scanned=touched)
+
+
+def _aligned(operator: interval.Counting, inputs: Sequence[Flow]) -> list[Flow]:
+    """The inputs with the columns of the output."""
+    return [
+        renamed(flow, dict(zip(schema.names, operator.schema.names, strict=True)))
+        for flow, schema in zip(inputs, operator.inputs, strict=True)
+    ]
+
+
+def _out(operator: interval.Counting, first: Flow, others: Sequence[Flow], rows: float) -> Flow:
+    """What leaves, as elements."""
+    kind = interval.Multiplicity
+    if operator.multiplicity is kind.DISTINCT:
+        return _once(first, rows, merged=True)
+    (other,) = others
+    covered = _covered(operator, first, other, rows)
+    come = first.edge.rate > 0 and other.edge.rate > 0
+    match operator.multiplicity:
+        case kind.SEMI | kind.INTERSECT:
+            triple = shape.matched(first.triple, other.triple, covered) if come else None
+            return _thinned(first, covered, triple)
+        case kind.DIFFERENCE | kind.STRICT_DIFFERENCE:
+            triple = shape.difference(first.triple, other.triple, covered) if come else None
+            return _thinned(first, 1 - covered, triple)
+        case kind.MAX_UNION:
+            both = [flow.triple for flow in (first, other) if flow.edge.rate > 0]
+            standing = max(first.edge.standing, other.edge.standing)
+            out = shaped(first, shape.union(both)) if both else first
+            return replace(out, edge=replace(out.edge, standing=standing))
+        case _:
+            assert_never(operator.multiplicity)
+
+
+def _covered(operator: interval.Counting, first: Flow, other: Flow, rows: float) -> float:
+    """With which probability a row of the first input is in the second as well.
+
+    The second may be made of rows of the first, as that of an anti-join is; then it is a part of
+    it. Otherwise the rows of the side with fewer are among those of the other.
+    """
+    size, met = first.edge.size, other.edge.size
+    names = operator.schema.names
+    same = all(first.origins.get(n) == other.origins.get(n) is not None for n in names)
+    if same or rows == inf:
+        return min(1.0, met / size) if size else 0.0
+    different = max(min(rows, max(size, met)), 1.0)
+    return shape.covered_part(met / different)
+
+
+def _once(below: Flow, rows: float, *, merged: bool = False) -> Flow:
+    """Each different row once, as long as it is there; one element, if what adjoins is merged."""
+    standing = seen(rows, below.edge.standing)
+    for_ever = below.pace.for_ever
+    if below.edge.rate <= 0:
+        return replace(below, edge=replace(below.edge, standing=standing))
+    if below.lasts:
+        # Each row comes once, and stays.
+        rate = seen(rows, below.edge.rate * for_ever) / for_ever
+        return replace(below, edge=replace(below.edge, distance=1 / rate, standing=standing))
+    if rows == inf:
+        return below
+    if not merged:
+        triple = shape.stretches(below.triple, rows, 1 / below.pace.steps)
+    else:
+        triple = shape.presence(below.triple, rows)
+        if triple.length >= for_ever:
+            triple = triple._replace(distance=for_ever / rows, length=for_ever)
+    out = shaped(below, triple)
+    return replace(out, edge=replace(out.edge, standing=standing), is_ahead=False)
+
+
+def _thinned(flow: Flow, share: float, triple: shape.Triple | None) -> Flow:
+    """A share of the rows, cut if partners come and go."""
+    least = max(share, _LEAST)
+    if triple is None:
+        out = replace(flow, edge=replace(flow.edge, distance=flow.edge.distance / least))
+    else:
+        out = shaped(flow, triple)
+    return replace(out, edge=replace(out.edge, standing=flow.edge.standing * least))
