@@ -11,7 +11,7 @@ from tidemill.connectors.connector import Engine
 from tidemill.control.kept import KeptCatalog
 from tidemill.control.read_only import ReadOnlyQueries
 from tidemill.errors import PlanError, suggestion
-from tidemill.history.replay import REPLAY_ROWS
+from tidemill.history.pace import REPLAY_ROWS, REPLAY_SHARE
 from tidemill.planning import Planning, is_duration
 from tidemill.runtime.clock import now
 from tidemill.runtime.local.job import Job, Settings
@@ -73,6 +73,7 @@ def connect(  # noqa: PLR0913 — every setting has a name and a default
     lazy: float | _Unset = _UNSET,
     trigger: float = 0,
     replay_rows: int = REPLAY_ROWS,
+    replay_share: float = REPLAY_SHARE,
     unbounded_state: bool = False,
     read_only: bool = False,
     clock: Callable[[], int] = now,
@@ -101,7 +102,9 @@ def connect(  # noqa: PLR0913 — every setting has a name and a default
         trigger: On Spark, how often a batch begins while the session is running, in seconds; 0
             for as soon as the last one is done.
         replay_rows: About how many kept rows are replayed in a batch to queries that begin or are
-            changed; queries that run wait for no more than these.
+            changed, at most; queries that run wait for no more than these.
+        replay_share: Which share of the time of a batch replayed rows may take, between 0 and 1, as
+            far as batches have told how long they take.
         unbounded_state: Accept queries whose state can grow without bound, such as a join of two
             streams for ever.
         read_only: Only look at the checkpoint, which another session may be working on, now or
@@ -125,6 +128,10 @@ def connect(  # noqa: PLR0913 — every setting has a name and a default
         raise PlanError("there must be at least one stage", hint="write stages=1")
     if not _is_count(replay_rows):
         raise PlanError("replay_rows must be at least 1", hint=f"write replay_rows={REPLAY_ROWS}")
+    if not (is_duration(replay_share) and 0 < replay_share < 1):
+        raise PlanError(
+            "replay_share must be between 0 and 1", hint=f"write replay_share={REPLAY_SHARE}"
+        )
     short = {
         "optimize": optimize,
         "max_delay": max_delay,
@@ -150,7 +157,7 @@ def connect(  # noqa: PLR0913 — every setting has a name and a default
             }
         )
         lock = take_lock if kept is None else kept.take
-        settings = Settings(partitions, chosen, clock, state, lock, replay_rows)
+        settings = Settings(partitions, chosen, clock, state, lock, replay_rows, replay_share)
         local = Job if state is None else KeptJob
         return Session(
             lambda catalog, frames, callbacks: local(catalog, frames, settings, callbacks),
@@ -173,6 +180,7 @@ def connect(  # noqa: PLR0913 — every setting has a name and a default
         clock=clock,
         take_lock=take_lock if kept is None else kept.take,
         replay_rows=replay_rows,
+        replay_share=replay_share,
     )
 
     def new_job(
