@@ -21,6 +21,7 @@ from tidemill.errors import PlanError
 from tidemill.model.batch import Form
 from tidemill.model.time import Time
 from tidemill.optimizer.constants import DEFAULTS, Constants
+from tidemill.optimizer.cost import plan_cost
 from tidemill.optimizer.estimates.flow import Pace
 from tidemill.optimizer.estimates.plan import estimate
 from tidemill.optimizer.join_orders import Chooser, join_costs
@@ -38,6 +39,7 @@ from tidemill.optimizer.physical.split_aggregates import split_aggregates
 from tidemill.optimizer.physical.steps import held_until_due, in_form, lies_behind
 from tidemill.optimizer.planning import PLANNING, Joins
 from tidemill.optimizer.statistics import NOTHING_KNOWN, Statistics
+from tidemill.optimizer.variants import Variant, choose_variant, variants
 from tidemill.physical.codec.plans import plan_version
 from tidemill.physical.cut_answer import cut_answer
 from tidemill.physical.fragments import build_graph
@@ -342,6 +344,28 @@ def plan(query: Plan, target: Target = TARGET, context: Context = CONTEXT) -> Pl
         target: What the plan is made for.
         context: What is known besides.
     """
+    ways = variants(query, context.planning, target.answer)
+    if len(ways) == 1:
+        return _planned(query, target, replace(context, planning=ways[0]))
+    made = [_planned(query, target, replace(context, planning=way)) for way in ways]
+    found = [_variant(way, one, context) for way, one in zip(ways, made, strict=True)]
+    best, decision = choose_variant(found)
+    chosen = made[found.index(best)]
+    return replace(chosen, decisions=(decision, *chosen.decisions))
+
+
+def _variant(way: Planning, made: Planned, context: Context) -> Variant:
+    """What a plan is expected to cost."""
+    pace = Pace(partitions=made.target.partitions or 1)
+    relations = {node.name for node in walk(made.bound) if isinstance(node, Relation)}
+    top = made.physical.fingerprint
+    flow = estimate([made.physical], context.statistics, pace, relations)[top].flow
+    cost = plan_cost(made.physical, context.statistics, context.constants, pace, relations)
+    return Variant(way, cost.cpu, cost.memory, flow.delay)
+
+
+def _planned(query: Plan, target: Target, context: Context) -> Planned:
+    """The plan with settings that leave nothing open."""
     draft = _run(query, replace(target, stages=None), context)
     if target.stages is None:
         return draft
