@@ -10,10 +10,12 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
+from tidemill.optimizer.constants import DEFAULTS
 from tidemill.optimizer.physical.limit_delay import DEFAULT_DELAY
 from tidemill.optimizer.physical.techniques import Technique
 
 if TYPE_CHECKING:
+    from tidemill.optimizer.constants import Constants
     from tidemill.optimizer.logical.rules import Negation
 
 __all__ = ["PLANNING", "Joins", "Planning"]
@@ -39,6 +41,7 @@ class Planning:
         negation: Where anti-joins stand, beside joins.
         lazy: At multiples of how many microseconds joins of many inputs are evaluated, where the
             ends of rows are known; 0 for at once.
+        constants: What the work of operators costs.
     """
 
     optimized: bool = True
@@ -47,9 +50,13 @@ class Planning:
     joins: Joins = Joins.BINARY
     negation: Negation = "written"
     lazy: int = 0
+    constants: Constants = DEFAULTS
 
     def facts(self) -> dict[str, int | str | None]:
-        """What a checkpoint is made for."""
+        """What a checkpoint is made for.
+
+        Constants are no part of it: queries run on with the plans that were chosen for others.
+        """
         return {
             "optimize": int(self.optimized),
             "max_delay": self.max_delay,

@@ -62,7 +62,7 @@ def plan_entry(  # noqa: PLR0913 — what a plan is made for
     """
     form, replays = answer_form(query), query.replays
     target = Target(partitions, stages, form, epoch=epoch, cut=query.cut, replays=replays)
-    context = Context(planning)
+    context = Context(planning, constants=planning.constants)
     if kept is not None:
         begun = epoch if now is None else now
         return resume(query.plan, kept.physical, target, context, begun, decisions=kept.decisions)
