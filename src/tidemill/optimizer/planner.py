@@ -134,6 +134,7 @@ class Planned:
         steps: What the phases have changed, one after the other.
         target: What it is made for.
         decisions: What was chosen among plans with the same answer, and why.
+        constants: What the work of operators costs, so far as it is known where it was planned.
     """
 
     bound: Plan
@@ -143,6 +144,7 @@ class Planned:
     steps: tuple[Step | PhysicalStep, ...]
     target: Target
     decisions: tuple[Decision, ...] = ()
+    constants: Constants = DEFAULTS
 
     @property
     def is_outdated(self) -> bool:
