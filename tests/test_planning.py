@@ -20,6 +20,7 @@ OTHERS: dict[str, object] = {
     "joins": "multiway",
     "negation": "pulled",
     "lazy": 0.5,
+    "constants": "constants.json",
 }
 
 

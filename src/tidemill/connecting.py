@@ -71,6 +71,7 @@ def connect(  # noqa: PLR0913 — every setting has a name and a default
     joins: str | _Unset = _UNSET,
     negation: str | _Unset = _UNSET,
     lazy: float | _Unset = _UNSET,
+    constants: str | Path | _Unset | None = _UNSET,
     trigger: float = 0,
     replay_rows: int = REPLAY_ROWS,
     replay_share: float = REPLAY_SHARE,
@@ -99,6 +100,7 @@ def connect(  # noqa: PLR0913 — every setting has a name and a default
         joins: Likewise.
         negation: Likewise.
         lazy: Likewise.
+        constants: Likewise.
         trigger: On Spark, how often a batch begins while the session is running, in seconds; 0
             for as soon as the last one is done.
         replay_rows: About how many kept rows are replayed in a batch to queries that begin or are
@@ -139,6 +141,7 @@ def connect(  # noqa: PLR0913 — every setting has a name and a default
         "joins": joins,
         "negation": negation,
         "lazy": lazy,
+        "constants": constants,
     }
     chosen = _planning(planning, short).for_optimizer()
     if not is_duration(trigger):

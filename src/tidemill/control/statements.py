@@ -16,6 +16,7 @@ from tidemill.binder.definitions import define
 from tidemill.binder.one_time import bind_question
 from tidemill.catalog.entries import QueryEntry
 from tidemill.control.asking import Asking, asked_text, explained
+from tidemill.control.costing import known_of
 from tidemill.control.living import asking, new_version
 from tidemill.control.showing import listed
 from tidemill.errors import ParseError, PlanError, TidemillError, TidemillWarning
@@ -48,6 +49,7 @@ from tidemill.lang.statements import (
     StopQuery,
 )
 from tidemill.lang.unparse import unparse
+from tidemill.optimizer.explain.cost import UNKNOWN
 from tidemill.optimizer.explain.planned import explain_json, explain_planned
 
 if TYPE_CHECKING:
@@ -314,8 +316,10 @@ class Statements:
             RunError: It is to be analyzed, and has not been run.
         """
         show = explain_json if as_json else explain_planned
-        figures = self._queries.look.figures(planned) if mode is ExplainMode.ANALYZE else {}
-        return show(mode, planned, figures)
+        look = self._queries.look
+        figures = look.figures(planned) if mode is ExplainMode.ANALYZE else {}
+        known = known_of(look, planned) if mode is ExplainMode.COST else UNKNOWN
+        return show(mode, planned, figures, known)
 
 
 def _which(number: int, statements: int) -> str | None:

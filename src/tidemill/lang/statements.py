@@ -143,6 +143,7 @@ class ExplainMode(Enum):
     STAGES = "STAGES"
     TRACE = "TRACE"
     ANALYZE = "ANALYZE"
+    COST = "COST"
 
 
 @dataclass(frozen=True, slots=True)
@@ -374,7 +375,7 @@ class DescribeConnector:
 
 @dataclass(frozen=True, slots=True)
 class Explain:
-    """EXPLAIN [LOGICAL | PHYSICAL | STAGES | TRACE | ANALYZE] [FORMAT JSON] query or name.
+    """EXPLAIN [LOGICAL | PHYSICAL | STAGES | TRACE | COST | ANALYZE] [FORMAT JSON] query or name.
 
     Of a statement of the lifecycle it gives the verdict, and does nothing.
 

@@ -104,12 +104,10 @@ class Context:
     Attributes:
         planning: The settings.
         statistics: What has been measured of streams, or said of them.
-        constants: What the work of operators costs.
     """
 
     planning: Planning = PLANNING
     statistics: Statistics = NOTHING_KNOWN
-    constants: Constants = DEFAULTS
 
 
 TARGET, CONTEXT = Target(), Context()
@@ -136,6 +134,7 @@ class Planned:
         steps: What the phases have changed, one after the other.
         target: What it is made for.
         decisions: What was chosen among plans with the same answer, and why.
+        constants: What the work of operators costs, so far as it is known where it was planned.
     """
 
     bound: Plan
@@ -145,6 +144,7 @@ class Planned:
     steps: tuple[Step | PhysicalStep, ...]
     target: Target
     decisions: tuple[Decision, ...] = ()
+    constants: Constants = DEFAULTS
 
     @property
     def is_outdated(self) -> bool:
@@ -224,7 +224,7 @@ def _order_joins(draft: Draft) -> Draft:
         made = implement(part, draft.planning.technique).placed.plan
         return estimate([made], context.statistics, pace, relations)[made.fingerprint].flow
 
-    chooser = Chooser(join_costs(context.constants, pace))
+    chooser = Chooser(join_costs(context.planning.constants, pace))
     after, orders = order_joins(before, flow, chooser.shape)
     decisions = (*draft.decisions, *map(chooser.decision, orders))
     if after is before:
@@ -360,7 +360,7 @@ def _variant(way: Planning, made: Planned, context: Context) -> Variant:
     relations = {node.name for node in walk(made.bound) if isinstance(node, Relation)}
     top = made.physical.fingerprint
     flow = estimate([made.physical], context.statistics, pace, relations)[top].flow
-    cost = plan_cost(made.physical, context.statistics, context.constants, pace, relations)
+    cost = plan_cost(made.physical, context.statistics, way.constants, pace, relations)
     return Variant(way, cost.cpu, cost.memory, flow.delay)
 
 

@@ -10,10 +10,12 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
+from tidemill.optimizer.constants import DEFAULTS
 from tidemill.optimizer.physical.limit_delay import DEFAULT_DELAY
 from tidemill.optimizer.physical.techniques import Technique
 
 if TYPE_CHECKING:
+    from tidemill.optimizer.constants import Constants
     from tidemill.optimizer.logical.rules import Negation
 
 __all__ = ["PLANNING", "Joins", "Open", "Planning"]
@@ -50,6 +52,7 @@ class Planning:
         left_open: What is chosen for each query; the setting itself says what is usual.
         cpu_limit: How many microseconds of work a second of the streams may take.
         memory_limit: How many bytes of state there may be.
+        constants: What the work of operators costs.
     """
 
     optimized: bool = True
@@ -61,9 +64,14 @@ class Planning:
     left_open: frozenset[Open] = frozenset()
     cpu_limit: float | None = None
     memory_limit: float | None = None
+    constants: Constants = DEFAULTS
 
     def facts(self) -> dict[str, int | str | None]:
-        """What a checkpoint is made for; limits decide on new queries only."""
+        """What a checkpoint is made for.
+
+        Constants and limits are no part of it: queries run on with the plans that were chosen for
+        others.
+        """
         chosen: dict[str, int | str | None] = {
             "optimize": int(self.optimized),
             "max_delay": self.max_delay,

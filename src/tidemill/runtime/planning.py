@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tidemill.optimizer.planner import Context, Target, plan, resume
@@ -65,8 +65,10 @@ def plan_entry(  # noqa: PLR0913 — what a plan is made for
     context = Context(planning)
     if kept is not None:
         begun = epoch if now is None else now
-        return resume(query.plan, kept.physical, target, context, begun, decisions=kept.decisions)
-    return plan(query.plan, target, context)
+        made = resume(query.plan, kept.physical, target, context, begun, decisions=kept.decisions)
+    else:
+        made = plan(query.plan, target, context)
+    return replace(made, constants=planning.constants)
 
 
 def outdated_in(planned: Mapping[str, Planned], facts: Facts, planning: Planning) -> frozenset[str]:
