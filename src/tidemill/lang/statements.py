@@ -26,6 +26,7 @@ from tidemill.lang.lifecycle_statements import (
     StopQuery,
 )
 from tidemill.lang.one_time_statements import OneTimeQuery
+from tidemill.lang.statistics_statements import Hint, HintKind, ShowStatistics
 from tidemill.masking import masked_value, secrets_of
 
 if TYPE_CHECKING:
@@ -56,6 +57,8 @@ __all__ = [
     "Environment",
     "Explain",
     "ExplainMode",
+    "Hint",
+    "HintKind",
     "Instant",
     "Keep",
     "LatePolicy",
@@ -71,6 +74,7 @@ __all__ = [
     "Select",
     "Show",
     "ShowConnectors",
+    "ShowStatistics",
     "StartMode",
     "StartQuery",
     "Statement",
@@ -229,7 +233,7 @@ def shown_argument(name: str, value: Argument) -> Argument:
 
 @dataclass(frozen=True, slots=True)
 class CreateStream:
-    """CREATE STREAM name (columns) SOURCE … ORDERED BY … LATE … IDLE AFTER … MALFORMED … KEEP …."""
+    """CREATE STREAM name (columns) SOURCE … ORDERED BY … LATE … IDLE AFTER … KEEP … HINT …."""
 
     name: Name
     columns: tuple[ColumnDefinition, ...]
@@ -240,6 +244,7 @@ class CreateStream:
     idle_after: Duration | None = None
     malformed: MalformedPolicy = MalformedPolicy.FAIL
     keep: Keep | None = None
+    hints: tuple[Hint, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,7 +257,7 @@ class Validity:
 
 @dataclass(frozen=True, slots=True)
 class CreateRelation:
-    """CREATE RELATION name (columns) SOURCE … [VALID …] [KEY (…)] [NON RETROACTIVE]."""
+    """CREATE RELATION name (columns) SOURCE … [VALID …] [KEY (…)] [NON RETROACTIVE] [HINT (…)]."""
 
     name: Name
     columns: tuple[ColumnDefinition, ...]
@@ -260,6 +265,7 @@ class CreateRelation:
     validity: Validity | None = None
     key: tuple[Name, ...] = ()
     retroactive: bool = True
+    hints: tuple[Hint, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -403,6 +409,7 @@ Statement: TypeAlias = (
     | Drop
     | Show
     | ShowConnectors
+    | ShowStatistics
     | Describe
     | DescribeConnector
     | Explain
