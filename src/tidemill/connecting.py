@@ -17,7 +17,7 @@ from tidemill.runtime.clock import now
 from tidemill.runtime.local.job import Job, Settings
 from tidemill.runtime.local.kept_job import KeptJob
 from tidemill.runtime.lock import take_lock
-from tidemill.runtime.planning import plan_entry
+from tidemill.runtime.planning import planner_of
 from tidemill.session import Session
 
 if TYPE_CHECKING:
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     import polars as pl
 
     from tidemill.catalog.catalog import Catalog
-    from tidemill.catalog.entries import QueryEntry
-    from tidemill.optimizer.planner import Planned
     from tidemill.optimizer.planning import Planning as OptimizerPlanning
     from tidemill.runtime.callback import Callback
     from tidemill.runtime.runs import Runs
@@ -164,7 +162,7 @@ def connect(  # noqa: PLR0913 — every setting has a name and a default
         local = Job if state is None else KeptJob
         return Session(
             lambda catalog, frames, callbacks: local(catalog, frames, settings, callbacks),
-            planner=lambda query: plan_entry(query, chosen),
+            planner=planner_of(chosen),
             unbounded_state=unbounded_state,
             engine=Engine.LOCAL,
             kept=kept,
@@ -214,10 +212,7 @@ def _looking(checkpoint: str | Path | None, engine: Engine, planning: OptimizerP
             "a read-only session looks at a checkpoint, and none is given",
             hint="write connect(checkpoint=…, read_only=True)",
         )
-
-    def planner(query: QueryEntry) -> Planned:
-        return plan_entry(query, planning)
-
+    planner = planner_of(planning)
     queries = ReadOnlyQueries(Path(checkpoint).absolute(), planner, engine)
     return Session(_never_run, planner=planner, unbounded_state=True, queries=queries)
 

@@ -135,6 +135,7 @@ class Planned:
         target: What it is made for.
         decisions: What was chosen among plans with the same answer, and why.
         constants: What the work of operators costs, so far as it is known where it was planned.
+        statistics: What was known of its inputs when it was planned.
     """
 
     bound: Plan
@@ -144,6 +145,7 @@ class Planned:
     steps: tuple[Step | PhysicalStep, ...]
     target: Target
     decisions: tuple[Decision, ...] = ()
+    statistics: Statistics = NOTHING_KNOWN
     constants: Constants = DEFAULTS
 
     @property
@@ -389,7 +391,7 @@ def resume(  # noqa: PLR0913 — what a plan is made for, and what is known of i
         query: What it means, as bound.
         physical: The plan that was kept.
         target: What that was made for.
-        context: What is known besides.
+        context: What was known besides when it was planned: what is known now is for new queries.
         now: The epoch that begins now, in case its answer is cut from now on.
         decisions: What was chosen when it was planned.
     """
@@ -409,9 +411,18 @@ def resume(  # noqa: PLR0913 — what a plan is made for, and what is known of i
         {part.fingerprint: "as it was planned" for part in inputs},
     ).completed(physical)
     if made is None:
-        return Planned(query, query, physical, labels, (), target, decisions)
+        statistics = context.statistics
+        return Planned(query, query, physical, labels, (), target, decisions, statistics)
     step = PhysicalStep(_RESUME, made.physical, physical)
-    return Planned(query, made.logical, physical, labels, (*made.steps, step), target, decisions)
+    steps = (*made.steps, step)
+    return replace(
+        made,
+        physical=physical,
+        labels=labels,
+        steps=steps,
+        target=target,
+        decisions=decisions,
+    )
 
 
 _RESUME = "resume"
@@ -447,4 +458,5 @@ def _run(query: Plan, target: Target, context: Context, partitions: int | None =
         draft.steps,
         target,
         draft.decisions,
+        context.statistics.about({n.name for n in walk(query) if isinstance(n, Source | Relation)}),
     )

@@ -263,6 +263,8 @@ class Delivery:
         self.batch_log.end(batch, self._ending(messages, deployed, begun))
         self.archives.replays = dict(self.batch_log.replays)
         self.tables.publish()
+        if self._report.statistics.is_due():
+            self._report.keep_statistics()
         self.came |= dict.fromkeys(files, begun.now)
         # Spark begins a batch when it has noted that the one before is done.
         self._forget(begun.files)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from tidemill.history.pace import REPLAY_ROWS, REPLAY_SHARE, Pace
 from tidemill.optimizer.planning import PLANNING, Planning
+from tidemill.optimizer.statistics import NOTHING_KNOWN
 from tidemill.runtime.clock import now
 from tidemill.runtime.lock import take_lock
 from tidemill.runtime.planning import plan_entry
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
     from tidemill.catalog.entries import QueryEntry
     from tidemill.optimizer.planner import Planned
+    from tidemill.optimizer.statistics import Statistics
     from tidemill.runtime.lock import Lock
 
 __all__ = ["SparkSettings"]
@@ -67,7 +69,13 @@ class SparkSettings:
         """
         return 1 if self.stages is None and partitions == 1 else self.stages
 
-    def plan(self, query: QueryEntry) -> Planned:
+    def plan(self, query: QueryEntry, statistics: Statistics = NOTHING_KNOWN) -> Planned:
         """The plan that a query would have in a new pipeline."""
         stages = self.stages_with(self.partitions)
-        return plan_entry(query, self.planning, partitions=self.partitions, stages=stages)
+        return plan_entry(
+            query,
+            self.planning,
+            partitions=self.partitions,
+            stages=stages,
+            statistics=statistics,
+        )
