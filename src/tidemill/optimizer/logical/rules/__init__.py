@@ -57,10 +57,11 @@ from tidemill.optimizer.logical.rules.share_condition_across_join import share_c
 
 __all__ = [
     "CLEAN_UP",
-    "COSTED",
+    "DEPENDING",
     "PATTERN_RULES",
     "PUSH_DOWN",
     "RULES",
+    "SAVING",
     "CostedRule",
     "Negation",
     "Phase",
@@ -117,18 +118,24 @@ RULES: tuple[Phase, ...] = (
     CLEAN_UP,  # a project that has lost columns may do nothing any more
 )
 
-COSTED: tuple[CostedRule, ...] = (
+SAVING: tuple[CostedRule, ...] = (
     push_project_through_union,
-    merge_windows_of_union,
+    merge_windows_of_union,  # after it: projects below the union are in nobody's way
     push_project_through_window,
+)
+"""Rules that leave out an operator or columns, unless parts of the plan are shared.
+
+The same rows flow as before, so they pay if the plan is expected to cost less at all.
+"""
+
+DEPENDING: tuple[CostedRule, ...] = (
     push_distinct_below_union,
     push_distinct_below_join,
     push_aggregate_below_join,
 )
-"""Rules that make a plan better or worse, depending on what flows through it.
+"""Rules that pay or do not, depending on how often rows have the same values.
 
-They see a plan that all others have left, with joins in their order, and what they make of it is
-rewritten by all others again (``rewrite_by_cost.py``). Of equally good ones the first is taken.
+They are asked only if that is known of every stream that the query reads: measured, or said.
 """
 
 PATTERN_RULES: Mapping[Negation, tuple[Rule, ...]] = {
