@@ -32,7 +32,10 @@ _MIRRORED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 def merged(parts: Iterable[Expr]) -> tuple[Expr, ...]:
     """The parts that decide, in their order; FALSE alone if they cannot be true together."""
-    return _within_bounds(_known_apart(tuple(dict.fromkeys(parts))))
+    different = tuple(dict.fromkeys(parts))
+    if any(isinstance(part, Literal) and part != TRUE for part in different):
+        return (FALSE,)
+    return _within_bounds(_known_apart(different))
 
 
 def _known_apart(parts: tuple[Expr, ...]) -> tuple[Expr, ...]:

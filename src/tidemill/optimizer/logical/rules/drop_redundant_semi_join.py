@@ -23,9 +23,10 @@ order of values.
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import TYPE_CHECKING
 
-from tidemill.algebra.expr import Call, Column, Expr, conjunction, conjuncts
+from tidemill.algebra.expr import FALSE, Call, Column, Expr, conjuncts
 from tidemill.algebra.plan import AntiJoin, Filter, Project, SemiJoin
 from tidemill.model.types import BOOLEAN
 from tidemill.optimizer.logical.empty import as_derived
@@ -51,10 +52,11 @@ def drop_redundant_semi_join(plan: Plan, _context: Context) -> Plan | None:
             return None
     if columns is None:
         return None
-    there = [_negated(Call("is_null", (column,), BOOLEAN)) for column in columns]
+    missing = [Call("is_null", (column,), BOOLEAN) for column in columns]
     if isinstance(plan, SemiJoin):
+        there = [Call("not", (part,), BOOLEAN) for part in missing]
         return filtered(as_derived(plan.left), there)
-    return Filter(as_derived(plan.left), _negated(conjunction(*there)))
+    return Filter(as_derived(plan.left), reduce(_either, missing, FALSE))
 
 
 def _condition(plan: SemiJoin) -> tuple[Expr, ...]:
@@ -64,8 +66,8 @@ def _condition(plan: SemiJoin) -> tuple[Expr, ...]:
     return renamed(conjuncts(plan.condition), plan.names, names)
 
 
-def _negated(condition: Expr) -> Expr:
-    return Call("not", (condition,), BOOLEAN)
+def _either(one: Expr, other: Expr) -> Expr:
+    return other if one == FALSE else Call("or", (one, other), BOOLEAN)
 
 
 def _compared_with_themselves(plan: SemiJoin | AntiJoin) -> list[Column] | None:
