@@ -16,18 +16,19 @@ from typing import TYPE_CHECKING
 
 from tidemill.algebra.patterns import update_pattern
 from tidemill.algebra.plan import Relation, Source
-from tidemill.algebra.tree import walk
+from tidemill.algebra.tree import streams_of, walk
 from tidemill.errors import PlanError
 from tidemill.model.batch import Form
 from tidemill.model.time import Time
 from tidemill.optimizer.constants import DEFAULTS, Constants
-from tidemill.optimizer.cost import plan_cost
+from tidemill.optimizer.cost import logical_cost, plan_cost
 from tidemill.optimizer.estimates.flow import Pace
 from tidemill.optimizer.estimates.plan import estimate
 from tidemill.optimizer.join_orders import Chooser, join_costs
 from tidemill.optimizer.logical.order_joins import order_joins
 from tidemill.optimizer.logical.rewrite import Step, rewrite
-from tidemill.optimizer.logical.rules import rules_with
+from tidemill.optimizer.logical.rewrite_by_cost import rewrite_by_cost
+from tidemill.optimizer.logical.rules import DEPENDING, SAVING, rules_with
 from tidemill.optimizer.physical.check import check_plan
 from tidemill.optimizer.physical.fold import folded, stages_needed
 from tidemill.optimizer.physical.implement import implement
@@ -236,6 +237,28 @@ def _order_joins(draft: Draft) -> Draft:
     return replace(draft, logical=done.plan, steps=steps, decisions=decisions)
 
 
+def _rewrite_by_cost(draft: Draft) -> Draft:
+    if not draft.planning.optimized:
+        return draft
+    pace = Pace(partitions=draft.target.partitions or 1)
+    technique, answer = draft.planning.technique, draft.target.answer
+    relations = {node.name for node in walk(draft.bound) if isinstance(node, Relation)}
+    rules = rules_with(draft.planning.negation)
+
+    def cost(part: Plan) -> float:
+        known, constants = draft.context.statistics, draft.planning.constants
+        return logical_cost(
+            part, known, constants, pace, relations, technique=technique, answer=answer
+        ).cpu
+
+    is_known = streams_of(draft.bound) <= draft.context.statistics.inputs.keys()
+    costed = (*SAVING, *DEPENDING) if is_known else SAVING
+    after, choices = rewrite_by_cost(draft.logical, cost, lambda part: rewrite(part, rules), costed)
+    taken = [step for choice in choices for step in (choice.rule, *choice.steps)]
+    decisions = (*draft.decisions, *(choice.decision() for choice in choices))
+    return replace(draft, logical=after, steps=(*draft.steps, *taken), decisions=decisions)
+
+
 def _implement(draft: Draft) -> Draft:
     made = implement(draft.logical, draft.planning.technique, draft.target.answer)
     return replace(draft, placed=made.placed, labels=made.labels)
@@ -314,6 +337,8 @@ PHASES: tuple[Callable[[Draft], Draft], ...] = (
     _rewrite,
     # After the rules, which leave joins side by side and conditions where they belong.
     _order_joins,
+    # After it: what aggregates and DISTINCT below joins save depends on the order of these.
+    _rewrite_by_cost,
     # From logical operators to physical ones, in which form, with exchanges where rows must meet.
     _implement,
     # Before exchanges are pushed: they do not go below what combines rows where they are.
