@@ -14,7 +14,7 @@ from tidemill.algebra.tree import walk
 from tidemill.optimizer.decisions import Alternative, Decision
 from tidemill.optimizer.search.best import best_tree
 from tidemill.optimizer.search.costs import Costs
-from tidemill.optimizer.search.tree import JoinTree, Stage, mask_of, stages
+from tidemill.optimizer.search.tree import JoinTree, Stage, mask_of
 from tidemill.optimizer.search.tree_cost import Pricing
 
 if TYPE_CHECKING:
@@ -82,18 +82,11 @@ class Chooser:
         return Decision("join order", chosen.name, chosen.cpu * _SECOND, kept, why)
 
     def _best(self, graph: JoinGraph) -> tuple[JoinTree, float]:
-        choice = best_tree(graph, self.costs)
-        plans = [choice.plan, *(one.plan for one in choice.alternatives)]
-        binary = [plan for plan in plans if _is_binary(plan.tree)]
-        best = min(binary, key=lambda plan: plan.rating)
+        best = best_tree(graph, self.costs, binary=True).plan
         return best.tree, best.cpu
 
     def _cpu(self, graph: JoinGraph, shape: Shape) -> float:
         return Pricing(graph, self.costs).plan(_tree_of(shape)).cpu
-
-
-def _is_binary(tree: JoinTree) -> bool:
-    return all(len(stage.children) == _TWO for stage in stages(tree))
 
 
 def _tree_of(shape: Shape) -> JoinTree:
