@@ -8,12 +8,15 @@ ordered alike whenever the same is known.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import inf
 from typing import TYPE_CHECKING
 
 from tidemill.algebra.plan import Relation, Source
 from tidemill.algebra.tree import walk
 from tidemill.optimizer.decisions import Alternative, Decision
+from tidemill.optimizer.logical.join_block import leaves as leaves_of
+from tidemill.optimizer.physical.merge_joins import JoinStages
 from tidemill.optimizer.planning import Joins, Open
 from tidemill.optimizer.search.best import best_tree
 from tidemill.optimizer.search.costs import Costs
@@ -48,6 +51,7 @@ def join_costs(constants: Constants, pace: Pace) -> Costs:
         compare=constants.compared,
         output=join.row_out,
         step=join.step / _TWO * pace.steps * pace.partitions,  # a join probes from two sides
+        apart=True,
     )
 
 
@@ -65,6 +69,19 @@ class Chosen:
     shape: Shape
     decision: Decision
 
+    @property
+    def stages(self) -> JoinStages:
+        """What is joined at once, for a plan in which the inputs stand as in the shape."""
+        place = {number: place for place, number in enumerate(leaves_of(self.shape))}
+        found = {}
+        for stage, orders in self.plan.orders.items():
+            covered = [frozenset(place[leaf] for leaf in leaves(c)) for c in stage.children]
+            at = sorted(range(len(covered)), key=lambda n: min(covered[n]))
+            new = {old: number for number, old in enumerate(at)}
+            moved = tuple(tuple(new[other] for other in orders[old]) for old in at)
+            found[frozenset().union(*covered)] = moved
+        return JoinStages(len(place), found)
+
 
 @dataclass(frozen=True, slots=True)
 class Chooser:
@@ -80,27 +97,61 @@ class Chooser:
 
     def choose(self, block: JoinBlock, known: Known) -> Chosen:
         """The tree for a block."""
-        pricing = Pricing(known.graph, self.costs)
-        written = pricing.plan(_tree_of(block.written))
         if self.planning.joins is Joins.MULTIWAY:
-            written = pricing.plan(flat(known.graph.inputs))
-        limits = self._limits(known)
-        choice = self._best(known, limits)
-        lacks = not written.is_qualified(choice.limits)
-        if choice.plan.cpu < CLEARLY * written.cpu or (lacks and choice.is_qualified):
-            plan, why = choice.plan, choice.why
-        else:
-            plan, why = written, "as written, nothing is clearly cheaper"
-        if lacks and plan is written:
-            why = f"as written, {choice.why}"
-        shape = block.written if plan is written else _shape_of(plan, plan.tree)
+            return self._asked_for(block, known)
+        pricing = Pricing(known.graph, self.costs)
+        written, choice = pricing.plan(_tree_of(block.written)), self._best(known)
+        plan, limits = choice.plan, choice.limits
+        is_nearer = plan.badness(limits)[0] < written.badness(limits)[0]
+        if plan.cpu >= CLEARLY * written.cpu and not is_nearer:
+            plan = written
         names = [_name(one) for one in block.inputs]
         every = [written, choice.plan, *(one.plan for one in choice.alternatives)]
-        found = {one.tree: self._alternative(one, names, known) for one in every}
+        found = {one.tree: self._alternative(one, names, known) for one in every if one.cpu < inf}
         chosen = found.pop(plan.tree)
-        others = tuple(sorted(found.values(), key=lambda one: (one.cpu, one.name)))
-        decision = Decision("join order", chosen.name, chosen.cpu, others, why, chosen.memory)
-        return Chosen(plan, shape, decision)
+        return Chosen(
+            plan,
+            block.written if plan is written else _shape_of(plan, plan.tree),
+            Decision(
+                "join order",
+                chosen.name,
+                chosen.cpu,
+                tuple(sorted(found.values(), key=lambda one: (one.cpu, one.name))),
+                self._why(choice, plan, known, is_written=plan is written),
+                chosen.memory,
+            ),
+        )
+
+    def _why(self, choice: Choice, plan: TreePlan, known: Known, *, is_written: bool) -> str:
+        """The reason, in units that people know."""
+        if not plan.is_qualified(choice.limits):
+            both = choice.needs.both
+            cpu, memory = both.cpu * _SECOND, both.memory * known.row_bytes
+            needs = [
+                f"{taken:,.0f} {unit}"
+                for taken, limit, unit in (
+                    (cpu, self.planning.cpu_limit, "us/s"),
+                    (memory, self.planning.memory_limit, "bytes"),
+                )
+                if limit is not None
+            ]
+            return (
+                f"nothing that was found keeps to the limits; the nearest needs {', '.join(needs)}"
+            )
+        if is_written:
+            return "as written, nothing is clearly cheaper"
+        ended = f", the search ended by {choice.ended_by}" if choice.ended_by else ""
+        return f"the cheapest of {choice.looked_at}, by {choice.found_by}{ended}"
+
+    def _asked_for(self, block: JoinBlock, known: Known) -> Chosen:
+        """One stage of all inputs, since the settings say so."""
+        costs = replace(self.costs, apart=False)
+        plan = Pricing(known.graph, costs).plan(flat(known.graph.inputs))
+        one = self._alternative(plan, [_name(input_) for input_ in block.inputs], known)
+        why = 'as set by joins="multiway"'
+        return Chosen(
+            plan, block.written, Decision("join order", one.name, one.cpu, (), why, one.memory)
+        )
 
     def _limits(self, known: Known) -> tuple[float | None, float | None]:
         """The limits in the units of the search: by microsecond, and in rows."""
@@ -110,7 +161,8 @@ class Chooser:
             None if memory is None else memory / known.row_bytes,
         )
 
-    def _best(self, known: Known, limits: tuple[float | None, float | None]) -> Choice:
+    def _best(self, known: Known) -> Choice:
+        limits = self._limits(known)
         is_open = Open.JOINS in self.planning.left_open
         has_reason = limits != (None, None) or known.is_measured
         return best_tree(known.graph, self.costs, *limits, binary=not (is_open and has_reason))

@@ -34,7 +34,7 @@ from tidemill.optimizer.physical.fold import folded, stages_needed
 from tidemill.optimizer.physical.implement import implement
 from tidemill.optimizer.physical.labels import Labels
 from tidemill.optimizer.physical.limit_delay import limit_delay
-from tidemill.optimizer.physical.merge_joins import merge_joins
+from tidemill.optimizer.physical.merge_joins import JoinStages, has_stages, merge_joins
 from tidemill.optimizer.physical.push_exchanges import push_exchanges
 from tidemill.optimizer.physical.split_aggregates import split_aggregates
 from tidemill.optimizer.physical.steps import held_until_due, in_form, lies_behind
@@ -177,6 +177,7 @@ class Draft:
     labels: Labels = field(default_factory=Labels)
     steps: tuple[Step | PhysicalStep, ...] = ()
     decisions: tuple[Decision, ...] = ()
+    joins: tuple[JoinStages, ...] = ()
 
     @property
     def planning(self) -> Planning:
@@ -227,14 +228,15 @@ def _order_joins(draft: Draft) -> Draft:
         made = implement(part, draft.planning.technique).placed.plan
         return estimate([made], context.statistics, pace, relations)[made.fingerprint].flow
 
-    chooser = Chooser(join_costs(context.planning.constants, pace))
-    after, orders = order_joins(before, flow, chooser.shape)
-    decisions = (*draft.decisions, *map(chooser.decision, orders))
+    chooser = Chooser(join_costs(context.planning.constants, pace), context.planning)
+    after, chosen = order_joins(before, flow, chooser.choose)
+    decisions = (*draft.decisions, *(one.decision for one in chosen))
+    joins = tuple(one.stages for one in chosen)
     if after is before:
-        return replace(draft, decisions=decisions)
+        return replace(draft, decisions=decisions, joins=joins)
     done = rewrite(after, rules_with(draft.planning.negation))
     steps = (*draft.steps, Step("order_joins", before, after), *done.steps)
-    return replace(draft, logical=done.plan, steps=steps, decisions=decisions)
+    return replace(draft, logical=done.plan, steps=steps, decisions=decisions, joins=joins)
 
 
 def _rewrite_by_cost(draft: Draft) -> Draft:
@@ -271,9 +273,11 @@ def _split_aggregates(draft: Draft) -> Draft:
 
 
 def _merge_joins(draft: Draft) -> Draft:
-    if draft.planning.joins is not Joins.MULTIWAY:
+    is_set = draft.planning.joins is Joins.MULTIWAY
+    if not (is_set or any(has_stages(one) for one in draft.joins)):
         return draft
-    return draft.changed("merge_joins", *merge_joins(draft.physical, lazy=draft.planning.lazy))
+    merged = merge_joins(draft.physical, draft.planning.lazy, draft.joins, all_=is_set)
+    return draft.changed("merge_joins", *merged)
 
 
 def _shape_answer(draft: Draft) -> Draft:
