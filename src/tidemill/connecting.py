@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from enum import Enum, auto
 from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NoReturn
 
 from tidemill.connectors.connector import Engine
+from tidemill.control.admission import session_limits
 from tidemill.control.kept import KeptCatalog
 from tidemill.control.read_only import ReadOnlyQueries
 from tidemill.errors import PlanError, suggestion
@@ -73,6 +75,9 @@ def connect(  # noqa: PLR0913 — every setting has a name and a default
     trigger: float = 0,
     replay_rows: int = REPLAY_ROWS,
     replay_share: float = REPLAY_SHARE,
+    cpu_limit: float | None = None,
+    memory_limit: float | str | None = None,
+    over_limit: str = "refuse",
     unbounded_state: bool = False,
     read_only: bool = False,
     clock: Callable[[], int] = now,
@@ -105,6 +110,12 @@ def connect(  # noqa: PLR0913 — every setting has a name and a default
             changed, at most; queries that run wait for no more than these.
         replay_share: Which share of the time of a batch replayed rows may take, between 0 and 1, as
             far as batches have told how long they take.
+        cpu_limit: How many processors the queries may be expected to keep busy, by the cost model,
+            while streams come as fast as their time goes on. Joins are planned so as to keep to it.
+        memory_limit: How many bytes of state they may be expected to hold, as a number or as
+            ``"500 MB"``.
+        over_limit: What becomes of a query that would exceed a limit: ``"refuse"`` or ``"admit"``,
+            with a warning.
         unbounded_state: Accept queries whose state can grow without bound, such as a join of two
             streams for ever.
         read_only: Only look at the checkpoint, which another session may be working on, now or
@@ -141,7 +152,12 @@ def connect(  # noqa: PLR0913 — every setting has a name and a default
         "lazy": lazy,
         "constants": constants,
     }
-    chosen = _planning(planning, short).for_optimizer()
+    limits = session_limits(cpu_limit, memory_limit, over_limit)
+    chosen = replace(
+        _planning(planning, short).for_optimizer(),
+        cpu_limit=limits.cpu,
+        memory_limit=limits.memory,
+    )
     if not is_duration(trigger):
         raise PlanError("trigger must be a number of seconds, not negative", hint="write trigger=0")
     if read_only:
@@ -166,6 +182,7 @@ def connect(  # noqa: PLR0913 — every setting has a name and a default
             unbounded_state=unbounded_state,
             engine=Engine.LOCAL,
             kept=kept,
+            limits=limits,
         )
     # Spark takes a second to import, so only sessions that run something wait for it.
     from tidemill.runtime.spark.driver.settings import SparkSettings  # noqa: PLC0415
@@ -197,6 +214,7 @@ def connect(  # noqa: PLR0913 — every setting has a name and a default
         unbounded_state=unbounded_state,
         engine=Engine.SPARK,
         kept=kept,
+        limits=limits,
     )
 
 

@@ -74,6 +74,7 @@ __all__ = [
     "Select",
     "Show",
     "ShowConnectors",
+    "ShowDecisions",
     "ShowStatistics",
     "StartMode",
     "StartQuery",
@@ -366,6 +367,17 @@ class ShowConnectors:
 
 
 @dataclass(frozen=True, slots=True)
+class ShowDecisions:
+    """SHOW DECISIONS [FOR] [name]: what was chosen when queries were planned, and why.
+
+    Attributes:
+        name: The query; ``None`` for all.
+    """
+
+    name: Name | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Describe:
     """DESCRIBE name."""
 
@@ -410,6 +422,7 @@ Statement: TypeAlias = (
     | Drop
     | Show
     | ShowConnectors
+    | ShowDecisions
     | ShowStatistics
     | Describe
     | DescribeConnector

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, assert_never
 from tidemill.algebra.codec.plans import write_plan
 from tidemill.algebra.explain import explain
 from tidemill.lang.statements import ExplainMode
+from tidemill.optimizer.decisions import write_decisions
 from tidemill.optimizer.explain.cost import UNKNOWN, cost_json, explain_cost
 from tidemill.optimizer.explain.physical import NO_FIGURES, explain_physical, physical_json
 from tidemill.optimizer.explain.stages import explain_stages, stages_json
@@ -19,6 +20,7 @@ from tidemill.optimizer.explain.trace import trace_json, trace_text
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from tidemill.optimizer.decisions import Decision
     from tidemill.optimizer.explain.cost import Known
     from tidemill.optimizer.explain.physical import Figures
     from tidemill.optimizer.planner import Planned
@@ -46,7 +48,8 @@ def explain_planned(
         case ExplainMode.TRACE:
             return trace_text(planned.steps)
         case ExplainMode.PHYSICAL:
-            return explain_physical(planned.physical, planned.labels)
+            plan = explain_physical(planned.physical, planned.labels)
+            return "\n".join((plan, *map(_told, planned.decisions)))
         case ExplainMode.ANALYZE:
             return explain_physical(planned.physical, planned.labels, figures)
         case ExplainMode.STAGES:
@@ -55,6 +58,10 @@ def explain_planned(
             return explain_cost(planned, known)
         case _:
             assert_never(mode)
+
+
+def _told(decision: Decision) -> str:
+    return f"decided: {decision.text()}"
 
 
 def explain_json(
@@ -72,7 +79,10 @@ def explain_json(
         case ExplainMode.ANALYZE:
             written = {"analyzed": physical_json(planned.physical, planned.labels, figures)}
         case ExplainMode.PHYSICAL:
-            written = {"physical": physical_json(planned.physical, planned.labels)}
+            written = {
+                "physical": physical_json(planned.physical, planned.labels),
+                "decisions": write_decisions(planned.decisions),
+            }
         case ExplainMode.STAGES:
             written = {"stages": stages_json(planned.graph())}
         case ExplainMode.COST:
