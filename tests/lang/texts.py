@@ -189,6 +189,8 @@ GRAMMAR: Final[dict[str, tuple[str, ...]]] = {
             "DESCRIBE <name>",
             "DESCRIBE CONNECTOR <name>",
             "SHOW CONNECTORS",
+            "SHOW DECISIONS",
+            "SHOW DECISIONS FOR q",
             "show queries",
             "SHOW TABLES",
         ),
