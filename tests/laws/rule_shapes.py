@@ -7,8 +7,17 @@ from typing import TYPE_CHECKING
 from hypothesis import strategies as st
 
 from laws.catalogue import PAIR, P, R, S, T
-from laws.strategies import aggregate, conformed, expressions, join, predicates
-from tidemill.algebra.expr import FALSE, Call, Column, Expr, Literal, Named, conjunction
+from laws.strategies import aggregate, aggregate_calls, conformed, expressions, join, predicates
+from tidemill.algebra.expr import (
+    FALSE,
+    Call,
+    Column,
+    Expr,
+    Literal,
+    Named,
+    conjunction,
+    replace_columns,
+)
 from tidemill.algebra.plan import (
     Aggregate,
     AntiJoin,
@@ -21,6 +30,7 @@ from tidemill.algebra.plan import (
     Join,
     JoinKind,
     MaxUnion,
+    NamedAggregate,
     Plan,
     Project,
     RowWindow,
@@ -32,8 +42,10 @@ from tidemill.algebra.plan import (
     Unbounded,
     Union,
     Window,
+    WindowSpec,
 )
 from tidemill.model.types import BIGINT, BOOLEAN, VARCHAR
+from tidemill.optimizer.logical.eager import with_exprs
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,8 +56,10 @@ __all__ = [
     "SHAPES",
     "aggregates_of_joins",
     "chains",
+    "conditions",
     "distinct_rows",
     "empty_inputs",
+    "filters",
     "outer_joins",
     "projected_windows",
     "self_joins",
@@ -171,8 +185,8 @@ def empty_inputs(draw: DrawFn) -> Plan:
         if draw(st.booleans()):
             plan = draw(st.sampled_from(_EITHER))(conformed(plan, PAIR), side())
         else:
-            kind = draw(st.sampled_from([Join, Join, SemiJoin, AntiJoin]))
-            plan = join(draw, kind, plan, side())
+            kinds: list[type[Plan]] = [Join, Join, SemiJoin, AntiJoin]
+            plan = join(draw, draw(st.sampled_from(kinds)), plan, side())
         if draw(st.integers(0, 3)) == 0:
             plan = aggregate(draw, plan)
     return draw(st.sampled_from(_ONE))(plan) if draw(st.booleans()) else plan
@@ -187,7 +201,8 @@ def self_joins(draw: DrawFn) -> Plan:
     if draw(st.booleans()):
         kept = draw(st.permutations(right.schema.fields))[: draw(st.integers(1, 2))]
         right = Project(right, tuple(Named(f"p{f.name}", Column(f.name, f.type)) for f in kept))
-    kind = draw(st.sampled_from([SemiJoin, AntiJoin]))
+    kinds: tuple[type[SemiJoin | AntiJoin], ...] = (SemiJoin, AntiJoin)
+    kind = draw(st.sampled_from(kinds))
     names = ("l0", "l1", *(f"r{i}" for i in range(len(right.schema))))
     pairs = [
         Call("=", (Column(one, f.type), Column(other, g.type)), BOOLEAN)
@@ -205,6 +220,7 @@ def self_joins(draw: DrawFn) -> Plan:
 @st.composite
 def distinct_rows(draw: DrawFn) -> Plan:
     """Distinct above joins, unions, projects and aggregates, some of them of distinct rows."""
+    plan: Plan
     match draw(st.integers(0, 3)):
         case 0:
             plan = join(draw, Join, draw(sides()), draw(sides()))
@@ -224,8 +240,8 @@ def distinct_rows(draw: DrawFn) -> Plan:
         case 0:
             return aggregate(draw, plan)
         case 1:
-            kind = draw(st.sampled_from([SemiJoin, AntiJoin]))
-            return join(draw, kind, draw(sides()), plan)
+            kinds: tuple[type[Plan], ...] = (SemiJoin, AntiJoin)
+            return join(draw, draw(st.sampled_from(kinds)), draw(sides()), plan)
         case 2:
             return StrictDifference(draw(sides()), conformed(plan, PAIR))
         case _:
@@ -233,8 +249,35 @@ def distinct_rows(draw: DrawFn) -> Plan:
 
 
 @st.composite
+def filters(draw: DrawFn) -> Plan:
+    """Conditions on one column: bounds above and below, constants, and others."""
+    plan: Plan = draw(st.sampled_from([S, _X]))
+    signs = st.sampled_from(["=", "<", "<=", ">", ">="])
+    bounds = st.builds(
+        lambda sign, value: Call(sign, (Column("a", BIGINT), Literal(value, BIGINT)), BOOLEAN),
+        signs,
+        st.integers(0, 2),
+    )
+    parts: list[Expr] = [*draw(st.lists(bounds, min_size=1, max_size=3))]
+    if draw(st.integers(0, 2)) == 0:
+        parts.append(draw(conditions(plan)))
+    return Filter(plan, conjunction(*draw(st.permutations(parts))))
+
+
+@st.composite
 def aggregates_of_joins(draw: DrawFn) -> Plan:
     """Aggregates above inner joins, of one side more often than of both."""
+    if draw(st.booleans()):
+        names = ("l0", "l1", "r0", "r1")
+        on = Call("=", (Column("l0", BIGINT), Column("r0", BIGINT)), BOOLEAN)
+        grouped = Join(draw(sides()), draw(sides()), JoinKind.INNER, on, names)
+        keys = [Named("k0", Column(draw(st.sampled_from(["l0", "r0"])), BIGINT))]
+        keys += [Named("k1", Column("r1", VARCHAR))][: draw(st.integers(0, 1))]
+        of_left = grouped.left.schema
+        call = draw(aggregate_calls(of_left))
+        own = dict(zip(of_left.names, names, strict=False))
+        call = with_exprs(call, lambda e: replace_columns(e, lambda c: Column(own[c.name], c.type)))
+        return Aggregate(grouped, tuple(keys), (NamedAggregate("f", call),))
     plan = join(draw, Join, draw(sides()), draw(sides()), st.just(JoinKind.INNER))
     if isinstance(plan, Project) and draw(st.booleans()):
         plan = plan.input
@@ -244,13 +287,14 @@ def aggregates_of_joins(draw: DrawFn) -> Plan:
 @st.composite
 def unions_of_windows(draw: DrawFn) -> Plan:
     """Unions of windows, equal ones or not, projected or not, below a project."""
-    specs = st.sampled_from([TimeWindow(3), TimeWindow(5, 2), Unbounded(), RowWindow(2)])
+    choice: tuple[WindowSpec, ...] = (TimeWindow(3), TimeWindow(5, 2), Unbounded(), RowWindow(2))
+    specs = st.sampled_from(choice)
     one = draw(specs)
     other = one if draw(st.booleans()) else draw(specs)
-    streams: SearchStrategy[Plan] = st.sampled_from([S, T, _X, Distinct(S)])
+    streams: tuple[Plan, ...] = (S, T, _X, Distinct(S))
     parts: list[Plan] = []
     for spec in (one, other):
-        plan: Plan = Window(draw(streams), spec)
+        plan: Plan = Window(draw(st.sampled_from(streams)), spec)
         if draw(st.booleans()):
             exprs = (draw(expressions(PAIR, BIGINT)), draw(expressions(PAIR, VARCHAR)))
             plan = Project(plan, (Named("a", exprs[0]), Named("b", exprs[1])))
@@ -264,20 +308,23 @@ def unions_of_windows(draw: DrawFn) -> Plan:
 @st.composite
 def projected_windows(draw: DrawFn) -> Plan:
     """Projects above windows of rows and of sessions."""
-    source: Plan = draw(st.sampled_from([S, T, _X, Distinct(S), Filter(S, FALSE)]))
+    sources: tuple[Plan, ...] = (S, T, _X, Distinct(S), Filter(S, FALSE))
+    source = draw(st.sampled_from(sources))
     by: tuple[str, ...] = draw(st.sampled_from([(), ("a",), ("b",)]))
     unless = Call("=", (Column("a", BIGINT), Literal(1, BIGINT)), BOOLEAN)
-    spec = draw(
-        st.sampled_from(
-            [RowWindow(2, 1, by), RowWindow(1, 1, by, unless), SessionWindow(2, by)],
-        )
+    specs: tuple[WindowSpec, ...] = (
+        RowWindow(2, 1, by),
+        RowWindow(1, 1, by, unless),
+        SessionWindow(2, by),
     )
+    spec = draw(st.sampled_from(specs))
     column = draw(st.sampled_from(PAIR.fields))
     exprs: list[Expr] = [Column(column.name, column.type), draw(expressions(PAIR, BIGINT))]
     return Project(Window(source, spec), (Named("q", draw(st.sampled_from(exprs))),))
 
 
 SHAPES: dict[str, Callable[[], SearchStrategy[Plan]]] = {
+    "filters": filters,
     "chains of joins": chains,
     "outer joins": outer_joins,
     "empty inputs": empty_inputs,
