@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from tidemill.algebra.expr import Column
 from tidemill.optimizer import characteristics as shape
-from tidemill.optimizer.estimates.flow import Flow, Work, shaped
+from tidemill.optimizer.estimates.flow import Flow, Work, never, shaped
 from tidemill.optimizer.estimates.rows import held_back
 from tidemill.optimizer.selectivity import harmonic, seen, selectivity
 from tidemill.physical import signed
@@ -49,7 +49,12 @@ def row_window(operator: interval.RowWindow, below: Flow) -> Work:
     coarse = window if operator.slide == 1 else window._replace(granule=granule)
     out = shaped(below, coarse)
     if unseen:
-        out = replace(out, edge=replace(out.edge, distance=out.edge.distance / (1 - unseen)))
+        share = 1 - unseen
+        out = (
+            replace(out, edge=replace(out.edge, distance=out.edge.distance / share))
+            if (share > 0)
+            else never(out)
+        )
     out = replace(out, is_chained=True)
     return Work(_in_form(operator, out, groups), below.rows, state, scanned=touched)
 

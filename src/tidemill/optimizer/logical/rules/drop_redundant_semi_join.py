@@ -52,11 +52,11 @@ def drop_redundant_semi_join(plan: Plan, _context: Context) -> Plan | None:
             return None
     if columns is None:
         return None
-    missing = [Call("is_null", (column,), BOOLEAN) for column in columns]
+    missing: list[Expr] = [Call("is_null", (column,), BOOLEAN) for column in columns]
     if isinstance(plan, SemiJoin):
         there = [Call("not", (part,), BOOLEAN) for part in missing]
         return filtered(as_derived(plan.left), there)
-    return Filter(as_derived(plan.left), reduce(_either, missing, FALSE))
+    return Filter(as_derived(plan.left), _any_of(missing))
 
 
 def _condition(plan: SemiJoin) -> tuple[Expr, ...]:
@@ -66,8 +66,8 @@ def _condition(plan: SemiJoin) -> tuple[Expr, ...]:
     return renamed(conjuncts(plan.condition), plan.names, names)
 
 
-def _either(one: Expr, other: Expr) -> Expr:
-    return other if one == FALSE else Call("or", (one, other), BOOLEAN)
+def _any_of(parts: list[Expr]) -> Expr:
+    return reduce(lambda one, other: Call("or", (one, other), BOOLEAN), parts) if parts else FALSE
 
 
 def _compared_with_themselves(plan: SemiJoin | AntiJoin) -> list[Column] | None:

@@ -25,7 +25,7 @@ need not be the same (0 and -0).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from tidemill.algebra.expr import Call, Column, Expr, conjuncts, replace_columns, used_columns
 from tidemill.algebra.plan import AntiJoin, Join, JoinKind, SemiJoin
@@ -42,6 +42,10 @@ if TYPE_CHECKING:
 
 __all__ = ["share_condition_across_join"]
 
+_TO_RIGHT: Final = (JoinKind.INNER, JoinKind.LEFT)
+_TO_LEFT: Final = (JoinKind.INNER, JoinKind.RIGHT)
+"""Joins that lose the rows without a partner of one side."""
+
 _Pair: TypeAlias = tuple[Column, Column]
 
 
@@ -49,8 +53,7 @@ def share_condition_across_join(plan: Plan, _context: Context) -> Plan | None:
     """The join above filters that say of one side what is known of the other."""
     match plan:
         case Join(kind=kind):
-            to_right = kind in (JoinKind.INNER, JoinKind.LEFT)
-            to_left = kind in (JoinKind.INNER, JoinKind.RIGHT)
+            to_right, to_left = kind in _TO_RIGHT, kind in _TO_LEFT
         case SemiJoin() | AntiJoin():
             to_right, to_left = True, isinstance(plan, SemiJoin)
         case _:
