@@ -13,7 +13,10 @@ from tidemill.control.kept import KeptCatalog
 from tidemill.control.look import Look
 from tidemill.control.queries import LivingQueries
 from tidemill.errors import RunError
+from tidemill.runtime.checkpoint import CheckpointDirectory
 from tidemill.runtime.opening import is_checkpoint
+from tidemill.runtime.planning import plan_entry
+from tidemill.runtime.record import read_record
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
     from tidemill.catalog.listing import Listing
     from tidemill.connectors.connector import Engine
     from tidemill.optimizer.planner import Planned
+    from tidemill.optimizer.statistics import Statistics
     from tidemill.runtime.runs import Runs
 
 __all__ = ["ReadOnlyQueries", "refusal"]
@@ -53,7 +57,7 @@ class ReadOnlyQueries(LivingQueries):
     is_read_only = True
 
     def __init__(
-        self, directory: Path, planner: Callable[[QueryEntry], Planned], engine: Engine
+        self, directory: Path, planner: Callable[[QueryEntry, Statistics], Planned], engine: Engine
     ) -> None:
         super().__init__(planner, engine=engine)
         self._directory = directory.resolve()
@@ -82,8 +86,22 @@ class ReadOnlyQueries(LivingQueries):
     @property
     def look(self) -> Look:
         """What can be seen of the queries now."""
-        return _Look(
-            self.catalog, None, None, {}, self._planner, is_running=False, shown=self._shown
+        return _Look(self.catalog, None, None, {}, self.plan, is_running=False, shown=self._shown)
+
+    def plan(self, query: QueryEntry) -> Planned:
+        """How a query is computed that runs on the checkpoint, or how it would be computed.
+
+        Raises:
+            RunError: Its plan is damaged, or cannot be read.
+        """
+        engine = engine_of(self._directory)
+        facts = None if engine is None else read_record(self._directory, engine.value)
+        known = None if facts is None else facts.queries.get(query.name.lower())
+        if facts is None or known is None:
+            return super().plan(query)
+        kept = CheckpointDirectory(self._directory, facts).kept_plan(query.name)
+        return plan_entry(
+            query, partitions=len(facts.pids), stages=facts.stages, epoch=known.epoch, kept=kept
         )
 
     def _shown(self) -> Catalog:

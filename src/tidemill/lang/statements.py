@@ -26,6 +26,7 @@ from tidemill.lang.lifecycle_statements import (
     StopQuery,
 )
 from tidemill.lang.one_time_statements import OneTimeQuery
+from tidemill.lang.statistics_statements import Hint, HintKind, ShowStatistics
 from tidemill.masking import masked_value, secrets_of
 
 if TYPE_CHECKING:
@@ -56,6 +57,8 @@ __all__ = [
     "Environment",
     "Explain",
     "ExplainMode",
+    "Hint",
+    "HintKind",
     "Instant",
     "Keep",
     "LatePolicy",
@@ -71,6 +74,8 @@ __all__ = [
     "Select",
     "Show",
     "ShowConnectors",
+    "ShowDecisions",
+    "ShowStatistics",
     "StartMode",
     "StartQuery",
     "Statement",
@@ -143,6 +148,7 @@ class ExplainMode(Enum):
     STAGES = "STAGES"
     TRACE = "TRACE"
     ANALYZE = "ANALYZE"
+    COST = "COST"
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,7 +235,7 @@ def shown_argument(name: str, value: Argument) -> Argument:
 
 @dataclass(frozen=True, slots=True)
 class CreateStream:
-    """CREATE STREAM name (columns) SOURCE … ORDERED BY … LATE … IDLE AFTER … MALFORMED … KEEP …."""
+    """CREATE STREAM name (columns) SOURCE … ORDERED BY … LATE … IDLE AFTER … KEEP … HINT …."""
 
     name: Name
     columns: tuple[ColumnDefinition, ...]
@@ -240,6 +246,7 @@ class CreateStream:
     idle_after: Duration | None = None
     malformed: MalformedPolicy = MalformedPolicy.FAIL
     keep: Keep | None = None
+    hints: tuple[Hint, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,7 +259,7 @@ class Validity:
 
 @dataclass(frozen=True, slots=True)
 class CreateRelation:
-    """CREATE RELATION name (columns) SOURCE … [VALID …] [KEY (…)] [NON RETROACTIVE]."""
+    """CREATE RELATION name (columns) SOURCE … [VALID …] [KEY (…)] [NON RETROACTIVE] [HINT (…)]."""
 
     name: Name
     columns: tuple[ColumnDefinition, ...]
@@ -260,6 +267,7 @@ class CreateRelation:
     validity: Validity | None = None
     key: tuple[Name, ...] = ()
     retroactive: bool = True
+    hints: tuple[Hint, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -359,6 +367,17 @@ class ShowConnectors:
 
 
 @dataclass(frozen=True, slots=True)
+class ShowDecisions:
+    """SHOW DECISIONS [FOR] [name]: what was chosen when queries were planned, and why.
+
+    Attributes:
+        name: The query; ``None`` for all.
+    """
+
+    name: Name | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Describe:
     """DESCRIBE name."""
 
@@ -374,7 +393,7 @@ class DescribeConnector:
 
 @dataclass(frozen=True, slots=True)
 class Explain:
-    """EXPLAIN [LOGICAL | PHYSICAL | STAGES | TRACE | ANALYZE] [FORMAT JSON] query or name.
+    """EXPLAIN [LOGICAL | PHYSICAL | STAGES | TRACE | COST | ANALYZE] [FORMAT JSON] query or name.
 
     Of a statement of the lifecycle it gives the verdict, and does nothing.
 
@@ -403,6 +422,8 @@ Statement: TypeAlias = (
     | Drop
     | Show
     | ShowConnectors
+    | ShowDecisions
+    | ShowStatistics
     | Describe
     | DescribeConnector
     | Explain

@@ -83,7 +83,8 @@ class Choice:
         """What limits would have to be; those that there are, if the plan is qualified."""
         if self.is_qualified:
             return Needs(self.limits.cpu, self.limits.memory, self.limits)
-        plans = [self.plan, *(one.plan for one in self.alternatives)]
+        every = [self.plan, *(one.plan for one in self.alternatives)]
+        plans = [plan for plan in every if plan.cpu < inf]
         limits = self.limits
         return Needs(
             min((plan.cpu for plan in plans if plan.memory <= limits.memory), default=inf),

@@ -99,6 +99,11 @@ class Model:
                 left.remove(part)
         return True
 
+    def meet(self, parts: Sequence[int]) -> bool:
+        """Whether all parts agree on one value, or no two of them do."""
+        shared = [sum(1 for part in parts if class_.mask & part) for class_ in self._classes]
+        return any(count == len(parts) for count in shared) or all(count < 2 for count in shared)  # noqa: PLR2004 — two agree
+
     def components(self) -> Iterator[int]:
         """The sets that conditions hold together."""
         left = self.everything

@@ -13,6 +13,7 @@ conditions.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf
 from typing import TYPE_CHECKING, TypeAlias
 
 from tidemill.optimizer.search.box import Box
@@ -145,6 +146,8 @@ class Pricing:
         probing = self._probing(parts)
         rate = sum(model.size(part) * model.turnover(part) for part in parts)
         cpu = rate * (costs.insert + costs.delete) + costs.step * steps
+        if costs.apart and not model.meet(parts):
+            cpu = inf
         return StageCost(
             orders=tuple(order for _, order in probing),
             cpu=cpu + sum(cost for cost, _ in probing),
