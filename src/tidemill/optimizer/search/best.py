@@ -61,8 +61,11 @@ _MORE = 1
 _DESCENTS = 4
 """From so many plans the descent begins, as long as nothing is qualified."""
 
-STEPS = 10_000
-"""How many steps of probing are priced, before searches end: less than a tenth of a second."""
+STEPS = 6_000
+"""So many steps of probing are priced beyond the plain plans: less than a tenth of a second."""
+
+_FEW = 20
+"""Of so many inputs the search is repeated with products, if nothing is qualified."""
 
 _TWO = 2
 
@@ -74,8 +77,7 @@ class Effort:
     Attributes:
         all_trees: Of how many inputs all trees are looked at; of one more, if nothing else is
             qualified.
-        steps: How many steps of probing are priced before the search ends; the plain plans are
-            looked at in any case.
+        steps: How many steps of probing are priced beyond the plain plans before the search ends.
         stop: Asked now and then whether to end earlier, as by a clock. It ought never to be needed:
             the choice then depends on when it says so.
     """
@@ -116,7 +118,8 @@ def best_tree(  # noqa: PLR0913 — limits and wishes, each of its own kind
         inf if cpu_limit is None else cpu_limit, inf if memory_limit is None else memory_limit
     )
     choice = _chosen(graph, costs, limits, clearly, effort, binary=binary)
-    if not choice.is_qualified and clearly < 1:  # an order with a product may help a stage
+    if not choice.is_qualified and clearly < 1 and len(graph.inputs) <= _FEW:
+        # An order with a product may help a stage.
         half = replace(effort, steps=effort.steps / _TWO)
         return _chosen(graph, costs, limits, 1.0, half, binary=binary)
     return choice
@@ -187,8 +190,9 @@ def _searched(
 
 def _strategies(pricing: Pricing, limits: Limits, plain: list[Candidate]) -> Iterator[Candidate]:
     """The plans on the ways of the strategies: a plan of each in turn, then the descent."""
-    box, most = pricing.box, pricing.box.most
-    box.most = (box.steps + most) / _TWO  # the descent has the other half
+    box = pricing.box
+    half = box.most / _TWO  # the descent has the other half
+    box.most = box.steps + half
     binary = [one.plan for one in plain if one.found_by != "one stage"]
     found = [one.plan for one in plain]
     cheapest = min(binary, key=lambda plan: plan.rating)
@@ -205,7 +209,7 @@ def _strategies(pricing: Pricing, limits: Limits, plain: list[Candidate]) -> Ite
             else:
                 found.append(plan)
                 yield Candidate(name, plan)
-    box.most, box.ended_by = most, ""
+    box.most, box.ended_by = box.steps + half, ""
     undominated = [one.plan for one in best_of(Candidate("", plan) for plan in found)]
     for start in sorted(undominated, key=lambda plan: plan.badness(limits))[:_DESCENTS]:
         end = start

@@ -1,8 +1,8 @@
 """A box for a search: how long it may look for better plans (Z33).
 
-It is counted in steps of probing that are priced, of which a plan of many inputs has more. So a
-search that is repeated ends where it did before, on any machine. A clock can only end it earlier;
-then the choice says so, as another search may choose another plan.
+It is counted in what is priced: stages of plans, and steps of probing of those stages that were not
+known before. So a search that is repeated ends where it did before, on any machine. A clock can
+only end it earlier; then the choice says so, as another search may choose another plan.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Box:
     >>> box = Box(most=10)
     >>> box.steps += 12
     >>> box.is_over, box.ended_by
-    (True, '10 steps')
+    (True, 'its number of steps')
     """
 
     most: float = inf
@@ -43,7 +43,7 @@ class Box:
         """Whether the search ends here."""
         if not self.ended_by:
             if self.steps >= self.most:
-                self.ended_by = f"{self.most:,} steps"
+                self.ended_by = "its number of steps"
             elif self.stop is not None and self.stop():
                 self.ended_by = "a clock"
         return bool(self.ended_by)

@@ -119,6 +119,7 @@ class Pricing:
             orders[stage] = cost.orders
             cpu += cost.cpu
             memory += cost.memory
+        self.box.steps += len(orders)
         return Plan(tree, orders, cpu, memory)
 
     def stage(self, parts: tuple[int, ...]) -> StageCost:
