@@ -269,7 +269,7 @@ def _is_the_bag_of_its_rows(steps: list[tuple[object, ...]], *, by_expiry: bool)
                 rows.purge(column, Time(time))
                 model = Counter({row: n for row, n in model.items() if row[2] > time})
             case ("meeting", int(after), list(by), list(keys)):
-                place = [list(SCHEMA).index(name) for name in by]
+                places = [list(SCHEMA).index(name) for name in by]
                 given = frame([(x, start, 0) for x, start in keys])[by] if by else pl.DataFrame()
                 found = Counter(rows.meeting(END, after=Time(after), by=by, keys=given).rows())
                 assert found <= model
@@ -277,7 +277,7 @@ def _is_the_bag_of_its_rows(steps: list[tuple[object, ...]], *, by_expiry: bool)
                 wanted = {
                     row: n
                     for row, n in model.items()
-                    if row[2] > after and (not by or tuple(row[i] for i in place) in asked)
+                    if row[2] > after and (not by or tuple(row[i] for i in places) in asked)
                 }
                 assert Counter(wanted) <= found
             case _:
