@@ -35,7 +35,7 @@ from tidemill.physical import interval, signed
 from tidemill.physical.joining.partners import Living, Standing
 from tidemill.physical.joining.probe import Step
 from tidemill.physical.state import segment, table
-from tidemill.physical.state.hashes import Index, key_hash
+from tidemill.physical.state.hashes import Index, row_hash
 from tidemill.physical.state.run import Run
 from tidemill.physical.state.segment import Searches, Segment
 
@@ -129,7 +129,7 @@ def told(output: Output) -> Counter[Element | Change]:
 
 
 def differs(
-    seed: int, form: Form, small: int, hashing: Hash = key_hash, harm: Harm = no_harm
+    seed: int, form: Form, small: int, hashing: Hash = row_hash, harm: Harm = no_harm
 ) -> bool:
     """Whether a join that searches gives something else than one that goes through everything."""
     chance = Random(seed)  # noqa: S311 — no secret
@@ -151,9 +151,10 @@ def differs(
 @contextmanager
 def hashed_by(hashing: Hash) -> Iterator[None]:
     """Keys have such hashes meanwhile."""
+    names_ = ("table.row_hash", "segment.row_hash", "keyed.row_hash", "keyed.key_hash")
     with ExitStack() as stack:
-        for module in ("table", "segment", "keyed"):
-            stack.enter_context(patch(f"tidemill.physical.state.{module}.key_hash", hashing))
+        for name in names_:
+            stack.enter_context(patch(f"tidemill.physical.state.{name}", hashing))
         yield
 
 
@@ -161,7 +162,7 @@ def hashed_by(hashing: Hash) -> Iterator[None]:
 @given(
     seed=st.integers(0, 2**32),
     small=st.sampled_from([1, 2, 5]),
-    hashing=st.sampled_from([key_hash, key_hash, collide, collide_in_half]),
+    hashing=st.sampled_from([row_hash, row_hash, collide, collide_in_half]),
 )
 def test_a_join_that_searches_gives_the_same(
     form: Form, seed: int, small: int, hashing: Hash
@@ -247,7 +248,7 @@ def _skips_what_ends_soon(patch_: pytest.MonkeyPatch) -> None:
 
 
 def _does_not_find_null(patch_: pytest.MonkeyPatch) -> None:
-    patch_.setattr(table, "key_hash", lambda keys: key_hash(keys.drop_nulls()))
+    patch_.setattr(table, "row_hash", lambda keys: row_hash(keys.drop_nulls()))
 
 
 def _keeps_the_index_of_another_run(patch_: pytest.MonkeyPatch) -> None:
@@ -256,16 +257,16 @@ def _keeps_the_index_of_another_run(patch_: pytest.MonkeyPatch) -> None:
 
 
 HARMS: dict[Harm, tuple[Form, Hash]] = {
-    _finds_one_of_a_key: (Form.INTERVAL, key_hash),
+    _finds_one_of_a_key: (Form.INTERVAL, row_hash),
     _looks_for_a_half_twice: (Form.INTERVAL, collide_in_half),
-    _finds_what_is_gone: (Form.SIGNED, key_hash),
-    _has_one_index_for_all_keys: (Form.INTERVAL, key_hash),
-    _looks_for_keys_in_another_order: (Form.INTERVAL, key_hash),
-    _takes_all_for_sorted: (Form.INTERVAL, key_hash),
-    _forgets_what_changes: (Form.SIGNED, key_hash),
-    _skips_what_ends_soon: (Form.INTERVAL, key_hash),
-    _does_not_find_null: (Form.INTERVAL, key_hash),
-    _keeps_the_index_of_another_run: (Form.SIGNED, key_hash),
+    _finds_what_is_gone: (Form.SIGNED, row_hash),
+    _has_one_index_for_all_keys: (Form.INTERVAL, row_hash),
+    _looks_for_keys_in_another_order: (Form.INTERVAL, row_hash),
+    _takes_all_for_sorted: (Form.INTERVAL, row_hash),
+    _forgets_what_changes: (Form.SIGNED, row_hash),
+    _skips_what_ends_soon: (Form.INTERVAL, row_hash),
+    _does_not_find_null: (Form.INTERVAL, row_hash),
+    _keeps_the_index_of_another_run: (Form.SIGNED, row_hash),
 }
 
 

@@ -16,7 +16,7 @@ from tidemill.model.batch import END, START
 from tidemill.model.time import Time
 from tidemill.physical.operator import State
 from tidemill.physical.state.at_rest import Remembered, Saved
-from tidemill.physical.state.hashes import key_hash
+from tidemill.physical.state.hashes import row_hash
 from tidemill.physical.state.table import Table
 
 if TYPE_CHECKING:
@@ -236,7 +236,7 @@ actions = st.lists(
 )
 
 
-@pytest.mark.parametrize("hashing", [key_hash, collide, collide_in_half])
+@pytest.mark.parametrize("hashing", [row_hash, collide, collide_in_half])
 @pytest.mark.parametrize("small", [1, 3, 4096])
 @given(steps=actions, by_expiry=st.booleans(), patience=st.integers(0, 2))
 def test_a_table_is_the_bag_of_its_rows(
@@ -244,8 +244,8 @@ def test_a_table_is_the_bag_of_its_rows(
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
         search_all(patch, small=small, patience=patience)
-        patch.setattr("tidemill.physical.state.table.key_hash", hashing)
-        patch.setattr("tidemill.physical.state.segment.key_hash", hashing)
+        patch.setattr("tidemill.physical.state.table.row_hash", hashing)
+        patch.setattr("tidemill.physical.state.segment.row_hash", hashing)
         _is_the_bag_of_its_rows(steps, by_expiry=by_expiry)
 
 

@@ -24,7 +24,7 @@ import polars as pl
 
 from tidemill.physical.frames import pick
 from tidemill.physical.state.damaged import require_columns
-from tidemill.physical.state.hashes import different, key_hash, upper_halves
+from tidemill.physical.state.hashes import different, key_hash, row_hash, upper_halves
 from tidemill.physical.state.levels import merge_from
 from tidemill.physical.state.places import ALL, Places, agreeing
 from tidemill.physical.state.removals import LISTED, ROW, SEGMENT, Removals
@@ -147,12 +147,12 @@ class KeyedTable(Table):
         count = keys.height
         if not by or not any(is_searched(run.frame.height, count) for run in self._runs):
             return self.all()
-        hashes = key_hash(keys)
         if tuple(by) == self._index:
+            hashes = key_hash(keys)
             outer = different(hashes & _OUTER if self._within else hashes)
             found = self._candidates(outer, is_whole=not self._within)
             return self._joined([run.frame[rows] for run, rows in found])
-        halves = upper_halves(hashes)
+        halves = upper_halves(row_hash(keys))
         return self._joined([run.meeting(by, halves, count) for run in self._runs])
 
     def take(self, keys: pl.DataFrame) -> pl.DataFrame:

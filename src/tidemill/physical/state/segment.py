@@ -17,7 +17,7 @@ import numpy as np
 import polars as pl
 
 from tidemill.physical.frames import keep, pick
-from tidemill.physical.state.hashes import Index, key_hash
+from tidemill.physical.state.hashes import Index, row_hash
 from tidemill.physical.state.strings import compact_strings
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ __all__ = ["Floors", "Searches", "Segment", "is_searched", "made"]
 Floors: TypeAlias = "Mapping[str, int]"
 """By time column, a time: what is not after it is over."""
 
-_FEWEST_ROWS = 16_384
+_FEWEST_ROWS = 8_192
 """A segment with fewer rows is gone through."""
 
 _MANY_MORE = 64
@@ -70,7 +70,7 @@ class Searches:
             self._asked[key] = self._asked.get(key, 0) + 1
             if self._asked[key] <= _PATIENCE:
                 return None
-            self._indexes[key] = Index(key_hash(pick(frame, by)))
+            self._indexes[key] = Index(row_hash(pick(frame, by)))
         return self._indexes[key].rows(halves)
 
     def bytes(self) -> int:

@@ -22,7 +22,7 @@ import polars as pl
 from tidemill.model.batch import END
 from tidemill.physical.frames import pick
 from tidemill.physical.state.damaged import require_columns
-from tidemill.physical.state.hashes import key_hash, upper_halves
+from tidemill.physical.state.hashes import row_hash, upper_halves
 from tidemill.physical.state.levels import merge_tier
 from tidemill.physical.state.segment import Segment, is_searched, made
 
@@ -161,7 +161,7 @@ class Table:
                 continue
             rows: NDArray[np.uint32] | None = None
             if by and is_searched(segment.frame.height, keys.height):
-                halves = upper_halves(key_hash(keys)) if halves is None else halves
+                halves = upper_halves(row_hash(keys)) if halves is None else halves
                 rows = segment.searches.found(segment.frame, by, halves)
             if rows is None:
                 parts.append(segment.alive(self._floor))
