@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from laws.strategies import predicates
 from physical.letters import is_chronon
 from physical.run import Arrive, Element, Schedule, run, schedules
+from physical.searching import search_all
 from streams import both, call
 from tidemill.algebra.evaluate import evaluate
 from tidemill.algebra.expr import TRUE, Call, Column, Expr, Literal
@@ -24,7 +25,6 @@ from tidemill.model.types import BIGINT, DOUBLE, VARCHAR
 from tidemill.physical.joining import pairs as pairs_module
 from tidemill.physical.operator import RIGHT
 from tidemill.physical.operators.join.join import Join
-from tidemill.physical.state import table as table_module
 
 if TYPE_CHECKING:
     from tidemill.algebra.snapshot import Bag
@@ -93,8 +93,7 @@ def test_join_is_snapshot_reducible(  # noqa: PLR0913 — whatever is drawn
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pairs_module, "_PAIRS_AT_ONCE", many)
         if few is not None:
-            patch.setattr(table_module, "_SMALL_ROWS", few)
-            patch.setattr(table_module, "_MANY_MORE", 0)
+            search_all(patch, small=few)
         join = Join(LEFT_PAIR, RIGHT_PAIR, NAMES, condition, orderly)
         output = run(join, schedule, reload=reload)
     for t in schedule.times():

@@ -29,6 +29,7 @@ from physical.run import (
     run,
     schedules,
 )
+from physical.searching import searching
 from streams import both, call
 from tidemill.algebra.evaluate import evaluate
 from tidemill.algebra.expr import TRUE, Call, Column, Expr, Literal, conjunction
@@ -84,6 +85,8 @@ CONDITIONS = st.one_of(
 )
 
 TIMINGS = [EAGER, 1, 3, 5]
+SEARCHED = st.sampled_from([None, 1, 3])
+"""How many rows a segment has at least that is searched by its keys."""
 
 
 def combinations(schedule: Schedule, names: Sequence[str], condition: Expr) -> dict[int, Bag]:
@@ -136,12 +139,13 @@ JOINS = st.builds(
     schedule=schedules(PAIR, PAIR, PAIR),
     join=JOINS,
     many=st.sampled_from([4, 1 << 21]),
+    searched=SEARCHED,
     reload=st.booleans(),
 )
 def test_a_join_of_three_is_snapshot_reducible(
-    schedule: Schedule, join: MultiJoin, many: int, *, reload: bool
+    schedule: Schedule, join: MultiJoin, many: int, searched: int | None, *, reload: bool
 ) -> None:
-    with pytest.MonkeyPatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch, searching(searched):
         patch.setattr(pairs_module, "_PAIRS_AT_ONCE", many)
         output = run(join, schedule, reload=reload)
     for t, expected in combinations(schedule, NAMES, join.condition).items():
@@ -166,13 +170,15 @@ def test_lazy_or_eager_or_a_tree_of_joins_gives_each_result_once(
     schedule=schedules(PAIR, PAIR, PAIR),
     join=JOINS,
     evaluation=st.integers(1, 6),
+    searched=SEARCHED,
     reload=st.booleans(),
 )
 def test_without_restore_only_what_lives_at_a_multiple_of_the_interval_is_there(
-    schedule: Schedule, join: MultiJoin, evaluation: int, *, reload: bool
+    schedule: Schedule, join: MultiJoin, evaluation: int, searched: int | None, *, reload: bool
 ) -> None:
     join = replace(join, evaluation=evaluation, short_lived=ShortLived.NO_RESTORE)
-    output = run(join, schedule, reload=reload)
+    with searching(searched):
+        output = run(join, schedule, reload=reload)
     expected: Counter[Element] = Counter()
     for e in results(schedule, NAMES, join.condition):
         seen = next(t for t in range(e.start, e.start + evaluation) if t % evaluation == 0)
@@ -198,12 +204,18 @@ CHAINS = [
     condition=st.sampled_from(CHAINS),
     orders=st.tuples(*(st.permutations(sorted({0, 1, 2, 3} - {i})).map(tuple) for i in range(4))),
     evaluation=st.sampled_from(TIMINGS),
+    searched=SEARCHED,
 )
 def test_a_join_of_four_finds_nan_and_null(
-    schedule: Schedule, condition: Expr, orders: tuple[tuple[int, ...], ...], evaluation: int
+    schedule: Schedule,
+    condition: Expr,
+    orders: tuple[tuple[int, ...], ...],
+    evaluation: int,
+    searched: int | None,
 ) -> None:
     join = MultiJoin((NUMBER,) * 4, NUMBERS, condition, orders, evaluation=evaluation)
-    output = run(join, schedule)
+    with searching(searched):
+        output = run(join, schedule)
     for t, expected in combinations(schedule, NUMBERS, condition).items():
         assert output.snapshot(t) == expected, t
 
@@ -214,13 +226,15 @@ def test_a_join_of_four_finds_nan_and_null(
     given=st.dictionaries(st.sampled_from([(0, 1), (1, 2), (2, 0)]), st.integers(0, 4)),
     evaluation=st.sampled_from(TIMINGS),
     short_lived=st.sampled_from(ShortLived),
+    searched=SEARCHED,
 )
-def test_a_window_removes_what_is_too_far_apart_and_its_closure_no_more(
+def test_a_window_removes_what_is_too_far_apart_and_its_closure_no_more(  # noqa: PLR0913, PLR0917 — whatever is drawn
     schedule: Schedule,
     condition: Expr,
     given: dict[tuple[int, int], int],
     evaluation: int,
     short_lived: ShortLived,
+    searched: int | None,
 ) -> None:
     def join(within: Windows | None) -> MultiJoin:
         return MultiJoin(
@@ -235,7 +249,9 @@ def test_a_window_removes_what_is_too_far_apart_and_its_closure_no_more(
 
     near = conjunction(*(limit for pair, w in given.items() for limit in apart(*pair, w)))
     stamped = stamp(schedule)
-    plain, bounded = run(join(None), stamped), run(join(window_closure(given, 3)), stamped)
+    plain = run(join(None), stamped)
+    with searching(searched):
+        bounded = run(join(window_closure(given, 3)), stamped)
     assert Counter(bounded.elements) == Counter(plain.elements)
     assert all(a <= b for a, b in zip(bounded.sizes, plain.sizes, strict=True))
 

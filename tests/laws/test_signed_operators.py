@@ -27,6 +27,7 @@ from laws.test_window_operators import (
     session_windows,
 )
 from physical.run import Arrive, Element, Schedule, batch, normal, run, schedules
+from physical.searching import searching
 from streams import call
 from tidemill.algebra.evaluate import evaluate
 from tidemill.algebra.expr import Column, conjunction
@@ -44,6 +45,9 @@ if TYPE_CHECKING:
 AnyOperator = TypeVar("AnyOperator", bound="Operator")
 
 SIGNED = (Form.SIGNED,)
+SEARCHED = st.sampled_from([None, 1, 3])
+"""How many rows a segment has at least that is searched by its keys."""
+
 FORMS = st.sampled_from(Form)
 TWO_FORMS = st.tuples(FORMS, FORMS)
 GIVES = st.sampled_from((interval.Counting, signed.Counting))
@@ -157,13 +161,15 @@ def test_aggregation_has_a_row_for_each_group_at_every_instant(
 @given(
     schedule=schedules(LEFT_PAIR, RIGHT_PAIR, forms=(Form.SIGNED, Form.SIGNED)),
     condition=CONDITIONS,
+    searched=SEARCHED,
     reload=st.booleans(),
 )
 def test_a_join_pairs_the_rows_of_every_instant(
-    schedule: Schedule, condition: Expr, *, reload: bool
+    schedule: Schedule, condition: Expr, searched: int | None, *, reload: bool
 ) -> None:
     operator = signed.Join(LEFT_PAIR, RIGHT_PAIR, NAMES, condition)
-    output = run(operator, schedule, reload=reload, tight=False)
+    with searching(searched):
+        output = run(operator, schedule, reload=reload, tight=False)
     for t in schedule.times():
         assert output.snapshot(t) == pairs(schedule, NAMES, condition, t), t
 
@@ -186,10 +192,16 @@ def test_a_join_finds_numbers_with_a_point_whatever_columns_are_called(
     schedule=schedules(PAIR, OTHER, PAIR, forms=(Form.SIGNED,) * 3),
     order=st.permutations([0, 1, 2]),
     links=st.lists(st.sampled_from([(0, 1), (1, 2), (0, 2)]), max_size=3, unique=True),
+    searched=SEARCHED,
     reload=st.booleans(),
 )
 def test_a_join_of_many_combines_the_rows_of_every_instant(
-    schedule: Schedule, order: list[int], links: list[tuple[int, int]], *, reload: bool
+    schedule: Schedule,
+    order: list[int],
+    links: list[tuple[int, int]],
+    searched: int | None,
+    *,
+    reload: bool,
 ) -> None:
     names = tuple(f"{port}{column}" for port in range(3) for column in "ab")
     condition = conjunction(
@@ -198,7 +210,8 @@ def test_a_join_of_many_combines_the_rows_of_every_instant(
     )
     orders = tuple(tuple(p for p in order if p != own) for own in range(3))
     operator = signed.MultiJoin(schedule.schemas, names, condition, orders)
-    output = run(operator, schedule, reload=reload, tight=False)
+    with searching(searched):
+        output = run(operator, schedule, reload=reload, tight=False)
     for t in schedule.times():
         rows = [schedule.snapshot(port, t).elements() for port in range(3)]
         wanted = Counter(

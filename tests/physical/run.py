@@ -58,6 +58,7 @@ __all__ = [
     "busy",
     "changes_of",
     "crowded",
+    "crowds",
     "elements_of",
     "normal",
     "run",
@@ -424,6 +425,24 @@ def busy(schema: Schema, row: Callable[[Random], Row], chance: Random) -> Schedu
         elements.append(Element(row(chance), start, start + chance.randint(1, LAST)))
     watermarks = sorted(chance.sample(range(2 * LAST), chance.randint(4, 12)))
     return Schedule((schema,), _events([changes_of(elements)], watermarks, chance), (Form.SIGNED,))
+
+
+def crowds(
+    schemas: tuple[Schema, ...],
+    row: Callable[[Schema, Random], Row],
+    chance: Random,
+    forms: tuple[Form, ...],
+) -> Schedule:
+    """A schedule with many rows of every input and many watermarks."""
+    ports: list[list[Item]] = []
+    for schema, form in zip(schemas, forms, strict=True):
+        elements = []
+        for _ in range(chance.randint(12, 30)):
+            start, length = chance.randrange(2 * LAST), chance.choice((1, 2, 3, 5, LAST, 0))
+            elements.append(Element(row(schema, chance), start, _ends(start, length)))
+        ports.append(changes_of(elements) if form is Form.SIGNED else [*elements])
+    watermarks = sorted(chance.sample(range(3 * LAST), chance.randint(4, 12)))
+    return Schedule(schemas, _events(ports, watermarks, chance), forms)
 
 
 def _elements(rows: SearchStrategy[Row], lengths: tuple[int, ...]) -> SearchStrategy[Element]:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from tidemill.model.batch import END, START
 from tidemill.physical.joining import pairs as pairs_module
+from tidemill.physical.joining.partners import Given
 from tidemill.physical.joining.probe import WEIGHT, Step, probe
 
 Weighted: TypeAlias = tuple[int, int, int, int]
@@ -38,7 +39,7 @@ def frame(name: str, rows: list[Weighted]) -> pl.DataFrame:
 
 def probed(one: list[Weighted], *others: list[Weighted]) -> Counter[tuple[int, ...]]:
     """The sum of the weights of each combination with its interval; 0 is nothing."""
-    partners = [frame(name, rows) for name, rows in zip("bc", others, strict=True)]
+    partners = [Given(frame(name, rows)) for name, rows in zip("bc", others, strict=True)]
     found: Counter[tuple[int, ...]] = Counter()
     for part in probe(frame("a", one), STEPS, partners):
         for *row, weight in part.select("a", "b", "c", START, END, WEIGHT).iter_rows():
@@ -85,10 +86,11 @@ def test_a_negative_element_takes_back_what_the_positive_one_gave() -> None:
 
 def test_without_weights_each_row_counts_once() -> None:
     frames = [frame(name, [(1, 0, 9, 1)]).drop(WEIGHT) for name in "abc"]
-    (found,) = probe(frames[0], STEPS, frames[1:])
+    others = [Given(each) for each in frames[1:]]
+    (found,) = probe(frames[0], STEPS, others)
     assert found.columns == ["a", START, END, "b", "c"]
     weighted = frame("b", [(1, 0, 9, -3)])
-    (found,) = probe(frames[0], STEPS, [weighted, frames[2]])
+    (found,) = probe(frames[0], STEPS, [Given(weighted), others[1]])
     assert found[WEIGHT].to_list() == [-3]
 
 
@@ -98,9 +100,10 @@ def test_combinations_are_made_a_bounded_number_at_a_time(
     steps: tuple[Step, ...], bound: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     frames = [frame(name, [(1, 0, 9, 1)] * 8) for name in "abc"]
-    whole = [part.height for part in probe(frames[0], steps, frames[1:])]
+    others = [Given(each) for each in frames[1:]]
+    whole = [part.height for part in probe(frames[0], steps, others)]
     monkeypatch.setattr(pairs_module, "_PAIRS_AT_ONCE", bound)
-    parts = [part.height for part in probe(frames[0], steps, frames[1:])]
+    parts = [part.height for part in probe(frames[0], steps, others)]
     assert sum(parts) == sum(whole) == 8**3
     assert max(parts) <= 2 * bound + 8
 
@@ -110,4 +113,4 @@ def test_where_a_step_finds_nothing_the_later_ones_are_not_made(value: int | Non
     a, c = frame("a", [(1, 0, 9, 1)]), frame("c", [(1, 0, 9, 1)])
     b = frame("b", [] if value is None else [(value, 0, 9, 1)])
     impossible = Step(filters=(pl.col("no such column") > 0,))
-    assert list(probe(a, (STEPS[0], impossible), [b, c])) == []
+    assert list(probe(a, (STEPS[0], impossible), [Given(b), Given(c)])) == []

@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import TYPE_CHECKING, TypeAlias
 
 import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from physical.searching import collide, collide_in_half, search_all
 from stores import StateStore, refill, save
 from tidemill.model.batch import END, START
 from tidemill.model.time import Time
 from tidemill.physical.operator import State
 from tidemill.physical.state.at_rest import Remembered, Saved
+from tidemill.physical.state.hashes import row_hash
 from tidemill.physical.state.table import Table
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+Hash: TypeAlias = "Callable[[pl.DataFrame], pl.Series]"
 
 SCHEMA: dict[str, pl.DataType] = {"x": pl.Int64(), START: pl.Int64(), END: pl.Int64()}
 LAYOUTS = [False, True]
@@ -60,36 +68,42 @@ def test_segments_that_end_too_early_are_skipped() -> None:
     rows = table()
     rows.insert(frame([(1, 0, 10)]))
     rows.insert(frame([(2, 0, 20), (3, 0, 5)]))
-    assert rows.alive(END, after=Time(10)).rows() == [(2, 0, 20), (3, 0, 5)]
-    assert rows.alive(END, after=Time(9)).height == 3
+    whole = pl.DataFrame()
+    found = rows.meeting(END, after=Time(10), by=[], keys=whole)
+    assert found.rows() == [(2, 0, 20), (3, 0, 5)]
+    assert rows.meeting(END, after=Time(9), by=[], keys=whole).height == 3
 
 
 def test_few_keys_are_searched_for_in_large_segments_only(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("tidemill.physical.state.table._SMALL_ROWS", 3)
+    search_all(monkeypatch, small=3)
+    monkeypatch.setattr("tidemill.physical.state.segment._MANY_MORE", 8)
     rows = Table(SCHEMA, (START, END), key=("x",))
     rows.insert(frame([(n % 40, 0, 10 + n) for n in range(100)]))
     rows.insert(frame([(1, 0, 500), (2, 0, 500)]))
     wanted = pl.DataFrame({"another": [7, 7, 300]})
-    found = rows.meeting(END, after=Time(0), keys=wanted)
+    found = rows.meeting(END, after=Time(0), by=["x"], keys=wanted)
     assert found.sort(END).rows() == [
         *((7, 0, 10 + n) for n in (7, 47, 87)),
         *((x, 0, 500) for x in (1, 2)),
     ]
-    assert rows.meeting(END, after=Time(200), keys=wanted).height == 2
-    assert rows.meeting(END, after=Time(0), keys=frame([])[["x"]]).height == 2
+    assert rows.meeting(END, after=Time(200), by=["x"], keys=wanted).height == 2
+    assert rows.meeting(END, after=Time(0), by=["x"], keys=frame([])[["x"]]).height == 2
+    assert rows.meeting(END, after=Time(0), by=[END], keys=wanted + 33).height == 3
+    assert rows.meeting(END, after=Time(0), by=[], keys=pl.DataFrame()).height == 102
 
 
 def test_what_finds_rows_goes_with_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tidemill.physical.state.table._SMALL_ROWS", 3)
+    search_all(monkeypatch, small=3)
     rows = Table(SCHEMA, (START, END), key=("x",))
     one = pl.DataFrame({"x": [7]})
     for number in range(5):
         rows.insert(frame([(n, number, number + 1) for n in range(100)]))
         before = rows.bytes()
-        assert rows.meeting(END, after=Time(number), keys=one).rows() == [(7, number, number + 1)]
-        assert rows.bytes() - before == 100 * 12, "a hash and a number for each row"
+        found = rows.meeting(END, after=Time(number), by=["x"], keys=one)
+        assert found.rows() == [(7, number, number + 1)]
+        assert rows.bytes() - before == 100 * 8, "half of a hash and a number for each row"
         rows.purge(END, Time(number + 1))
     assert rows.bytes() == 0
 
@@ -113,15 +127,14 @@ def test_a_long_window_has_few_segments_and_none_for_long(
 ) -> None:
     """Rows come and go in order; at each step a key is looked for."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("tidemill.physical.state.table._SMALL_ROWS", small)
+        search_all(patch, small=small)
         patch.setattr("tidemill.physical.state.table._MANY_SMALL", many)
-        patch.setattr("tidemill.physical.state.table._MANY_MORE", 1)
         rows, held = table(), list[tuple[int, int, int]]()
         for time, size in enumerate(sizes):
             rows.purge(END, Time(time))
             held = [row for row in held if row[2] > time]
             keys = pl.DataFrame({"x": wanted}, schema={"x": pl.Int64})
-            found = Counter(rows.meeting(END, after=Time(time), keys=keys).rows())
+            found = Counter(rows.meeting(END, after=Time(time), by=["x"], keys=keys).rows())
             assert found <= Counter(held)
             assert found >= Counter(row for row in held if row[0] in wanted)
             new = [((time + n) % 8, time, time + length) for n in range(size)]
@@ -211,21 +224,28 @@ actions = st.lists(
         ),
         st.tuples(st.just("extract"), st.sampled_from([START, END]), st.integers(0, 20)),
         st.tuples(st.just("purge"), st.just(END), st.integers(0, 20)),
-        st.tuples(st.just("meeting"), st.integers(0, 20), st.lists(st.integers(0, 4), max_size=3)),
+        st.tuples(
+            st.just("meeting"),
+            st.integers(0, 20),
+            st.sampled_from([["x"], [START], ["x", START], [START, "x"], []]),
+            st.lists(st.tuples(st.integers(0, 4), st.integers(0, 9)), max_size=3),
+        ),
         st.tuples(st.just("reload")),
     ),
     max_size=12,
 )
 
 
+@pytest.mark.parametrize("hashing", [row_hash, collide, collide_in_half])
 @pytest.mark.parametrize("small", [1, 3, 4096])
-@given(steps=actions, by_expiry=st.booleans())
+@given(steps=actions, by_expiry=st.booleans(), patience=st.integers(0, 2))
 def test_a_table_is_the_bag_of_its_rows(
-    steps: list[tuple[object, ...]], small: int, *, by_expiry: bool
+    steps: list[tuple[object, ...]], small: int, hashing: Hash, patience: int, *, by_expiry: bool
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("tidemill.physical.state.table._SMALL_ROWS", small)
-        patch.setattr("tidemill.physical.state.table._MANY_MORE", 1)
+        search_all(patch, small=small, patience=patience)
+        patch.setattr("tidemill.physical.state.table.row_hash", hashing)
+        patch.setattr("tidemill.physical.state.segment.row_hash", hashing)
         _is_the_bag_of_its_rows(steps, by_expiry=by_expiry)
 
 
@@ -248,11 +268,17 @@ def _is_the_bag_of_its_rows(steps: list[tuple[object, ...]], *, by_expiry: bool)
                 floor = max(floor, time)
                 rows.purge(column, Time(time))
                 model = Counter({row: n for row, n in model.items() if row[2] > time})
-            case ("meeting", int(after), list(keys)):
-                given = pl.DataFrame({"k": keys}, schema={"k": pl.Int64})
-                found = Counter(rows.meeting(END, after=Time(after), keys=given).rows())
+            case ("meeting", int(after), list(by), list(keys)):
+                places = [list(SCHEMA).index(name) for name in by]
+                given = frame([(x, start, 0) for x, start in keys])[by] if by else pl.DataFrame()
+                found = Counter(rows.meeting(END, after=Time(after), by=by, keys=given).rows())
                 assert found <= model
-                wanted = {row: n for row, n in model.items() if row[0] in keys and row[2] > after}
+                asked = set(given.rows())
+                wanted = {
+                    row: n
+                    for row, n in model.items()
+                    if row[2] > after and (not by or tuple(row[i] for i in places) in asked)
+                }
                 assert Counter(wanted) <= found
             case _:
                 fresh = table(by_expiry=by_expiry)

@@ -33,7 +33,7 @@ _SIDES: Final = ("left", "right")
 _UNSORTED: Final = 32_768
 """About so many rows of a table are in segments too small to be searched."""
 
-_MANY_MORE: Final = 8
+_MANY_MORE: Final = 64
 """Nor are those that have fewer rows than this for each row that looks for a partner."""
 
 
@@ -68,7 +68,7 @@ def signed_join(operator: signed.Join, left: Flow, right: Flow) -> Work:
 
 
 def multi_join(operator: interval.MultiJoin, inputs: Sequence[Flow]) -> Work:
-    """Combinations, when the last of their elements comes; each probe goes through whole windows.
+    """Combinations, when the last of their elements comes.
 
     With lazy evaluation what has come waits, and so does the answer.
     """
@@ -82,28 +82,23 @@ def multi_join(operator: interval.MultiJoin, inputs: Sequence[Flow]) -> Work:
     if every:
         state |= {f"new{port}": flow.edge.rate * every / 2 for port, flow in enumerate(flows)}
     rounds = min(1 / every, pace.steps) if every else pace.steps
-    # An input of which nothing comes probes nothing.
-    looked = sum(
-        sum(sizes[other] for other in order) * min(rounds, flow.edge.rate)
-        for flow, order in zip(flows, operator.orders, strict=True)
-    )
-    compared = _probed(flows, sizes, operator.condition, operator.orders)
+    compared, looked = _probed(flows, sizes, operator.condition, operator.orders, rounds)
     out = _combined(flows, operator.condition)
     out = replace(out, lag=lag, delay=out.delay + every / 2)
     return Work(out, sum(flow.rows for flow in inputs), state, compared, looked)
 
 
 def signed_multi_join(operator: signed.MultiJoin, inputs: Sequence[Flow]) -> Work:
-    """Combinations that appear and are withdrawn; whole inputs are gone through in each step."""
+    """Combinations that appear and are withdrawn."""
     flows = named(operator.names, operator.inputs, inputs)
     lag = common_lag(flows)
     sizes = [flow.edge.size for flow in flows]
     state = {f"rows{port}": size for port, size in enumerate(sizes)}
     state |= {f"pending{port}": flow.pending(lag) for port, flow in enumerate(flows)}
-    compared = 2 * _probed(flows, sizes, operator.condition, operator.orders)
-    looked = sum(sizes) * len(flows) * flows[0].pace.steps
+    steps = flows[0].pace.steps
+    compared, looked = _probed(flows, sizes, operator.condition, operator.orders, steps)
     out = _withdrawn(_combined(flows, operator.condition), lag)
-    return Work(out, sum(flow.rows for flow in inputs), state, compared, looked)
+    return Work(out, sum(flow.rows for flow in inputs), state, 2 * compared, looked)
 
 
 def _withdrawn(flow: Flow, lag: float) -> Flow:
@@ -182,7 +177,12 @@ def _looked_at(own: Flow, other: float, *, keyed: bool) -> float:
     What is in large segments is found by key; small ones are given as they are.
     """
     rounds = min(own.pace.steps, own.edge.rate)
-    return rounds * (min(other, max(_UNSORTED, _MANY_MORE * own.in_step)) if keyed else other)
+    return rounds * (_gone_through(other, own.in_step) if keyed else other)
+
+
+def _gone_through(rows: float, keys: float) -> float:
+    """How many of some rows are gone through when so many keys are looked for."""
+    return min(rows, max(_UNSORTED, _MANY_MORE * keys))
 
 
 def _combined(flows: Sequence[Flow], condition: Expr) -> Flow:
@@ -208,22 +208,41 @@ def _looked_up(parts: ConditionParts, before: Sequence[int], port: int) -> list[
 
 
 def _probed(
-    flows: Sequence[Flow], sizes: Sequence[float], condition: Expr, orders: _Orders
-) -> float:
-    """How many rows are compared: at each step of a probe, those with the keys looked up (G-35)."""
+    flows: Sequence[Flow],
+    sizes: Sequence[float],
+    condition: Expr,
+    orders: _Orders,
+    rounds: float,
+) -> tuple[float, float]:
+    """How many rows are compared, and how many of the inputs are gone through.
+
+    Compared are, at each step of a probe, those with the keys looked up (G-35).
+
+    Args:
+        flows: The inputs.
+        sizes: How many rows of each are remembered.
+        condition: What must be true.
+        orders: For each input, in which order it probes the others.
+        rounds: How often what has come probes, in a second.
+    """
     parts = ConditionParts([list(flow.edge.distinct) for flow in flows], condition)
     everything = Columns(
         {n: v for flow in flows for n, v in flow.edge.distinct.items()},
         {n: o for flow in flows for n, o in flow.origins.items()},
         flows[0].conditions,
     )
-    compared = 0.0
+    compared = looked = 0.0
     for port, order in enumerate(orders):
         found, prefix = flows[port].edge.rate, [port]
+        # An input of which nothing comes probes nothing.
+        times = min(rounds, found)
         for other in order:
-            found *= sizes[other]
-            found *= selectivity(conjunction(*_looked_up(parts, prefix, other)), everything)
+            equal, due = _looked_up(parts, prefix, other), parts.due(prefix, other)
+            keyed = equal or split_condition(due, parts.names(*prefix), parts.names(other))[0]
+            at_once = found / times if times else 0.0
+            looked += times * (_gone_through(sizes[other], at_once) if keyed else sizes[other])
+            found *= sizes[other] * selectivity(conjunction(*equal), everything)
             compared += found
-            found *= selectivity(parts.due(prefix, other), everything)
+            found *= selectivity(due, everything)
             prefix.append(other)
-    return compared
+    return compared, looked

@@ -13,16 +13,19 @@ Weights are optional: a frame without ``WEIGHT`` counts each row once.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import polars as pl
 
 from tidemill.model.batch import END, START
+from tidemill.physical.frames import pick
 from tidemill.physical.joining.pairs import OTHER, make_pairs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+
+    from tidemill.physical.joining.partners import Partners
 
 __all__ = ["WEIGHT", "Step", "probe"]
 
@@ -42,6 +45,9 @@ class Step:
         nulls_equal: Whether NULL equals NULL. A key for which it does not is never NULL in the
             partners then.
         filters: What else must be true, of the columns of both.
+        sought: Columns of the partners that are there without being computed, each once, in an
+            order of their own, so that steps that look for the same have the same.
+        given: The columns of the combinations that these must equal.
     """
 
     keys: tuple[str, ...] = ()
@@ -50,17 +56,27 @@ class Step:
     other_computed: tuple[pl.Expr, ...] = ()
     nulls_equal: bool = False
     filters: tuple[pl.Expr, ...] = ()
+    sought: tuple[str, ...] = field(init=False)
+    given: tuple[str, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        computed = {expr.meta.output_name() for expr in self.other_computed}
+        both = zip(self.other_keys, self.keys, strict=True)
+        pairs = {other: own for other, own in both if other not in computed}
+        object.__setattr__(self, "sought", tuple(sorted(pairs)))
+        object.__setattr__(self, "given", tuple(pairs[other] for other in self.sought))
 
 
 def probe(
-    elements: pl.DataFrame, steps: Sequence[Step], partners: Sequence[pl.DataFrame]
+    elements: pl.DataFrame, steps: Sequence[Step], partners: Sequence[Partners]
 ) -> Iterator[pl.DataFrame]:
     """Every combination of an element with one partner of each step.
 
     Args:
         elements: Rows with ``START`` and ``END``, and maybe ``WEIGHT``.
         steps: What is asked for, input by input.
-        partners: The rows of these inputs, likewise. Other columns have names of their own.
+        partners: The rows of these inputs, likewise, of which only those are looked at that may
+            match. Other columns have names of their own.
     """
     if elements.is_empty() or any(others.is_empty() for others in partners):
         return
@@ -71,10 +87,15 @@ def probe(
         yield from probe(longer, steps[1:], partners[1:])
 
 
-def _longer(elements: pl.DataFrame, step: Step, partners: pl.DataFrame) -> Iterator[pl.DataFrame]:
+def _longer(elements: pl.DataFrame, step: Step, others: Partners) -> Iterator[pl.DataFrame]:
     """The combinations with one partner more, a bounded number at a time."""
-    elements = elements.with_columns(step.computed)
-    partners = partners.with_columns(step.other_computed)
+    if step.computed:
+        elements = elements.with_columns(step.computed)
+    partners = others.meeting(step.sought, pick(elements, step.given))
+    if partners.is_empty():
+        return
+    if step.other_computed:
+        partners = partners.with_columns(step.other_computed)
     both_weighted = WEIGHT in elements.columns and WEIGHT in partners.columns
     weight = [pl.col(WEIGHT) * pl.col(WEIGHT + OTHER)] if both_weighted else []
     made = [expr.meta.output_name() for expr in (*step.computed, *step.other_computed)]

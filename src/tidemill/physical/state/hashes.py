@@ -8,12 +8,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-import polars as pl
 
 if TYPE_CHECKING:
+    import polars as pl
     from numpy.typing import NDArray
 
-__all__ = ["Index", "different", "found_between", "key_hash"]
+__all__ = ["Index", "different", "found_between", "key_hash", "row_hash", "upper_halves"]
+
+_LOWER, _UPPER = np.uint64(2**32 - 1), np.uint64(2**64 - 2**32)
+"""The bits of the half of a number for that of a row, and of the one for half of its hash."""
 
 
 def key_hash(keys: pl.DataFrame) -> pl.Series:
@@ -21,12 +24,19 @@ def key_hash(keys: pl.DataFrame) -> pl.Series:
     return keys.to_struct("").hash(seed=0)
 
 
+def row_hash(keys: pl.DataFrame) -> pl.Series:
+    """Another hash of each row, of the same law, in a part of the time; it is never stored."""
+    return keys.hash_rows(seed=0)
+
+
 def different(hashes: pl.Series) -> NDArray[np.uint64]:
     """The different ones, sorted; several times faster than ``np.unique``."""
-    ordered = np.sort(hashes.to_numpy())
-    is_new = np.ones(len(ordered), dtype=bool)
-    np.not_equal(ordered[1:], ordered[:-1], out=is_new[1:])
-    return ordered[is_new]
+    return _once(np.sort(hashes.to_numpy()))
+
+
+def upper_halves(hashes: pl.Series) -> NDArray[np.uint64]:
+    """The different upper halves of hashes, sorted, in the places where they are in a hash."""
+    return _once(np.sort(hashes.to_numpy() & _UPPER))
 
 
 def found_between(
@@ -47,6 +57,13 @@ def found_between(
     return _places(low[some], past[some])
 
 
+def _once(ordered: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Each of some that are sorted once."""
+    is_new = np.ones(len(ordered), dtype=bool)
+    np.not_equal(ordered[1:], ordered[:-1], out=is_new[1:])
+    return ordered[is_new]
+
+
 def _places(low: NDArray[np.intp], past: NDArray[np.intp]) -> NDArray[np.intp]:
     """All from each of ``low`` up to the one of ``past`` beside it, which is greater."""
     count = past - low
@@ -59,26 +76,34 @@ def _places(low: NDArray[np.intp], past: NDArray[np.intp]) -> NDArray[np.intp]:
 class Index:
     """Where rows are, by the hashes of their keys.
 
+    Half of a hash and the number of the row are one number, so that they are sorted together: that
+    is quicker than to sort hashes and remember where they were, and takes less memory. Rows whose
+    hashes agree in that half only are found with the others.
+
     Args:
         hashes: The hash of each row.
     """
 
-    __slots__ = ("_hashes", "_order")
+    __slots__ = ("_places",)
 
     def __init__(self, hashes: pl.Series) -> None:
-        unsorted = hashes.to_numpy()
-        self._order = np.argsort(unsorted).astype(np.uint32)
-        self._hashes = unsorted[self._order]
+        assert len(hashes) <= _LOWER, "the number of a row has half of the bits"
+        numbers = np.arange(len(hashes), dtype=np.uint64)
+        self._places = np.sort((hashes.to_numpy() & _UPPER) | numbers)
 
-    def rows(self, hashes: NDArray[np.uint64]) -> pl.Series:
-        """The numbers of the rows with one of some hashes, which are sorted and unique."""
-        low = np.searchsorted(self._hashes, hashes, "left")
+    def rows(self, halves: NDArray[np.uint64]) -> NDArray[np.uint32]:
+        """The numbers of the rows whose hashes have one of some halves, each once.
+
+        Args:
+            halves: Those of the hashes that are looked for (``upper_halves``).
+        """
+        low = np.searchsorted(self._places, halves, "left")
         # Most may not be there: where they end matters only of those that are.
-        is_there = self._hashes.take(low, mode="clip") == hashes
+        is_there = (self._places.take(low, mode="clip") & _UPPER) == halves
         low = low[is_there]
-        past = np.searchsorted(self._hashes, hashes[is_there], "right")
-        return pl.Series(self._order[_places(low, past)])
+        past = np.searchsorted(self._places, halves[is_there] | _LOWER, "right")
+        return (self._places[_places(low, past)] & _LOWER).astype(np.uint32)
 
     def bytes(self) -> int:
         """How many bytes it takes."""
-        return int(self._hashes.nbytes + self._order.nbytes)
+        return int(self._places.nbytes)

@@ -24,15 +24,16 @@ import polars as pl
 
 from tidemill.physical.frames import pick
 from tidemill.physical.state.damaged import require_columns
-from tidemill.physical.state.hashes import different, key_hash
+from tidemill.physical.state.hashes import different, key_hash, row_hash, upper_halves
 from tidemill.physical.state.levels import merge_from
-from tidemill.physical.state.places import Places, narrowed, numbered
+from tidemill.physical.state.places import ALL, Places, agreeing
 from tidemill.physical.state.removals import LISTED, ROW, SEGMENT, Removals
 from tidemill.physical.state.run import HASH, Run, row_bytes
-from tidemill.physical.state.table import Segment, Table
+from tidemill.physical.state.segment import Segment, is_searched
+from tidemill.physical.state.table import Table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -42,9 +43,6 @@ if TYPE_CHECKING:
 __all__ = ["KeyedTable", "keyed"]
 
 _PROBE = pl.DataFrame({"0": [None, 0, -1], "1": [0.5, None, float("nan")], "2": ["", "x", None]})
-_FILTER_RATIO = 4
-"""With this many times as many keys as candidates, keys are filtered by their hash first."""
-
 _BITS = 32
 _INNER = 2**_BITS - 1
 _OUTER = _INNER << _BITS
@@ -90,12 +88,16 @@ class KeyedTable(Table):
         """How segments are laid out."""
         return "key"
 
+    def is_empty(self) -> bool:
+        """Whether nothing is remembered."""
+        return not self._runs
+
     def rows(self) -> int:
         """How many rows are alive."""
         return sum(run.left for run in self._runs)
 
     def bytes(self) -> int:
-        """How many bytes the rows that are alive take, with their hashes."""
+        """How many bytes the rows that are alive take, with their hashes, and what finds them."""
         return sum(run.bytes(self._row_bytes) for run in self._runs)
 
     def segments(self) -> tuple[Segment, ...]:
@@ -132,6 +134,27 @@ class KeyedTable(Table):
             return self.all()
         return self._joined([run.frame[rows] for run, rows in self._found(keys)])
 
+    def candidates(self, by: Sequence[str], keys: pl.DataFrame) -> pl.DataFrame:
+        """At least the rows with one of the keys.
+
+        In a run of many more rows than there are keys, only those with their hashes are looked at.
+
+        Args:
+            by: Columns by which they are looked for: the key, or any others; without any, all rows
+                have the same key.
+            keys: As many columns, of the same types.
+        """
+        count = keys.height
+        if not by or not any(is_searched(run.frame.height, count) for run in self._runs):
+            return self.all()
+        if tuple(by) == self._index:
+            hashes = key_hash(keys)
+            outer = different(hashes & _OUTER if self._within else hashes)
+            found = self._candidates(outer, is_whole=not self._within)
+            return self._joined([run.frame[rows] for run, rows in found])
+        halves = upper_halves(row_hash(keys))
+        return self._joined([run.meeting(by, halves, count) for run in self._runs])
+
     def take(self, keys: pl.DataFrame) -> pl.DataFrame:
         """Remove and return the rows that agree with one of the keys."""
         return self._remove(self._found(keys)) if keys.width else self.drain()
@@ -141,19 +164,6 @@ class KeyedTable(Table):
         rows = self.all()
         self.clear()
         return rows
-
-    def scan(
-        self, column: str, *, low: Time | None = None, high: Time | None = None
-    ) -> Iterator[pl.DataFrame]:
-        """The rows with ``low <= column < high``, by segment."""
-        for run in self._runs:
-            frame = run.alive().drop(HASH)
-            if low is not None:
-                frame = frame.filter(pl.col(column) >= low)
-            if high is not None:
-                frame = frame.filter(pl.col(column) < high)
-            if not frame.is_empty():
-                yield frame
 
     def extract(self, column: str, before: Time) -> pl.DataFrame:
         """Remove and return the rows with ``column < before``."""
@@ -219,15 +229,7 @@ class KeyedTable(Table):
         if not found:
             return []
         # Hashes may agree where keys do not.
-        there = pl.concat([numbered(run.frame[rows], keys.columns) for run, rows in found])
-        wanted = numbered(keys, keys.columns)
-        if wanted.height > _FILTER_RATIO * there.height:
-            hit = pl.concat([run.frame[HASH][rows] for run, rows in found])
-            wanted = wanted.filter(hashes.is_in((hit if is_whole else hit & _OUTER).implode()))
-        agree = there.with_row_index(ROW).join(
-            wanted, on=wanted.columns, how="semi", nulls_equal=True
-        )
-        return found if agree.height == there.height else narrowed(found, agree[ROW])
+        return agreeing(found, keys, hashes, ALL if is_whole else _OUTER)
 
     def _candidates(self, hashes: NDArray[np.uint64], *, is_whole: bool) -> Places:
         """The rows with some hashes, or with some that are known in their outer part only."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from tidemill.physical.state.levels import merge_from
-from tidemill.physical.state.table import Segment
+from tidemill.physical.state.segment import Segment
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence

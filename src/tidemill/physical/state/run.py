@@ -15,10 +15,11 @@ import polars as pl
 
 from tidemill.physical.frames import keep
 from tidemill.physical.state.hashes import found_between
+from tidemill.physical.state.segment import Searches, is_searched
 from tidemill.physical.state.strings import compact_strings
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -48,14 +49,29 @@ class Run:
     Args:
         name: Its name, unique in the table for ever.
         frame: The rows, sorted by ``HASH``.
+
+    Attributes:
+        left: How many rows are left.
+        searches: What finds rows by other keys than that; gone or not.
     """
 
-    __slots__ = ("_alive", "_fronts", "_hashes", "_oldest", "_text", "frame", "left", "name")
+    __slots__ = (
+        "_alive",
+        "_fronts",
+        "_hashes",
+        "_oldest",
+        "_text",
+        "frame",
+        "left",
+        "name",
+        "searches",
+    )
 
     def __init__(self, name: int, frame: pl.DataFrame) -> None:
         self.name = name
         self.frame = compact_strings(frame)
         self.left = frame.height
+        self.searches = Searches()
         self._text = _text_bytes(frame)
         # None while every row is left. A series of its own, so that it is changed in place.
         self._alive: pl.Series | None = None
@@ -80,6 +96,19 @@ class Run:
             return self.frame
         return keep(self.frame, alive)
 
+    def meeting(self, by: Sequence[str], halves: NDArray[np.uint64], keys: int) -> pl.DataFrame:
+        """At least the rows that are left with one of some keys.
+
+        Args:
+            by: The columns of the key.
+            halves: Those of the hashes of the keys (``upper_halves``).
+            keys: How many keys there are.
+        """
+        found = None
+        if is_searched(self.frame.height, keys):
+            found = self.searches.found(self.frame, by, halves)
+        return self.alive() if found is None else self.frame[self.among(pl.Series(found))]
+
     def values(self, column: str) -> pl.Series:
         """One column of the rows that are left."""
         values = self.frame.get_column(column)
@@ -95,8 +124,12 @@ class Run:
             self._text -= _text_bytes(self.frame[rows])
 
     def bytes(self, width: int) -> int:
-        """The bytes of the rows that are left, of which each has this width besides its texts."""
-        return self.left * width + self._text
+        """The bytes of the rows that are left, and of what finds them by another key.
+
+        Args:
+            width: Those of a row besides its texts.
+        """
+        return self.left * width + self._text + self.searches.bytes()
 
     def least(self, column: str) -> int:
         """The least value of a time column; some row is left."""

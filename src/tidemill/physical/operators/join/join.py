@@ -96,8 +96,9 @@ class Join:
         # A partner that ends before all of these begin meets none of them.
         earliest = elements[START].min()
         assert isinstance(earliest, int), "times are integers"
+        by = self._pairing.sides[other].keys
         wanted = pick(elements, self._pairing.sides[own].keys)
-        partners = tables[other].meeting(END, after=Time(earliest), keys=wanted)
+        partners = tables[other].meeting(END, after=Time(earliest), by=by, keys=wanted)
         tables[own].insert(elements)
         for pairs in self._pairing.overlaps(elements, partners, own):
             out = pick(pairs, (*self._pairing.columns, START, END))

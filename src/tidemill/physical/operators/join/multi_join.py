@@ -10,7 +10,8 @@ Order:  none promised; chronon if one of the inputs is. A combination leaves whe
         has come and, if evaluation is lazy, the watermark has passed a multiple of the interval.
 
 An element of an input meets the others one after another, in an order of its input's own (G-29);
-at each step all conditions apply whose columns are there. Values are looked up as in ``Join``.
+at each step all conditions apply whose columns are there. Values are looked up as in ``Join``, by
+the columns that a step asks for, so that what a step costs follows the rows that come and match.
 
 Lazy evaluation joins what has come since the last time input by input, the rows of each remembered
 before the next one's probe, so each combination is found once: by the last of its new elements
@@ -31,6 +32,7 @@ from tidemill.model.schema import Field, Schema
 from tidemill.model.time import END_OF_TIME, Time
 from tidemill.physical.frames import pick
 from tidemill.physical.joining.meeting import meeting_keys, passes_of
+from tidemill.physical.joining.partners import Living
 from tidemill.physical.joining.probe import probe
 from tidemill.physical.joining.probe_plan import ProbePlan, begin, plan_probes
 from tidemill.physical.joining.side import numbered_inside
@@ -149,7 +151,9 @@ class MultiJoin:
             columns = {**self._plan.sides[port].columns, **dict.fromkeys(begins, TIME_TYPE)}
             times = (START, END, *begins)
             by_expiry = bool(self.orderly) and not self.orderly[port]
-            state.tables[_joined(port)] = Table(columns, times, by_expiry=by_expiry)
+            state.tables[_joined(port)] = Table(
+                columns, times, key=self._plan.sides[port].keys, by_expiry=by_expiry
+            )
             if self.evaluation:
                 state.tables[_new(port)] = Table(columns, times)
         return state
@@ -205,17 +209,15 @@ class MultiJoin:
         state.tables[_joined(port)].insert(elements)
         earliest = elements[START].min()
         assert isinstance(earliest, int), "times are integers"
-        partners = [self._partners(state, other, Time(earliest)) for other in self.orders[port]]
+        is_late = bool(self.expiration or self.evaluation)
+        partners = [
+            Living(state.tables[_joined(other)], Time(earliest), is_late)
+            for other in self.orders[port]
+        ]
         for found in probe(elements, self._plan.steps[port], partners):
             out = pick(found, (*(f"@{i}" for i in range(len(self.schema))), START, END))
             out.columns = interval_columns(self.schema)
             yield out
-
-    def _partners(self, state: State, port: int, earliest: Time) -> pl.DataFrame:
-        """What an input has brought and an element that starts then or later may meet."""
-        found = state.tables[_joined(port)].alive(END, after=earliest)
-        late = self.expiration or self.evaluation
-        return found.filter(pl.col(END) > earliest) if late else found
 
     def _expire(self, state: State, time: Time) -> None:
         """Forget what neither a later element can meet nor one that waits."""

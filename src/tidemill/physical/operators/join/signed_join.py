@@ -86,8 +86,11 @@ class Join:
             row = {c: type_ for c, type_ in side.columns.items() if c not in (START, END)}
             count = {SIGN: pl.Int64()}
             tables[f"{name}.pending"] = Table({**row, TIME: TIME_TYPE, **count}, (TIME,))
-            # Without equalities all rows are partners, but those that change are found by value.
-            tables[name] = KeyedTable({**row, **count}, (), index=side.keys or list(row))
+            # Without equalities all rows are partners, but those that change are found by value:
+            # whatever the keys are, one that goes does not look at all others of its key.
+            keys = side.keys or list(row)
+            within = [column for column in row if column not in keys]
+            tables[name] = KeyedTable({**row, **count}, (), index=keys, within=within)
         return State(tables)
 
     def on_batch(self, state: State, port: int, batch: Batch) -> Iterator[Batch]:
@@ -100,7 +103,6 @@ class Join:
     def on_watermark(self, state: State, time: Time) -> Iterator[Batch]:
         """Emit the pairs that appear or are withdrawn before ``time``."""
         left, right = (keyed(state, name) for name in _SIDES)
-        keys, other_keys = (side.keys for side in self._pairing.sides)
         first, second = (
             take_touched(state.tables[f"{name}.pending"].extract(TIME, time), keyed(state, name))
             for name in _SIDES
@@ -108,12 +110,11 @@ class Join:
         # What changes on one side meets all there is on the other, and what changes there meets
         # what does not change here.
         if not first.pieces.is_empty():
-            known = standing(right.find(_keys(first.pieces, keys, other_keys)))
+            known = self._standing(right, first.pieces, 0)
             partners = pl.concat([pick(second.pieces, known.columns), known])
             yield from self._pairs(first.pieces, partners, 0)
         if not second.pieces.is_empty():
-            known = standing(left.find(_keys(second.pieces, other_keys, keys)))
-            yield from self._pairs(second.pieces, known, 1)
+            yield from self._pairs(second.pieces, self._standing(left, second.pieces, 1), 1)
         for table, touched in ((left, first), (right, second)):
             if time == END_OF_TIME:
                 table.clear()
@@ -124,6 +125,12 @@ class Join:
         """Nothing is held back."""
         return END_OF_TIME
 
+    def _standing(self, table: KeyedTable, pieces: pl.DataFrame, own: int) -> pl.DataFrame:
+        """What does not change on the other side and may meet pieces of one."""
+        sides = self._pairing.sides
+        wanted = pick(pieces, sides[own].keys)
+        return standing(table.candidates(sides[1 - own].keys, wanted))
+
     def _pairs(self, pieces: pl.DataFrame, partners: pl.DataFrame, own: int) -> Iterator[Batch]:
         columns = self._pairing.columns
         for pairs in self._pairing.overlaps(pieces, partners, own):
@@ -133,10 +140,3 @@ class Join:
             if not out.is_empty():
                 out.columns = signed_columns(self.schema)
                 yield out
-
-
-def _keys(pieces: pl.DataFrame, keys: list[str], names: list[str]) -> pl.DataFrame:
-    """What rows of the other side are found by."""
-    wanted = pick(pieces, keys)
-    wanted.columns = names
-    return wanted

@@ -23,11 +23,12 @@ from tidemill.model.schema import Field, Schema
 from tidemill.model.time import END_OF_TIME, Time
 from tidemill.physical.frames import pick
 from tidemill.physical.joining.meeting import meeting_keys, passes_of
+from tidemill.physical.joining.partners import Standing
 from tidemill.physical.joining.probe import WEIGHT, probe
 from tidemill.physical.joining.probe_plan import ProbePlan, plan_probes
 from tidemill.physical.joining.side import numbered_inside
 from tidemill.physical.operator import State
-from tidemill.physical.signs.pieces import changes_of, standing, take_touched
+from tidemill.physical.signs.pieces import changes_of, take_touched
 from tidemill.physical.state.keyed import KeyedTable, keyed
 from tidemill.physical.state.table import Table
 from tidemill.physical.traits import Emission, Expiry, Traits, state_tables
@@ -110,19 +111,17 @@ class MultiJoin:
             take_touched(state.tables[f"pending{port}"].extract(TIME, time), tables[port])
             for port in ports
         ]
-        changing = [_weighted(each.pieces) for each in touched]
-        if not all(pieces.is_empty() for pieces in changing):
-            known = [_weighted(standing(table.all())) for table in tables]
-            for port, pieces in enumerate(changing):
-                # The first input of a combination that changes probes, so that it is found once.
-                partners = [
-                    pl.concat([known[p], pick(changing[p], known[p].columns)])
-                    if p > port
-                    else known[p]
-                    for p in self.orders[port]
-                ]
-                for found in probe(pieces, self._plan.steps[port], partners):
-                    yield from self._emitted(found)
+        for port, each in enumerate(touched):
+            if each.pieces.is_empty():
+                continue
+            # The first input of a combination that changes probes, so that it is found once.
+            partners = [
+                Standing(tables[p], touched[p].pieces if p > port else None)
+                for p in self.orders[port]
+            ]
+            pieces = each.pieces.rename({SIGN: WEIGHT})
+            for found in probe(pieces, self._plan.steps[port], partners):
+                yield from self._emitted(found)
         for table, each in zip(tables, touched, strict=True):
             if time == END_OF_TIME:
                 table.clear()
@@ -140,8 +139,3 @@ class MultiJoin:
         if not out.is_empty():
             out.columns = signed_columns(self.schema)
             yield out
-
-
-def _weighted(pieces: pl.DataFrame) -> pl.DataFrame:
-    """The pieces with how often each counts."""
-    return pieces.rename({SIGN: WEIGHT})
