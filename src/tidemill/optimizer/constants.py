@@ -53,7 +53,7 @@ class Constants:
         compared: For each pair of rows that is compared.
         scanned: For each row of state that is looked at.
         exchange_row: For each row that goes through an exchange.
-        message: For each exchange, partition and step.
+        message: For each exchange, partition and step; both where there are several partitions.
         stage: For each stage, partition and step.
         batch: For each step.
     """
