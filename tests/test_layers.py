@@ -52,8 +52,9 @@ SIDEWAYS = {
 """What one layer takes from another beside it: frames in memory, which both runtimes read."""
 
 LIBRARIES = {
+    "datasketches": {"runtime/measuring"},
     "duckdb": {"demo/checks"},
-    "numpy": {"physical/state", "runtime/reading"},
+    "numpy": {"physical/state", "runtime/measuring", "runtime/reading"},
     "pandas": {"runtime/frames", "runtime/spark/worker"},
     "polars": {
         *(

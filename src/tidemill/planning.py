@@ -26,10 +26,13 @@ if TYPE_CHECKING:
 
 __all__ = ["CHOICES", "SETTINGS", "Planning", "is_duration"]
 
+AUTO = "auto"
+"""Chosen for each query by what it is expected to cost."""
+
 CHOICES = {
-    "technique": tuple(known.value for known in Technique),
-    "joins": tuple(known.value for known in optimizer.Joins),
-    "negation": tuple(PATTERN_RULES),
+    "technique": (AUTO, *(known.value for known in Technique)),
+    "joins": (AUTO, *(known.value for known in optimizer.Joins)),
+    "negation": (AUTO, *PATTERN_RULES),
 }
 """What can be chosen, setting by setting."""
 
@@ -57,12 +60,14 @@ class Planning:
             be held back from the operators above it; ``None`` for ever.
         technique: How plans represent the expiry of rows: ``"direct"``, every row knows its end;
             ``"negative"``, a row that expires is withdrawn by a message; ``"hybrid"``, messages
-            above joins; ``"pattern"``, messages where the end is not known in advance.
+            above joins; ``"pattern"``, messages where the end is not known in advance;
+            ``"auto"``, as ``"pattern"`` but for queries that cost less without and answer as soon.
         joins: Whether joins of joins remember intermediate results: ``"binary"`` ones do,
-            ``"multiway"`` ones compute them again.
+            ``"multiway"`` ones compute them again; ``"auto"``, what costs least and keeps to the
+            limits of the session.
         negation: Where NOT EXISTS and NOT IN are computed: ``"written"``, where the query has
             them; ``"pulled"`` above joins, so that these know the ends of their rows; ``"pushed"``
-            below joins, so that these have fewer rows.
+            below joins, so that these have fewer rows; ``"auto"``, where it costs least.
         lazy: With ``joins="multiway"``, every how many seconds of the streams' time what has come
             is joined; 0 for at once. The answers are the same, but later.
         constants: The file with what the work of operators costs on this machine, which ``tidemill
@@ -74,9 +79,9 @@ class Planning:
 
     optimize: bool = True
     max_delay: float | None = 60
-    technique: str = "pattern"
-    joins: str = "binary"
-    negation: str = "written"
+    technique: str = AUTO
+    joins: str = AUTO
+    negation: str = AUTO
     lazy: float = 0
     constants: str | Path | None = None
 
@@ -101,7 +106,7 @@ class Planning:
             raise PlanError(
                 "constants must be the path of a file", hint='write constants="constants.json"'
             )
-        if self.negation != "written" and not self.optimize:
+        if self.negation not in (AUTO, "written") and not self.optimize:
             raise PlanError(
                 "negation is moved by the optimizer",
                 hint='write negation="written", or optimize=True',
@@ -113,14 +118,15 @@ class Planning:
         Raises:
             PlanError: The file with the constants cannot be read, or holds none.
         """
-        delay = self.max_delay
+        delay, usual = self.max_delay, optimizer.Planning()
         return optimizer.Planning(
             optimized=self.optimize,
             max_delay=None if delay is None else round(delay * _MICROSECONDS),
-            technique=Technique(self.technique),
-            joins=optimizer.Joins(self.joins),
-            negation=cast("Negation", self.negation),
+            technique=usual.technique if self.technique == AUTO else Technique(self.technique),
+            joins=usual.joins if self.joins == AUTO else optimizer.Joins(self.joins),
+            negation=usual.negation if self.negation == AUTO else cast("Negation", self.negation),
             lazy=round(self.lazy * _MICROSECONDS),
+            left_open=frozenset(one for one in optimizer.Open if getattr(self, one.value) == AUTO),
             constants=_constants(self.constants),
         )
 

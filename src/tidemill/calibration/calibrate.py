@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
     from tidemill.calibration.observe import Observed
     from tidemill.calibration.workload import Case
-    from tidemill.optimizer.estimates.flow import Work
     from tidemill.physical.plan import PhysicalPlan
 
 __all__ = ["LOADS", "SECONDS", "TURNS", "measured"]

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Final, NoReturn
 
 from tidemill.calibration.streams import DECLARATIONS
 from tidemill.model.batch import Form
+from tidemill.optimizer.physical.techniques import Technique
 from tidemill.optimizer.planner import Context, Target, plan
 from tidemill.optimizer.planning import Joins, Planning
-from tidemill.optimizer.physical.techniques import Technique
 from tidemill.physical import interval, signed
 from tidemill.physical.plan import Apply, Input, walk_physical
 from tidemill.session import Session
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from tidemill.model.schema import Schema
     from tidemill.physical.operator import Operator

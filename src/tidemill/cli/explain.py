@@ -14,7 +14,7 @@ from tidemill.cli.terminal import carry_out, console, read_script, reporting_err
 from tidemill.errors import PlanError
 from tidemill.lang.statements import ExplainMode
 from tidemill.planning import Planning  # noqa: TC001 — takes_planning reads it
-from tidemill.runtime.planning import plan_entry
+from tidemill.runtime.planning import planner_of
 from tidemill.session import Session
 
 __all__ = ["explain"]
@@ -63,9 +63,7 @@ def explain(  # noqa: PLR0913 — every option of the command
     with reporting_errors():
         # A plan can be looked at whatever it costs, and whichever engine has what it needs.
         chosen = planning.for_optimizer()
-        session = Session(
-            _never_run, planner=lambda query: plan_entry(query, chosen), unbounded_state=True
-        )
+        session = Session(_never_run, planner=planner_of(chosen), unbounded_state=True)
         carry_out(session, read_script(file))
         queries = list(queries_of(session))
         if not queries:

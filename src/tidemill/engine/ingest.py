@@ -48,6 +48,7 @@ __all__ = [
     "file_id",
     "file_number",
     "latest_row",
+    "place_in_file",
     "readable",
     "relation_flow",
     "timed",
@@ -180,6 +181,15 @@ def file_number(row_id: int) -> int:
     7
     """
     return row_id >> _ROW_BITS
+
+
+def place_in_file(row_id: int) -> int:
+    """How many rows of its file come before a row with an id.
+
+    >>> place_in_file(file_id(7, 3))
+    3
+    """
+    return row_id & ((1 << _ROW_BITS) - 1)
 
 
 def readable(stream: StreamEntry) -> Schema:

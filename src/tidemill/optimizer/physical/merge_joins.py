@@ -31,10 +31,10 @@ from tidemill.algebra.expr import (
 )
 from tidemill.physical import interval
 from tidemill.physical.operators.join.merging import joining_of, merged_join
-from tidemill.physical.plan import Apply, PhysicalPlan, rebuilt
+from tidemill.physical.plan import Apply, PhysicalPlan, inputs, over, walk_physical
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from tidemill.model.batch import Form
 
@@ -51,13 +51,13 @@ class _Flat:
     Attributes:
         form: Their form.
         inputs: What is joined, and whether it is in the order of ends.
-        condition: What must be true, in unique names.
+        conditions: What must all be true, in unique names.
         columns: The unique name of each column that is left.
     """
 
     form: Form
     inputs: tuple[tuple[PhysicalPlan, bool], ...]
-    condition: Expr
+    conditions: tuple[Expr, ...]
     columns: Mapping[str, Column]
 
 
@@ -73,20 +73,31 @@ def merge_joins(plan: PhysicalPlan, lazy: int = 0) -> tuple[PhysicalPlan, Mappin
         The plan, and for each part of the given one the part of the new one that has the same
         rows, by fingerprint.
     """
-    # Inputs come first: a join of joins has seen its inputs merged, so what they were is kept.
-    flats: dict[str, _Flat] = {}
+    flats = _flats(plan)
+    new: dict[str, PhysicalPlan] = {}
+
+    def visit(part: PhysicalPlan) -> PhysicalPlan:
+        if part.fingerprint not in new:
+            new[part.fingerprint] = merged(part)
+        return new[part.fingerprint]
 
     def merged(part: PhysicalPlan) -> PhysicalPlan:
-        flat = _flat(part, flats)
-        if flat is None:
-            return part
-        result = part
-        if len(flat.inputs) >= _FEWEST and _is_join(part):
-            result = _joined(flat, part, lazy)
-        flats[result.fingerprint] = flat
-        return result
+        flat = flats.get(part.fingerprint)
+        if flat is None or len(flat.inputs) < _FEWEST or not _is_join(part):
+            return over(part, tuple(visit(below) for below in inputs(part)))
+        return _joined(flat, part, [visit(below) for below, _ in flat.inputs], lazy)
 
-    return rebuilt(plan, merged)
+    return visit(plan), {old: part.fingerprint for old, part in new.items()}
+
+
+def _flats(plan: PhysicalPlan) -> Mapping[str, _Flat]:
+    """What is joined by each part that joins, or chooses columns of joins."""
+    flats: dict[str, _Flat] = {}
+    for part in walk_physical([plan]):
+        flat = _flat(part, flats)
+        if flat is not None:
+            flats[part.fingerprint] = flat
+    return flats
 
 
 def _flat(part: PhysicalPlan, flats: Mapping[str, _Flat]) -> _Flat | None:
@@ -106,9 +117,9 @@ def _flat(part: PhysicalPlan, flats: Mapping[str, _Flat]) -> _Flat | None:
             name: (first if i < width else second).columns[old[i]]
             for i, name in enumerate(join.names)
         }
-        own = replace_columns(join.condition, lambda c: columns[c.name])
-        condition = conjunction(first.condition, second.condition, own)
-        return _Flat(join.form, (*first.inputs, *second.inputs), condition, columns)
+        own = conjuncts(replace_columns(join.condition, lambda c: columns[c.name]))
+        conditions = (*first.conditions, *second.conditions, *own)
+        return _Flat(join.form, (*first.inputs, *second.inputs), conditions, columns)
     flat = flats.get(part.inputs[0].fingerprint)
     if flat is None or not (part.traits.passes_through and part.traits.keeps_rows):
         return None
@@ -120,7 +131,7 @@ def _flat(part: PhysicalPlan, flats: Mapping[str, _Flat]) -> _Flat | None:
     }
     if kept.keys() != set(part.schema.names):
         return None  # some columns are computed
-    return _Flat(flat.form, flat.inputs, flat.condition, kept)
+    return _Flat(flat.form, flat.inputs, flat.conditions, kept)
 
 
 def _side(
@@ -134,7 +145,7 @@ def _side(
     if known is not None and known.form is form:
         return known
     columns = {f.name: Column(_unique(0, f.name), f.type) for f in part.schema}
-    return _Flat(form, ((part, orderly),), conjunction(), columns)
+    return _Flat(form, ((part, orderly),), (), columns)
 
 
 def _unique(number: int, name: str) -> str:
@@ -151,40 +162,42 @@ def _moved(flat: _Flat, by: int) -> _Flat:
     return _Flat(
         flat.form,
         flat.inputs,
-        replace_columns(flat.condition, moved),
+        tuple(replace_columns(condition, moved) for condition in flat.conditions),
         {name: moved(column) for name, column in flat.columns.items()},
     )
 
 
-def _joined(flat: _Flat, part: PhysicalPlan, lazy: int) -> PhysicalPlan:
+def _joined(
+    flat: _Flat, part: PhysicalPlan, below: Sequence[PhysicalPlan], lazy: int
+) -> PhysicalPlan:
     """One operator for all, and the columns that are wanted."""
-    inputs = tuple(below for below, _ in flat.inputs)
-    schemas = tuple(below.schema for below in inputs)
+    schemas = tuple(one.schema for one in below)
     names = tuple(
         _unique(number, name) for number, schema in enumerate(schemas) for name in schema.names
     )
-    orders = _orders(len(inputs), flat.condition)
+    orders = _orders(len(below), flat.conditions)
     orderly = tuple(is_ordered for _, is_ordered in flat.inputs)
-    join = merged_join(flat.form, schemas, names, flat.condition, orders, orderly, lazy)
-    whole = Apply(join, inputs)
+    condition = conjunction(*flat.conditions)
+    join = merged_join(flat.form, schemas, names, condition, orders, orderly, lazy)
+    whole = Apply(join, tuple(below))
     columns = tuple(Named(f.name, flat.columns[f.name]) for f in part.schema)
     return Apply(interval.Project(part.schema, columns), (whole,))
 
 
-def _orders(count: int, condition: Expr) -> tuple[tuple[int, ...], ...]:
+def _orders(count: int, conditions: Sequence[Expr]) -> tuple[tuple[int, ...], ...]:
     """For each input, the others: first those that a condition links to what is there."""
-    links = [
-        {int(name.partition(":")[0]) for name in used_columns(part)}
-        for part in conjuncts(condition)
-    ]
+    linked: list[set[int]] = [set() for _ in range(count)]
+    for condition in conditions:
+        ends = {int(name.partition(":")[0]) for name in used_columns(condition)}
+        for end in ends:
+            linked[end] |= ends
 
     def order(first: int) -> tuple[int, ...]:
-        there, found = {first}, []
-        while len(there) < count:
-            left = [n for n in range(count) if n not in there]
-            linked = [n for n in left if any(n in link and link & there for link in links)]
-            found.append((linked or left)[0])
-            there.add(found[-1])
+        left, near, found = set(range(count)) - {first}, set(linked[first]), []
+        while left:
+            found.append(min(near & left or left))
+            left.remove(found[-1])
+            near |= linked[found[-1]]
         return tuple(found)
 
     return tuple(order(number) for number in range(count))
