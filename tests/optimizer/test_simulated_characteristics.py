@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from tidemill.optimizer.estimates.flow import Work
     from tidemill.physical.plan import PhysicalPlan
 
-LOAD = Load(rows=250, keys=200, steps=12, warm=8)
+LOAD = Load(rows=250, keys=200, steps=8, warm=5)
 NEAR = 1.2
 FEW = 30.0
 """Of so few rows a factor says little."""

@@ -83,7 +83,7 @@ def _out(operator: interval.Counting, first: Flow, others: Sequence[Flow], rows:
     (other,) = others
     come = first.edge.rate > 0 and other.edge.rate > 0
     lasting = first.lasts or other.lasts or bool(first.edge.standing or other.edge.standing)
-    if come and rows < inf and not lasting and not _is_part(operator, first, other):
+    if come and not lasting and not _is_part(operator, first, other):
         bags = _BAGS.get(operator.multiplicity)
         if bags is not None:
             return shaped(first, bags(first.triple, other.triple, rows))
@@ -114,7 +114,12 @@ _BAGS: Final = {
 
 
 def _is_part(operator: interval.Counting, first: Flow, other: Flow) -> bool:
-    """Whether the second input is made of rows of the first, as that of an anti-join is."""
+    """Whether the second input is made of rows of the first, as that of an anti-join is.
+
+    Rows that are all different, because they are numbered, are met by themselves only.
+    """
+    if first.different(operator.schema) == inf:
+        return True
     return all(
         first.origins.get(name) == other.origins.get(name) is not None
         for name in operator.schema.names
@@ -131,7 +136,7 @@ def _stretch(
     """
     length, for_ever = other.edge.length, first.pace.for_ever
     if not _is_part(operator, first, other):
-        return length if rows == inf else min(shape.presence(other.triple, rows).length, for_ever)
+        return min(shape.presence(other.triple, rows).length, for_ever)
     uncut = 1 / length - 1 / first.edge.length
     length = 1 / uncut if uncut > 1 / for_ever else for_ever
     free = 1 - covered
@@ -147,7 +152,7 @@ def _covered(operator: interval.Counting, first: Flow, other: Flow, rows: float)
     it. Otherwise the rows of the side with fewer are among those of the other.
     """
     size, met = first.edge.size, other.edge.size
-    if _is_part(operator, first, other) or rows == inf:
+    if _is_part(operator, first, other):
         return min(1.0, met / size) if size else 0.0
     different = max(min(rows, max(size, met)), 1.0)
     return shape.covered_part(met / different)
