@@ -115,7 +115,9 @@ def _of_operators(
 
 
 def _between(made: PhysicalPlan, partitions: int, found: Observed) -> Sample:
-    exchanges = [part for part in walk_physical([made]) if isinstance(part, Exchange)]
+    # Where there is one partition nothing moves.
+    parts = walk_physical([made]) if partitions > 1 else ()
+    exchanges = [part for part in parts if isinstance(part, Exchange)]
     moved = sum(_rows_of(part.input, found) for part in exchanges)
     stages = len({fragment.stage for fragment in build_graph({"q": made}).fragments})
     done = {

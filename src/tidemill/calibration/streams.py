@@ -36,6 +36,10 @@ _WORDS: Final = 50
 _VALUES: Final = 1_000
 
 
+_SHARES: Final = {"500 > s.v": 0.5, "r.v < s.v - 900": 0.00495}
+"""Conditions of the workload, as they are canonically written, and of which share they are true."""
+
+
 @dataclass(frozen=True, slots=True)
 class Load:
     """What comes.
@@ -58,7 +62,7 @@ def statistics(load: Load) -> Statistics:
     rows = float(load.rows)
     distinct = {"k": load.keys, "v": _VALUES, "w": _WORDS, "t": 100 * STEP}
     edge = Edge(STEP / rows, row_bytes=48.0, distinct=distinct, is_measured=True)
-    return Statistics(dict.fromkeys(NAMES, edge))
+    return Statistics(dict.fromkeys(NAMES, edge), _SHARES)
 
 
 def feed(load: Load, names: frozenset[str]) -> Iterator[Mapping[str, Flow]]:

@@ -57,6 +57,7 @@ _MANY: Final = (
     "SELECT r.v AS a, s.v AS b, u.v AS c FROM r [RANGE 2 SECONDS], s [RANGE 2 SECONDS],"
     " u [RANGE 2 SECONDS] WHERE r.k = s.k AND s.k = u.k"
 )
+_FEWER: Final = _MANY.replace(".k = ", ".v = ").replace(".k", ".v")
 _PAIRS: Final = "SELECT r.v AS a, s.v AS b FROM r [RANGE 3 SECONDS], s [RANGE 3 SECONDS] WHERE "
 
 _PATTERN: Final = (
@@ -72,6 +73,10 @@ _PATTERN: Final = (
     "SELECT COUNT(*) AS n, SUM(v) AS x FROM s [RANGE 3 SECONDS SLIDE 1 SECOND]",
     "ISTREAM(SELECT k, COUNT(*) AS n FROM s [RANGE 3 SECONDS] GROUP BY k)",
     "DSTREAM(SELECT k, v FROM s [RANGE 3 SECONDS])",
+)
+_FEW_RESULTS: Final = (
+    "SELECT w, AVG(v) AS x FROM s [RANGE 3 SECONDS SLIDE 1 SECOND] GROUP BY w",
+    "SELECT DISTINCT w FROM s [RANGE 3 SECONDS]",
 )
 _BOTH: Final = (
     _PAIRS + "r.k = s.k",
@@ -89,9 +94,11 @@ _LARGE: Final = 2 * _SECOND
 
 CASES: Final = (
     *(Case(sql) for sql in _PATTERN),
+    *(Case(sql, Technique.DIRECT) for sql in _FEW_RESULTS),
     *(Case(sql, technique) for sql in _BOTH for technique in (Technique.DIRECT, _NEGATIVE)),
     Case(_PAIRS + "r.v < s.v - 900", most=1_000),
     Case(_PAIRS + "r.w = s.w AND r.v = s.v", most=2_000),
+    Case(_FEWER, joins=Joins.MULTIWAY),
     Case(_MANY, joins=Joins.MULTIWAY),
     Case(_MANY, joins=Joins.MULTIWAY, lazy=_LARGE),
     Case(_MANY, _NEGATIVE, Joins.MULTIWAY, most=1_000),

@@ -1,4 +1,8 @@
-"""What is known of a query whose cost is asked for: what has come, and what was measured."""
+"""What is known of a query whose cost is asked for: what has come, and what was measured.
+
+Of a query that runs, or has run, the mean distance of rows over the whole run is taken, so that
+estimates can be compared with what was done in it; of one that has not, what it is planned with.
+"""
 
 from __future__ import annotations
 
@@ -8,30 +12,34 @@ from typing import TYPE_CHECKING, Final
 from tidemill.algebra.tree import streams_of
 from tidemill.errors import RunError
 from tidemill.optimizer.cost import PACE
-from tidemill.optimizer.explain.cost import UNKNOWN, Known
-from tidemill.optimizer.statistics import Edge, Statistics
+from tidemill.optimizer.estimates.flow import width
+from tidemill.optimizer.explain.cost import Known
+from tidemill.optimizer.statistics import Edge
+from tidemill.runtime.measuring.known import statistics_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tidemill.control.look import Look
+    from tidemill.control.queries import LivingQueries
     from tidemill.engine.ingest import Gate
     from tidemill.optimizer.planner import Planned
+    from tidemill.optimizer.statistics import Statistics
 
 __all__ = ["known_of"]
 
 _SECOND: Final = 1_000_000.0
 
 
-def known_of(look: Look, planned: Planned) -> Known:
-    """What is known of a query: of one that has not run, nothing but how it is planned.
+def known_of(queries: LivingQueries, planned: Planned) -> Known:
+    """What is known of a query.
 
     Args:
-        look: The session.
+        queries: The session's.
         planned: The query.
     """
-    partitions = planned.target.partitions or 1
-    new = replace(UNKNOWN, pace=replace(PACE, partitions=partitions))
+    look = queries.look
+    pace = replace(PACE, partitions=planned.target.partitions or 1)
+    new = Known(planned.statistics, pace)
     try:
         figures = look.figures(planned)
     except RunError:
@@ -42,8 +50,9 @@ def known_of(look: Look, planned: Planned) -> Known:
     seconds, steps = _elapsed(gates), job.progress().batches
     if not seconds:
         return new
-    pace = replace(new.pace, step=seconds / max(steps, 1))
-    return Known(_rates(gates), pace, figures, seconds)
+    known = statistics_of(queries.catalog, queries.measured())
+    statistics = replace(known, inputs={**known.inputs, **_over_the_run(known, gates)})
+    return Known(statistics, replace(pace, step=seconds / max(steps, 1)), figures, seconds)
 
 
 def _elapsed(gates: Mapping[str, Gate]) -> float:
@@ -53,12 +62,13 @@ def _elapsed(gates: Mapping[str, Gate]) -> float:
     return max(max(last) - min(begun), 0) / _SECOND if begun and last else 0.0
 
 
-def _rates(gates: Mapping[str, Gate]) -> Statistics:
-    """How far apart rows came, of streams of which some did."""
+def _over_the_run(known: Statistics, gates: Mapping[str, Gate]) -> dict[str, Edge]:
+    """What is known of streams of which some rows came, with how far apart they came."""
     found: dict[str, Edge] = {}
     for name, gate in gates.items():
         rows = gate.rows - gate.rows_before
         if gate.earliest is not None and gate.latest is not None and rows > 1:
             apart = max((gate.latest - gate.earliest) / (rows - 1), 1 / rows)
-            found[name] = Edge(apart, is_measured=True)
-    return Statistics(found)
+            edge = known.inputs.get(name) or Edge(apart, row_bytes=width(gate.stream.schema))
+            found[name] = replace(edge, distance=apart, is_measured=True)
+    return found

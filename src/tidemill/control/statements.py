@@ -348,7 +348,7 @@ class Statements:
         show = explain_json if as_json else explain_planned
         look = self._queries.look
         figures = look.figures(planned) if mode is ExplainMode.ANALYZE else {}
-        known = known_of(look, planned) if mode is ExplainMode.COST else UNKNOWN
+        known = known_of(self._queries, planned) if mode is ExplainMode.COST else UNKNOWN
         return show(mode, planned, figures, known)
 
 

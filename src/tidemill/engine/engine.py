@@ -20,7 +20,7 @@ from tidemill.physical.limits import bounded
 from tidemill.physical.state.at_rest import Remembered
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from tidemill.model.batch import Batch
     from tidemill.physical.fragments import Fragment
@@ -83,6 +83,10 @@ class AtRest(Protocol):
 class Engine:
     """The operators of a fragment with the state of one partition.
 
+    Args:
+        fragment: The operators.
+        clock: What says for how many seconds they have worked.
+
     Attributes:
         fragment: The operators.
         states: What each operator, or stack of operators, remembers.
@@ -90,8 +94,9 @@ class Engine:
         metrics: What each operator has done.
     """
 
-    def __init__(self, fragment: Fragment) -> None:
+    def __init__(self, fragment: Fragment, clock: Callable[[], float] = perf_counter) -> None:
         self.fragment = fragment
+        self._clock = clock
         self._units = _in_order(fragment)
         self._timed = _needs_time(fragment)
         self.states: dict[str, State] = {
@@ -200,7 +205,7 @@ class Engine:
 
     def _run(self, node: Node, ports: list[Flow]) -> Flow:
         operator, state = node.apply.operator, self.states[node.name]
-        began, metrics = perf_counter(), self.metrics[node.name]
+        began, metrics = self._clock(), self.metrics[node.name]
         given = [(port, batch) for port, flow in enumerate(ports) for batch in flow.batches]
         metrics.rows_in += sum(batch.height for _, batch in given)
         watermark = min((flow.watermark for flow in ports), default=END_OF_TIME)
@@ -221,12 +226,12 @@ class Engine:
             raise _named(error, self.fragment.queries.get(node.name, ())) from None
         self.watermarks[node.name] = watermark
         metrics.rows_out += sum(batch.height for batch in out)
-        metrics.seconds += perf_counter() - began
+        metrics.seconds += self._clock() - began
         return Flow(out, min(watermark, operator.held(state)))
 
     def _run_stack(self, stack: Stack, ports: list[Flow]) -> dict[str, Flow]:
         operator, state = stack.operator, self.states[stack.name]
-        began = perf_counter()
+        began = self._clock()
         out: list[Batch] = []
         given = [[batch for batch in flow.batches if batch.height] for flow in ports]
         batch = stack.gathered(given)
@@ -246,7 +251,7 @@ class Engine:
             name: Flow(given, min(watermark, times[name]))
             for name, given in stack.separated(out).items()
         }
-        seconds = (perf_counter() - began) / len(stack.nodes)
+        seconds = (self._clock() - began) / len(stack.nodes)
         for node, batches in zip(stack.nodes, given, strict=True):
             metrics = self.metrics[node.name]
             metrics.rows_in += sum(b.height for b in batches)

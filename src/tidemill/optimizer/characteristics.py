@@ -250,28 +250,28 @@ def coalesce(of: Triple, repeated: float, most: float) -> Triple:
     return of._replace(distance=of.distance * length / of.length, length=length)
 
 
-def matched(left: Triple, right: Triple, covered: float) -> Triple:
+def matched(left: Triple, covered: float, stretch: float) -> Triple:
     """A semi-join: the times at which a left element has partners.
 
     Args:
         left: The elements.
-        right: Their partners.
         covered: With which probability an element has partners at an instant.
+        stretch: For how long there are some, from when there are until there are none.
 
-    One that has none when it begins may get some: partners begin to be there as often as they cease
-    to, once in the length of a partner.
+    One that has none when it begins gets some whenever a stretch begins, and one begins every
+    ``stretch / covered``.
     """
-    pieces = covered + left.length / right.length * covered * (1 - covered)
-    return _cut(left, pieces, covered)
+    begun = left.length * covered / stretch
+    return _cut(left, covered + begun, covered)
 
 
-def difference(left: Triple, right: Triple, covered: float) -> Triple:
+def difference(left: Triple, covered: float, stretch: float) -> Triple:
     """A difference, and an anti-join: the times at which a left element has no partner.
 
-    Partners cease to be there as often as they begin to.
+    Stretches with partners end as often as they begin.
     """
-    free = 1 - covered
-    return _cut(left, free + left.length / right.length * covered * free, free)
+    ended = left.length * covered / stretch
+    return _cut(left, 1 - covered + ended, 1 - covered)
 
 
 def _cut(of: Triple, pieces: float, share: float) -> Triple:

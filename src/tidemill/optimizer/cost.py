@@ -175,9 +175,10 @@ def _part_cost(part: PhysicalPlan, work: Work, constants: Constants, pace: Pace)
         case Input():
             cpu, memory = 0.0, 0.0
         case Exchange():
-            cpu = work.taken * constants.exchange_row
-            cpu += constants.message * pace.partitions * pace.steps
-            memory = 0.0
+            cpu, memory = 0.0, 0.0
+            if pace.partitions > 1:  # else nothing moves
+                cpu = work.taken * constants.exchange_row
+                cpu += constants.message * pace.partitions * pace.steps
         case Apply(operator):
             cost = constants.operators[operator_name(operator)]
             cpu = _cpu(cost, work, pace) + work.values * _cpu(constants.values, work, pace)

@@ -74,13 +74,16 @@ def multi_join(operator: interval.MultiJoin, inputs: Sequence[Flow]) -> Work:
     """
     flows = named(operator.names, operator.inputs, inputs)
     pace, every = flows[0].pace, float(operator.evaluation)
-    lag = common_lag(flows) + every / 2
-    state = {
-        f"joined{port}": flow.kept(lag + operator.expiration / 2) for port, flow in enumerate(flows)
-    }
+    # What has come since the last round waits for the next one, and what goes goes in some of them.
+    step = 1 / pace.steps
+    waits = max(every - step, 0.0) / 2
+    late = max(operator.expiration - max(every, step), 0.0) / 2
+    lag = common_lag(flows)
+    state = {f"joined{port}": flow.kept(lag + late) for port, flow in enumerate(flows)}
     sizes = list(state.values())
     if every:
-        state |= {f"new{port}": flow.edge.rate * every / 2 for port, flow in enumerate(flows)}
+        state |= {f"new{port}": flow.edge.rate * waits for port, flow in enumerate(flows)}
+    lag += every / 2
     rounds = min(1 / every, pace.steps) if every else pace.steps
     compared, looked = _probed(flows, sizes, operator.condition, operator.orders, rounds)
     out = _combined(flows, operator.condition)

@@ -134,7 +134,8 @@ def split(operator: interval.Split, below: Flow) -> Work:
     length = float(operator.length)
     if below.edge.length <= length:
         return Work(below, below.rows, {"rest": 0.0})
-    rest = below.kept(below.lag)
+    # The last piece of an element leaves when it begins.
+    rest = max(below.kept(below.lag) - below.edge.rate * length, 0.0)
     out = shaped(below, shape.split(below.triple, length))
     if below.edge.standing:
         rate = out.edge.rate + below.edge.standing / length

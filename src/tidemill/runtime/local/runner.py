@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from time import perf_counter
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -21,7 +22,7 @@ from tidemill.physical.fragments import Channel, Graph, Route
 from tidemill.physical.frames import pick
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from tidemill.engine.engine import AtRest, Metrics
     from tidemill.model.batch import Batch
@@ -38,19 +39,21 @@ class LocalRunner:
     Args:
         graph: What to run.
         partitions: How many partitions to keep state in.
+        clock: What says for how many seconds operators have worked.
 
     Attributes:
         known: Up to when the answer of each query is known: nothing that begins, or changes, before
             that instant will follow.
     """
 
-    def __init__(self, graph: Graph, *, partitions: int = 1) -> None:
+    def __init__(
+        self, graph: Graph, *, partitions: int = 1, clock: Callable[[], float] = perf_counter
+    ) -> None:
         self.graph = graph
         self.partitions = partitions
+        self._clock = clock
         self.known: dict[str, Time] = dict.fromkeys(graph.answers, Time(0))
-        self.engines = [
-            [Engine(fragment) for _ in range(partitions)] for fragment in graph.fragments
-        ]
+        self.engines = self._fresh(graph)
 
     @in_pool
     def step(self, inputs: Mapping[str, Flow]) -> dict[str, list[Batch]]:
@@ -80,7 +83,7 @@ class LocalRunner:
         Those that are new begin empty, and those that are gone are forgotten. If this fails, all is
         as it was.
         """
-        fresh = [[Engine(fragment) for _ in range(self.partitions)] for fragment in graph.fragments]
+        fresh = self._fresh(graph)
         for partition in range(self.partitions):
             left: dict[str, AtRest] = {
                 name: _Left(remembered.state, remembered.watermark)
@@ -96,6 +99,13 @@ class LocalRunner:
             query: self.known[query] if whole.get(query) == cut_answer(plan, None) else Time(0)
             for query, plan in graph.plans.items()
         }
+
+    def _fresh(self, graph: Graph) -> list[list[Engine]]:
+        """Engines that remember nothing, by fragment and partition."""
+        return [
+            [Engine(fragment, self._clock) for _ in range(self.partitions)]
+            for fragment in graph.fragments
+        ]
 
     def remembered(self) -> dict[str, Remembered]:
         """What every operator or stack remembers in each partition, by ``state_name``."""
