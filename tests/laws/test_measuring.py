@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from itertools import accumulate, pairwise
 from math import exp, inf
 from typing import TypeAlias
 
@@ -33,9 +34,9 @@ def cuts(draw: st.DrawFn, rows: int) -> list[int]:
 def samples(frame: pl.DataFrame, places: list[int]) -> list[Sample]:
     """What each batch says."""
     found = []
-    for first, end in zip(places, places[1:], strict=False):
+    for first, end in pairwise(places):
         sampler, rows = Sampler(), frame[first:end]
-        sampler.take(rows, file_id(0, first), rows["at"])
+        sampler.take(rows, file_id(0, first), rows["at"], rows["at"][-1])
         found.append(sampler.drain())
     return found
 
@@ -71,9 +72,8 @@ def rows(draw: st.DrawFn) -> pl.DataFrame:
     """Rows at any times that rise, with values and without."""
     gaps = draw(st.lists(st.integers(0, 5_000) | st.just(MEMORY // 50), min_size=5, max_size=60))
     count = len(gaps)
-    ats, now = [], draw(st.integers(0, 10**6))
-    for gap in gaps:
-        ats.append(now := now + gap)
+    first = draw(st.integers(0, 10**6))
+    ats = [first + gap for gap in accumulate(gaps)]
     value = st.none() | st.integers(0, 9)
     text = st.none() | st.text("abc", max_size=20)
     return pl.DataFrame(
@@ -99,7 +99,7 @@ def test_batches_make_no_difference_but_for_the_tolerance(
     longest = max(
         frame["at"][end - 1] - frame["at"][max(first - 1, 0)]
         for cut in places
-        for first, end in zip(cut, cut[1:], strict=False)
+        for first, end in pairwise(cut)
     )
     # A row counts more or less by no more than what the longest batch has let it fade.
     factor = exp(2 * longest / MEMORY) * (1 + 1e-9)
@@ -174,9 +174,7 @@ def test_what_was_long_ago_counts_less() -> None:
     after = pl.DataFrame({"at": [slow * 600 + fast * n for n in range(300_000)]})
     found = observed([*samples(before, [0, 600]), *samples(after, [0, 150_000, 300_000])])
     share = exp(-0.5)  # five minutes, of a memory of ten
-    rate = (share * (1 - exp(-1)) / slow + (1 - share) / fast) / (
-        share * (1 - exp(-1)) + 1 - share
-    )
+    rate = (share * (1 - exp(-1)) / slow + (1 - share) / fast) / (share * (1 - exp(-1)) + 1 - share)
     assert found.distance == pytest.approx(1 / rate, rel=0.01)
 
 
@@ -194,9 +192,9 @@ def test_values_are_those_of_the_last_periods() -> None:
 
 def test_a_batch_has_a_sample_of_bounded_size() -> None:
     sampler = Sampler()
-    for number in range(40):
+    for number in range(40):  # of these files the first rows are in the sample
         frame = pl.DataFrame({"at": range(number * 1_000, number * 1_000 + 500)})
-        sampler.take(frame, file_id(number, 0), frame["at"])
+        sampler.take(frame, file_id(16 * number, 0), frame["at"], frame["at"][-1])
     sample = sampler.drain()
     assert sample.rows == 40 * 500
     assert sample.looked_at == LIMIT
