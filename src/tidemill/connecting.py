@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from enum import Enum, auto
 from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NoReturn
 
 from tidemill.connectors.connector import Engine
+from tidemill.control.admission import session_limits
 from tidemill.control.kept import KeptCatalog
 from tidemill.control.read_only import ReadOnlyQueries
 from tidemill.errors import PlanError, suggestion
-from tidemill.history.replay import REPLAY_ROWS
+from tidemill.history.pace import REPLAY_ROWS, REPLAY_SHARE
 from tidemill.planning import Planning, is_duration
 from tidemill.runtime.clock import now
 from tidemill.runtime.local.job import Job, Settings
@@ -69,8 +71,13 @@ def connect(  # noqa: PLR0913 — every setting has a name and a default
     joins: str | _Unset = _UNSET,
     negation: str | _Unset = _UNSET,
     lazy: float | _Unset = _UNSET,
+    constants: str | Path | _Unset | None = _UNSET,
     trigger: float = 0,
     replay_rows: int = REPLAY_ROWS,
+    replay_share: float = REPLAY_SHARE,
+    cpu_limit: float | None = None,
+    memory_limit: float | str | None = None,
+    over_limit: str = "refuse",
     unbounded_state: bool = False,
     read_only: bool = False,
     clock: Callable[[], int] = now,
@@ -96,10 +103,19 @@ def connect(  # noqa: PLR0913 — every setting has a name and a default
         joins: Likewise.
         negation: Likewise.
         lazy: Likewise.
+        constants: Likewise.
         trigger: On Spark, how often a batch begins while the session is running, in seconds; 0
             for as soon as the last one is done.
         replay_rows: About how many kept rows are replayed in a batch to queries that begin or are
-            changed; queries that run wait for no more than these.
+            changed, at most; queries that run wait for no more than these.
+        replay_share: Which share of the time of a batch replayed rows may take, between 0 and 1, as
+            far as batches have told how long they take.
+        cpu_limit: How many processors the queries may be expected to keep busy, by the cost model,
+            while streams come as fast as their time goes on. Joins are planned so as to keep to it.
+        memory_limit: How many bytes of state they may be expected to hold, as a number or as
+            ``"500 MB"``.
+        over_limit: What becomes of a query that would exceed a limit: ``"refuse"`` or ``"admit"``,
+            with a warning.
         unbounded_state: Accept queries whose state can grow without bound, such as a join of two
             streams for ever.
         read_only: Only look at the checkpoint, which another session may be working on, now or
@@ -123,6 +139,10 @@ def connect(  # noqa: PLR0913 — every setting has a name and a default
         raise PlanError("there must be at least one stage", hint="write stages=1")
     if not _is_count(replay_rows):
         raise PlanError("replay_rows must be at least 1", hint=f"write replay_rows={REPLAY_ROWS}")
+    if not (is_duration(replay_share) and 0 < replay_share < 1):
+        raise PlanError(
+            "replay_share must be between 0 and 1", hint=f"write replay_share={REPLAY_SHARE}"
+        )
     short = {
         "optimize": optimize,
         "max_delay": max_delay,
@@ -130,8 +150,14 @@ def connect(  # noqa: PLR0913 — every setting has a name and a default
         "joins": joins,
         "negation": negation,
         "lazy": lazy,
+        "constants": constants,
     }
-    chosen = _planning(planning, short).for_optimizer()
+    limits = session_limits(cpu_limit, memory_limit, over_limit)
+    chosen = replace(
+        _planning(planning, short).for_optimizer(),
+        cpu_limit=limits.cpu,
+        memory_limit=limits.memory,
+    )
     if not is_duration(trigger):
         raise PlanError("trigger must be a number of seconds, not negative", hint="write trigger=0")
     if read_only:
@@ -148,7 +174,7 @@ def connect(  # noqa: PLR0913 — every setting has a name and a default
             }
         )
         lock = take_lock if kept is None else kept.take
-        settings = Settings(partitions, chosen, clock, state, lock, replay_rows)
+        settings = Settings(partitions, chosen, clock, state, lock, replay_rows, replay_share)
         local = Job if state is None else KeptJob
         return Session(
             lambda catalog, frames, callbacks: local(catalog, frames, settings, callbacks),
@@ -156,6 +182,7 @@ def connect(  # noqa: PLR0913 — every setting has a name and a default
             unbounded_state=unbounded_state,
             engine=Engine.LOCAL,
             kept=kept,
+            limits=limits,
         )
     # Spark takes a second to import, so only sessions that run something wait for it.
     from tidemill.runtime.spark.driver.settings import SparkSettings  # noqa: PLC0415
@@ -171,6 +198,7 @@ def connect(  # noqa: PLR0913 — every setting has a name and a default
         clock=clock,
         take_lock=take_lock if kept is None else kept.take,
         replay_rows=replay_rows,
+        replay_share=replay_share,
     )
 
     def new_job(
@@ -186,6 +214,7 @@ def connect(  # noqa: PLR0913 — every setting has a name and a default
         unbounded_state=unbounded_state,
         engine=Engine.SPARK,
         kept=kept,
+        limits=limits,
     )
 
 

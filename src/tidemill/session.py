@@ -28,6 +28,7 @@ import polars as pl
 
 from tidemill.algebra.keys import least_key
 from tidemill.catalog.entries import QueryEntry
+from tidemill.control.admission import NO_LIMITS, SessionLimits
 from tidemill.control.instances import record_of
 from tidemill.control.queries import LivingQueries
 from tidemill.control.refusals import quarantined, refused_rows
@@ -86,6 +87,7 @@ class Session:
         engine: Engine | None = None,
         kept: KeptCatalog | None = None,
         queries: LivingQueries | None = None,
+        limits: SessionLimits = NO_LIMITS,
     ) -> None:
         self._kept = kept
         self._new_job = job
@@ -98,6 +100,7 @@ class Session:
             engine=engine,
             unbounded_state=unbounded_state,
             memory=self._memory,
+            limits=limits,
         )
 
     def __enter__(self) -> Self:

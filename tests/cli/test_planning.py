@@ -38,9 +38,15 @@ GIVEN = {
     "max_delay": (["--max-delay", "2.5"], {"max_delay": 2.5}),
     "for ever": (["--max-delay", "inf"], {"max_delay": None}),
     "technique": (["--technique", "direct"], {"technique": "direct"}),
-    "joins": (["--joins", "multiway"], {"joins": "multiway"}),
-    "negation": (["--negation", "pushed"], {"negation": "pushed"}),
-    "lazy": (["--joins", "multiway", "--lazy", "5"], {"joins": "multiway", "lazy": 5.0}),
+    "joins": (
+        ["--joins", "multiway", "--negation", "pulled"],
+        {"joins": "multiway", "negation": "pulled"},
+    ),
+    "negation": (["--negation", "pulled"], {"negation": "pulled"}),
+    "lazy": (
+        ["--joins", "multiway", "--negation", "pulled", "--lazy", "5"],
+        {"joins": "multiway", "negation": "pulled", "lazy": 5.0},
+    ),
 }
 
 

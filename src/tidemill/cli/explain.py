@@ -40,6 +40,9 @@ def explain(  # noqa: PLR0913 — every option of the command
     trace: Annotated[
         bool, typer.Option("--trace", help="What the optimizer does, step by step.")
     ] = False,
+    cost: Annotated[
+        bool, typer.Option("--cost", help="What it is expected to cost, operator by operator.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="As JSON, one line a query.")] = False,
     planning: Planning,
 ) -> None:
@@ -49,10 +52,13 @@ def explain(  # noqa: PLR0913 — every option of the command
         ExplainMode.PHYSICAL: physical,
         ExplainMode.STAGES: stages,
         ExplainMode.TRACE: trace,
+        ExplainMode.COST: cost,
     }
     modes = [mode for mode, is_asked in asked.items() if is_asked] or [ExplainMode.LOGICAL]
     if len(modes) > 1:
-        raise typer.BadParameter("choose one of --logical, --physical, --stages and --trace")
+        raise typer.BadParameter(
+            "choose one of --logical, --physical, --stages, --trace and --cost"
+        )
     out = console()
     with reporting_errors():
         # A plan can be looked at whatever it costs, and whichever engine has what it needs.

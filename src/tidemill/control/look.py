@@ -135,6 +135,12 @@ class Look:
         """Whether a query is in what is running, or was run last."""
         return self.active is not None and is_in(self.active, self.catalog, self.past, query)
 
+    def begun(self) -> list[str]:
+        """The queries and tables that run, or are to run."""
+        entries = [*self.catalog.entries(ObjectKind.QUERY), *self.catalog.entries(ObjectKind.TABLE)]
+        queries = {entry.name: entry for entry in entries if isinstance(entry, QueryEntry)}
+        return [name for name, entry in queries.items() if not _is_over(entry)]
+
     def planned(self, query: str, *, span: Span | None = None) -> Planned:
         """How a registered query is computed: the plan it runs with, or would run with.
 
@@ -146,3 +152,9 @@ class Look:
     def figures(self, planned: Planned) -> dict[str, Figures]:
         """What was measured of the operators of a query that runs, or was run."""
         return figures_in(self.active, self.catalog, planned)
+
+
+def _is_over(query: QueryEntry) -> bool:
+    """Whether it has answered all it had to."""
+    record = query.record
+    return record is not None and {one.number for one in record.instances} <= record.ended

@@ -13,7 +13,10 @@ from tidemill.control.kept import KeptCatalog
 from tidemill.control.look import Look
 from tidemill.control.queries import LivingQueries
 from tidemill.errors import RunError
+from tidemill.runtime.checkpoint import CheckpointDirectory
 from tidemill.runtime.opening import is_checkpoint
+from tidemill.runtime.planning import plan_entry
+from tidemill.runtime.record import read_record
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -84,6 +87,22 @@ class ReadOnlyQueries(LivingQueries):
     def look(self) -> Look:
         """What can be seen of the queries now."""
         return _Look(self.catalog, None, None, {}, self.plan, is_running=False, shown=self._shown)
+
+    def plan(self, query: QueryEntry) -> Planned:
+        """How a query is computed that runs on the checkpoint, or how it would be computed.
+
+        Raises:
+            RunError: Its plan is damaged, or cannot be read.
+        """
+        engine = engine_of(self._directory)
+        facts = None if engine is None else read_record(self._directory, engine.value)
+        known = None if facts is None else facts.queries.get(query.name.lower())
+        if facts is None or known is None:
+            return super().plan(query)
+        kept = CheckpointDirectory(self._directory, facts).kept_plan(query.name)
+        return plan_entry(
+            query, partitions=len(facts.pids), stages=facts.stages, epoch=known.epoch, kept=kept
+        )
 
     def _shown(self) -> Catalog:
         """What is registered, with the instants from which queries answer, or will."""

@@ -15,7 +15,10 @@ import polars as pl
 from tidemill.binder.definitions import define
 from tidemill.binder.one_time import bind_question
 from tidemill.catalog.entries import QueryEntry
+from tidemill.control.admission import NO_LIMITS, SessionLimits, over_limits
 from tidemill.control.asking import Asking, asked_text, explained
+from tidemill.control.costing import known_of
+from tidemill.control.deciding import decisions_listing
 from tidemill.control.living import asking, new_version
 from tidemill.control.showing import listed
 from tidemill.control.statistics import statistics_listing
@@ -44,12 +47,14 @@ from tidemill.lang.statements import (
     Select,
     Show,
     ShowConnectors,
+    ShowDecisions,
     ShowStatistics,
     StartQuery,
     Statement,
     StopQuery,
 )
 from tidemill.lang.unparse import unparse
+from tidemill.optimizer.explain.cost import UNKNOWN
 from tidemill.optimizer.explain.planned import explain_json, explain_planned
 
 if TYPE_CHECKING:
@@ -98,6 +103,7 @@ class Statements:
         engine: Where the queries run.
         unbounded_state: Whether queries are accepted whose state can grow without bound.
         memory: The frames that ``memory`` sources name, as they are at any moment.
+        limits: How much the queries may be expected to take.
 
     Attributes:
         told: What they were warned of so far.
@@ -110,12 +116,14 @@ class Statements:
         engine: Engine | None,
         unbounded_state: bool,
         memory: Mapping[str, pl.DataFrame],
+        limits: SessionLimits = NO_LIMITS,
     ) -> None:
         self.told: list[str] = []
         self._queries = queries
         self._engine = engine
         self._unbounded_state = unbounded_state
         self._memory = memory
+        self._limits = limits
 
     def carry_out(self, script: Script, text: str, *, asks: bool = True) -> Carried:
         """Carry out statements; the result is that of the last one.
@@ -162,6 +170,7 @@ class Statements:
                     entry = queries.find(statement)
                     if entry is None:
                         entry = self._define(statement, source)
+                        self._admit(entry)
                         queries.add(statement, entry)
                 return queries.look.query_entry(Name(entry.name))
             case OneTimeQuery():
@@ -172,6 +181,8 @@ class Statements:
                 return None
             case Explain():
                 return self._explain(statement, source)
+            case ShowDecisions(name):
+                return decisions_listing(queries.look, name)
             case ShowStatistics(name):
                 return statistics_listing(queries.catalog, queries.measured(), name)
             case Show() | ShowConnectors() | Describe() | DescribeConnector():
@@ -199,6 +210,24 @@ class Statements:
         self._warn(notes, source)
         return entry
 
+    def _admit(self, entry: Entry) -> None:
+        """Refuse a query for which there is no room, or tell of it.
+
+        Raises:
+            PlanError: It would exceed a limit of the session.
+        """
+        if not (isinstance(entry, QueryEntry) and self._limits.are_there):
+            return
+        queries = self._queries
+        others = {n: queries.look.planned(n) for n in queries.look.begun() if n != entry.name}
+        error = over_limits(entry.name, queries.plan(entry), others, self._limits)
+        if error is None:
+            return
+        if self._limits.refuses:
+            raise error
+        self.told.append(str(error))
+        warnings.warn(str(error), TidemillWarning, stacklevel=_CALLER)
+
     def _warn(self, notes: list[Note], source: str) -> None:
         """Tell what the statement is to be warned of, before it takes effect."""
         for note in notes:
@@ -218,6 +247,8 @@ class Statements:
             asked = asking(entry, statement)
             bound = self._define(asked, source)
             assert isinstance(bound, QueryEntry), "it defines a query"
+            if is_done:
+                self._admit(bound)
             version = new_version(entry, unparse(asked), bound)
         return self._queries.carry_out(statement, entry, version, is_done=is_done)
 
@@ -315,8 +346,10 @@ class Statements:
             RunError: It is to be analyzed, and has not been run.
         """
         show = explain_json if as_json else explain_planned
-        figures = self._queries.look.figures(planned) if mode is ExplainMode.ANALYZE else {}
-        return show(mode, planned, figures)
+        look = self._queries.look
+        figures = look.figures(planned) if mode is ExplainMode.ANALYZE else {}
+        known = known_of(look, planned) if mode is ExplainMode.COST else UNKNOWN
+        return show(mode, planned, figures, known)
 
 
 def _which(number: int, statements: int) -> str | None:

@@ -30,10 +30,11 @@ from tidemill.lang.statements import (
     Select,
     Show,
     ShowConnectors,
+    ShowDecisions,
     ShowStatistics,
     Statement,
 )
-from tidemill.lang.statistics import read_show_statistics
+from tidemill.lang.statistics import read_for, read_show_statistics
 from tidemill.lang.tokens import check_brackets, token_span, tokenize
 from tidemill.lang.words import STREAM_OPERATORS
 
@@ -176,11 +177,13 @@ def _read_drop(cursor: Cursor) -> Drop:
     return Drop(kind, cursor.name(f"the name of the {kind.value.lower()}"), if_exists)
 
 
-def _read_show(cursor: Cursor) -> Show | ShowConnectors | ShowStatistics:
+def _read_show(cursor: Cursor) -> Show | ShowConnectors | ShowDecisions | ShowStatistics:
     cursor.expect("SHOW")
-    found = cursor.choice((*_PLURALS, "CONNECTORS", "STATISTICS"))
+    found = cursor.choice((*_PLURALS, "CONNECTORS", "STATISTICS", "DECISIONS"))
     if found == "STATISTICS":
         return read_show_statistics(cursor)
+    if found == "DECISIONS":
+        return ShowDecisions(read_for(cursor, "the name of a query"))
     return ShowConnectors() if found == "CONNECTORS" else Show(_PLURALS[found])
 
 
@@ -271,10 +274,14 @@ _FORMS: Final[tuple[tuple[tuple[str, ...], str], ...]] = (
     (("CREATE", "FUNCTION"), "write CREATE FUNCTION name(parameter TYPE, …) AS expression"),
     (("CREATE",), "CREATE makes a STREAM, RELATION, QUERY, TABLE or FUNCTION"),
     (("DROP",), "write DROP STREAM | RELATION | QUERY | TABLE | FUNCTION [IF EXISTS] name"),
+    (("SHOW", "DECISIONS"), "write SHOW DECISIONS, or SHOW DECISIONS FOR query"),
     (("SHOW", "STATISTICS"), "write SHOW STATISTICS, or SHOW STATISTICS FOR name"),
     (
         ("SHOW",),
-        ("write SHOW STREAMS | RELATIONS | QUERIES | TABLES | FUNCTIONS | CONNECTORS | STATISTICS"),
+        (
+            "write SHOW STREAMS | RELATIONS | QUERIES | TABLES | FUNCTIONS | CONNECTORS "
+            "| STATISTICS | DECISIONS"
+        ),
     ),
     (
         ("EXPLAIN",),

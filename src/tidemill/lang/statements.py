@@ -74,6 +74,7 @@ __all__ = [
     "Select",
     "Show",
     "ShowConnectors",
+    "ShowDecisions",
     "ShowStatistics",
     "StartMode",
     "StartQuery",
@@ -147,6 +148,7 @@ class ExplainMode(Enum):
     STAGES = "STAGES"
     TRACE = "TRACE"
     ANALYZE = "ANALYZE"
+    COST = "COST"
 
 
 @dataclass(frozen=True, slots=True)
@@ -365,6 +367,17 @@ class ShowConnectors:
 
 
 @dataclass(frozen=True, slots=True)
+class ShowDecisions:
+    """SHOW DECISIONS [FOR] [name]: what was chosen when queries were planned, and why.
+
+    Attributes:
+        name: The query; ``None`` for all.
+    """
+
+    name: Name | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Describe:
     """DESCRIBE name."""
 
@@ -380,7 +393,7 @@ class DescribeConnector:
 
 @dataclass(frozen=True, slots=True)
 class Explain:
-    """EXPLAIN [LOGICAL | PHYSICAL | STAGES | TRACE | ANALYZE] [FORMAT JSON] query or name.
+    """EXPLAIN [LOGICAL | PHYSICAL | STAGES | TRACE | COST | ANALYZE] [FORMAT JSON] query or name.
 
     Of a statement of the lifecycle it gives the verdict, and does nothing.
 
@@ -409,6 +422,7 @@ Statement: TypeAlias = (
     | Drop
     | Show
     | ShowConnectors
+    | ShowDecisions
     | ShowStatistics
     | Describe
     | DescribeConnector

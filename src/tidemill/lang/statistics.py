@@ -14,8 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from tidemill.lang.cursor import Cursor
+    from tidemill.lang.statements import Name
 
-__all__ = ["hint_text", "read_hints", "read_show_statistics"]
+__all__ = ["hint_text", "read_for", "read_hints", "read_show_statistics"]
 
 _FORM: Final = "write HINT (rate => 20000, distinct(column) => 1000)"
 
@@ -65,8 +66,18 @@ def _what(hint: Hint) -> str:
 
 def read_show_statistics(cursor: Cursor) -> ShowStatistics:
     """Read what stands behind SHOW STATISTICS."""
+    return ShowStatistics(read_for(cursor, "the name of a query, stream or relation"))
+
+
+def read_for(cursor: Cursor, what: str) -> Name | None:
+    """Read of what something is to be shown: ``[FOR] name``, or nothing.
+
+    Args:
+        cursor: Where it may stand.
+        what: What the name is of, in a message.
+    """
     if cursor.current is None:
-        return ShowStatistics()
+        return None
     if cursor.peek(1) is not None:  # something may be called so
         cursor.accept("FOR")
-    return ShowStatistics(cursor.name("the name of a query, stream or relation"))
+    return cursor.name(what)

@@ -44,6 +44,7 @@ from tidemill.lang.statements import (
     Select,
     Show,
     ShowConnectors,
+    ShowDecisions,
     ShowStatistics,
     StartQuery,
     Statement,
@@ -106,6 +107,9 @@ def unparse(statement: Statement | exp.Expr) -> str:
             return f"SHOW {_PLURALS.get(kind, f'{kind.value}S')}"
         case ShowConnectors():
             return "SHOW CONNECTORS"
+        case ShowDecisions(name):
+            asked = "" if name is None else f" FOR {quote_name(name.text)}"
+            return f"SHOW DECISIONS{asked}"
         case ShowStatistics(name):
             asked = "" if name is None else f" FOR {quote_name(name.text)}"
             return f"SHOW STATISTICS{asked}"

@@ -37,7 +37,7 @@ class Edge:
             relations.
         row_bytes: How many bytes an element takes.
         distinct: How many values a column has among the elements valid at an instant, by column.
-        is_measured: Whether it was measured; assumed otherwise.
+        is_measured: Whether it was measured, or told by a hint; assumed otherwise.
     """
 
     distance: float

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tidemill.optimizer.planner import Context, Target, plan, resume
@@ -74,8 +74,10 @@ def plan_entry(  # noqa: PLR0913 — what a plan is made for
     if kept is not None:
         context = Context(planning, kept.statistics)
         begun = epoch if now is None else now
-        return resume(query.plan, kept.physical, target, context, begun, decisions=kept.decisions)
-    return plan(query.plan, target, Context(planning, statistics))
+        made = resume(query.plan, kept.physical, target, context, begun, decisions=kept.decisions)
+    else:
+        made = plan(query.plan, target, Context(planning, statistics))
+    return replace(made, constants=planning.constants)
 
 
 def planner_of(planning: Planning) -> Callable[[QueryEntry, Statistics], Planned]:

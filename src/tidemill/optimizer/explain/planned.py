@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, assert_never
 from tidemill.algebra.codec.plans import write_plan
 from tidemill.algebra.explain import explain
 from tidemill.lang.statements import ExplainMode
+from tidemill.optimizer.decisions import write_decisions
+from tidemill.optimizer.explain.cost import UNKNOWN, cost_json, explain_cost
 from tidemill.optimizer.explain.physical import NO_FIGURES, explain_physical, physical_json
 from tidemill.optimizer.explain.stages import explain_stages, stages_json
 from tidemill.optimizer.explain.trace import trace_json, trace_text
@@ -18,6 +20,8 @@ from tidemill.optimizer.explain.trace import trace_json, trace_text
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from tidemill.optimizer.decisions import Decision
+    from tidemill.optimizer.explain.cost import Known
     from tidemill.optimizer.explain.physical import Figures
     from tidemill.optimizer.planner import Planned
 
@@ -25,7 +29,10 @@ __all__ = ["explain_json", "explain_planned"]
 
 
 def explain_planned(
-    mode: ExplainMode, planned: Planned, figures: Mapping[str, Figures] = NO_FIGURES
+    mode: ExplainMode,
+    planned: Planned,
+    figures: Mapping[str, Figures] = NO_FIGURES,
+    known: Known = UNKNOWN,
 ) -> str:
     """One form of a query as text.
 
@@ -33,6 +40,7 @@ def explain_planned(
         mode: Which form.
         planned: The query.
         figures: For ANALYZE, what was measured of each operator, by fingerprint.
+        known: For COST, what is known of the query.
     """
     match mode:
         case ExplainMode.LOGICAL:
@@ -40,17 +48,27 @@ def explain_planned(
         case ExplainMode.TRACE:
             return trace_text(planned.steps)
         case ExplainMode.PHYSICAL:
-            return explain_physical(planned.physical, planned.labels)
+            plan = explain_physical(planned.physical, planned.labels)
+            return "\n".join((plan, *map(_told, planned.decisions)))
         case ExplainMode.ANALYZE:
             return explain_physical(planned.physical, planned.labels, figures)
         case ExplainMode.STAGES:
             return explain_stages(planned.graph())
+        case ExplainMode.COST:
+            return explain_cost(planned, known)
         case _:
             assert_never(mode)
 
 
+def _told(decision: Decision) -> str:
+    return f"decided: {decision.text()}"
+
+
 def explain_json(
-    mode: ExplainMode, planned: Planned, figures: Mapping[str, Figures] = NO_FIGURES
+    mode: ExplainMode,
+    planned: Planned,
+    figures: Mapping[str, Figures] = NO_FIGURES,
+    known: Known = UNKNOWN,
 ) -> str:
     """One form of a query as JSON; the arguments are those of ``explain_planned``."""
     match mode:
@@ -61,9 +79,14 @@ def explain_json(
         case ExplainMode.ANALYZE:
             written = {"analyzed": physical_json(planned.physical, planned.labels, figures)}
         case ExplainMode.PHYSICAL:
-            written = {"physical": physical_json(planned.physical, planned.labels)}
+            written = {
+                "physical": physical_json(planned.physical, planned.labels),
+                "decisions": write_decisions(planned.decisions),
+            }
         case ExplainMode.STAGES:
             written = {"stages": stages_json(planned.graph())}
+        case ExplainMode.COST:
+            written = {"cost": cost_json(planned, known)}
         case _:
             assert_never(mode)
     return json.dumps({**written, "plan": planned.version}, indent=2)

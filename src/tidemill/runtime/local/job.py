@@ -16,7 +16,7 @@ from uuid import uuid4
 from tidemill.engine.engine import Flow
 from tidemill.engine.ingest import Gate, readable, relation_flow
 from tidemill.errors import RunError
-from tidemill.history.replay import REPLAY_ROWS
+from tidemill.history.pace import REPLAY_ROWS, REPLAY_SHARE, Pace
 from tidemill.model.time import END_OF_TIME
 from tidemill.optimizer.planning import PLANNING, Planning
 from tidemill.runtime.clock import now
@@ -71,7 +71,8 @@ class Settings:
         clock: What time it is, in microseconds since 1970.
         checkpoint: Where state is kept for a later run; ``None`` forgets it after the session.
         take_lock: Takes the lock of the checkpoint; a session that has it already gives a share.
-        replay_rows: About how many kept rows are replayed in a step.
+        replay_rows: About how many kept rows are replayed in a step at most.
+        replay_share: Which share of the time of a step that may take.
     """
 
     partitions: int | None = None
@@ -80,6 +81,12 @@ class Settings:
     checkpoint: str | None = None
     take_lock: Callable[[Path], Lock] = take_lock
     replay_rows: int = REPLAY_ROWS
+    replay_share: float = REPLAY_SHARE
+
+    @property
+    def replay_pace(self) -> Pace:
+        """How many kept rows are replayed in a step."""
+        return Pace(self.replay_rows, self.replay_share)
 
 
 @dataclass(slots=True)
@@ -220,7 +227,7 @@ class Job:
         """What is to run on."""
         settings = self.settings
         count = settings.partitions or 1
-        archives = Archives(rows=settings.replay_rows)
+        archives = Archives(pace=settings.replay_pace)
         pipeline = Pipeline(
             count, settings.clock, self.memory, self._collector, archives, self.statistics
         )

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from tidemill.engine.ingest import Reached
+    from tidemill.history.replay import Leg
     from tidemill.runtime.local.input_log import Begun
     from tidemill.runtime.local.job import Settings
     from tidemill.runtime.local.keeping import Keeper
@@ -69,7 +70,7 @@ class KeptPipeline(Pipeline):
         collector: Collector,
         statistics: Measured | None = None,
     ) -> None:
-        archives = Archives(keeper.checkpoint.kept, settings.replay_rows)
+        archives = Archives(keeper.checkpoint.kept, settings.replay_pace)
         partitions = len(keeper.checkpoint.facts.pids)
         super().__init__(partitions, settings.clock, memory, collector, archives, statistics)
         tables = Tables(keeper.checkpoint.directory)
@@ -126,6 +127,9 @@ class KeptPipeline(Pipeline):
     def _take_step(self, unfed: Mapping[str, str], *, ends: bool = False) -> None:
         super()._take_step(unfed, ends=ends)
         self.has_ended = ends
+
+    def _leg(self) -> Leg | None:
+        return None if self._again is None else self._again.leg
 
     def _replay(self, again: Begun | None) -> None:
         """Take the next step as it was begun, or any other one as it comes."""

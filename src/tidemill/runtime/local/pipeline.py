@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from tidemill.catalog.entries import RelationEntry
+    from tidemill.history.replay import Leg
     from tidemill.model.time import Time
     from tidemill.runtime.local.growing import Source
     from tidemill.runtime.local.keeping import Keeper
@@ -138,6 +139,7 @@ class Pipeline:
             ends: Whether the streams end with it.
         """
         number, fed = self.batches, frozenset(self._fed | unfed.keys())
+        self._archives.start_step(self._leg())
         step = Step(
             number,
             self._intake,
@@ -159,6 +161,10 @@ class Pipeline:
         self._fed, self.batches = set(fed), number + 1
         self._statistics.take(number, self._intake.samples())
         self._measure()
+
+    def _leg(self) -> Leg | None:
+        """How far replays went in the next step when it was taken before, if it was."""
+        return None
 
     def _unfed(self) -> dict[str, str]:
         """The inputs that have not had the rows of their relations, with the relations."""

@@ -71,6 +71,24 @@ class Program:
         """The operators of all queries."""
         return build_graph({name: planned.physical for name, planned in self.planned.items()})
 
+    def but(
+        self,
+        *,
+        epoch: int | None = None,
+        streams: Mapping[str, StreamEntry] | None = None,
+        relations: Mapping[str, RelationEntry] | None = None,
+    ) -> Program:
+        """The program with something else that its operators do not depend on."""
+        changed = replace(
+            self,
+            epoch=self.epoch if epoch is None else epoch,
+            streams=self.streams if streams is None else streams,
+            relations=self.relations if relations is None else relations,
+        )
+        if "graph" in vars(self):
+            vars(changed)["graph"] = self.graph  # the same plans
+        return changed
+
     @cached_property
     def groups(self) -> frozenset[frozenset[str]]:
         """The streams that are read together: those of each query."""
@@ -163,8 +181,7 @@ def reading(program: Program, catalog: Catalog) -> Program:
     """The program with the streams and relations that it reads; kept streams are read anyway."""
     names = {input_.name for input_ in program.graph.inputs}
     read = {name: catalog.find(name) for name in sorted(names)}
-    return replace(
-        program,
+    return program.but(
         streams=kept_streams(catalog)
         | {name: e for name, e in read.items() if isinstance(e, StreamEntry)},
         relations={name: e for name, e in read.items() if isinstance(e, RelationEntry)},

@@ -180,7 +180,7 @@ def _edge(entry: StreamEntry | RelationEntry, facts: Iterable[Fact]) -> Edge:
             standing=rows.value,
             row_bytes=bytes_.value,
             distinct=columns,
-            is_measured=rows.origin is Origin.MEASURED,
+            is_measured=rows.origin is not Origin.ASSUMED,
         )
     distance = known["distance", ""]
     return Edge(
@@ -189,7 +189,7 @@ def _edge(entry: StreamEntry | RelationEntry, facts: Iterable[Fact]) -> Edge:
         known["granule", ""].value,
         row_bytes=bytes_.value,
         distinct=columns,
-        is_measured=distance.origin is Origin.MEASURED,
+        is_measured=distance.origin is not Origin.ASSUMED,
     )
 
 

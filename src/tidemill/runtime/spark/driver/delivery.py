@@ -294,6 +294,7 @@ class Delivery:
 
     def _begin_replays(self, batch: int, deployed: Deployed) -> None:
         """Decide what is replayed in a batch that is still to be delivered."""
+        self.archives.start_step()
         self.batch_log.begin(batch)
         if not (deployed.replayed or self.batch_log.replays):
             return

@@ -123,7 +123,7 @@ def open_sources(start: Start) -> None:
 
 def open_archives(start: Start) -> None:
     """Open what streams keep; rows of batches that are not done are taken again."""
-    start.archives = SparkArchives(start.checkpoint.kept, start.settings.replay_rows)
+    start.archives = SparkArchives(start.checkpoint.kept, start.settings.replay_pace)
     start.archives.open_at(start.checked.streams, start.batch_log)
 
 
