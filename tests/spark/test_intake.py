@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
+from unittest.mock import ANY
 
 import polars as pl
 import pyarrow as pa
@@ -17,6 +18,7 @@ from tidemill.errors import RunError
 from tidemill.model.time import Time
 from tidemill.physical.fragments import build_graph
 from tidemill.runtime.files import read_file
+from tidemill.runtime.measuring.sample import Sample
 from tidemill.runtime.reading import blocks, parquet_files
 from tidemill.runtime.spark.io import sources
 from tidemill.runtime.spark.io.sources import _file_pieces
@@ -125,7 +127,10 @@ def test_rows_that_are_kept_leave_with_their_piece(
         "latest": 1,
         "refused": {"malformed": 100},
         "operators": {},
+        "sample": ANY,
     }
+    sample = Sample.read(counts["sample"])  # type: ignore[arg-type]
+    assert (sample.rows, sample.latest, sample.looked_at) == (100, 1, 100)
 
 
 def test_a_file_has_no_more_rows_than_there_are_ids(

@@ -20,6 +20,7 @@ from tidemill.model.time import END_OF_TIME, Time
 from tidemill.physical.fragments import Route, build_graph
 from tidemill.physical.plan import begun_in
 from tidemill.runtime.answers import Answer
+from tidemill.runtime.measuring.sample import Sample
 from tidemill.runtime.spark.driver.control import Word, said
 from tidemill.runtime.spark.driver.delivery import files_read
 from tidemill.runtime.spark.worker.deployment import Deployment
@@ -120,7 +121,10 @@ def test_late_rows_are_left_out_counted_and_kept() -> None:
         "latest": 8,
         "refused": refused,
         "operators": figures,
+        "sample": ANY,
     }
+    sample = Sample.read(counts["sample"])  # type: ignore[arg-type]
+    assert (sample.rows, sample.latest) == (1, 8), "those that were taken are counted"
 
 
 def test_a_stream_that_is_silent_for_long_holds_nobody_back() -> None:

@@ -198,7 +198,7 @@ class Intake:
         gate, came = self.gates[name], self._time_of(name, arrival.batch)
         watermark = gate.watermark
         batch = gate.take_piece(arrival.rows, came, arrival.first)
-        self._samplers[name].take(arrival.rows, arrival.first, batch[START])
+        self._samplers[name].take(arrival.rows, arrival.first, batch[START], gate.newest or 0)
         if gate.stream.keep is not None and batch.height:
             is_plain = MALFORMED not in gate.refused.counts
             self.kept.append(Taken(name, batch, arrival, watermark, came, is_plain))

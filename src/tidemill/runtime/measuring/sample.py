@@ -1,9 +1,9 @@
 """Samples: what a batch says about an input, found out of a few of its rows.
 
-All rows are counted, and it is known from when to when they are. Their values are looked at in a
-sample: the first ``HEAD`` rows of each file, and one in ``EVERY`` of the others. Whether a row is
-in the sample follows from its place alone, so it makes no difference how the rows are cut into
-batches, nor which engine reads them. In one batch no more than ``LIMIT`` rows are looked at.
+All rows are counted, and it is known up to when they are. Their values are looked at in a sample:
+the first ``HEAD`` rows of some files, and one in ``EVERY`` of all others. Whether a row is in the
+sample follows from its place alone, so it makes no difference how the rows are cut into batches,
+nor which engine reads them. In one batch no more than ``LIMIT`` rows are looked at.
 
 Law: a sample of some batches is what the samples of each give when they are merged.
 """
@@ -12,12 +12,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from math import gcd
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 import polars as pl
 
-from tidemill.engine.ingest import place_in_file
+from tidemill.engine.ingest import file_number, place_in_file
 from tidemill.runtime.measuring.sketch import HASHES, Sketch
 
 if TYPE_CHECKING:
@@ -25,9 +25,13 @@ if TYPE_CHECKING:
 
 __all__ = ["EVERY", "HEAD", "LIMIT", "WORTH_IT", "Sample", "Sampler", "sample_of", "sampled"]
 
-HEAD: Final = 1_024
+HEAD: Final = 256
 
-EVERY: Final = 1_021
+_FIRST_FILES: Final = 4
+_EVERY_FILE: Final = 16
+"""Of these files the first rows are in the sample: of the first ones, and of one in so many."""
+
+EVERY: Final = 4_093
 """A prime: what repeats itself in the rows does not repeat itself in the sample."""
 
 LIMIT: Final = 4_096
@@ -39,6 +43,10 @@ _TEXT: Final = 16
 """How many bytes a text takes besides its letters."""
 
 
+Integers: TypeAlias = "np.ndarray[tuple[int], np.dtype[np.int64]]"
+"""A column of integers."""
+
+
 @dataclass(slots=True)
 class Sample:
     """What some rows say about an input.
@@ -46,7 +54,7 @@ class Sample:
     Attributes:
         rows: How many there were.
         least: The least of their times; ``None`` if there were none.
-        latest: The greatest of their times.
+        latest: The greatest of their times, or of those before.
         looked_at: How many of them are in the sample.
         granule: Of what the times of these are multiples; 0 if all of them are 0.
         bytes: How many bytes these take.
@@ -63,14 +71,9 @@ class Sample:
     nulls: dict[str, int] = field(default_factory=dict)
     values: dict[str, Sketch] = field(default_factory=dict)
 
-    def count(self, starts: pl.Series) -> None:
-        """Count rows, given their times."""
-        if not starts.len():
-            return
-        least, latest = starts.min(), starts.max()
-        assert isinstance(least, int), "times are integers"
-        assert isinstance(latest, int), "times are integers"
-        self.rows += starts.len()
+    def count(self, rows: int, least: int, latest: int) -> None:
+        """Count rows, given the least and the greatest of their times."""
+        self.rows += rows
         self._span(least, latest)
 
     def look_at(self, rows: pl.DataFrame) -> None:
@@ -82,9 +85,9 @@ class Sample:
             self.values.setdefault(name, Sketch()).add(column)
             self.bytes += _bytes(column)
 
-    def look_at_times(self, starts: pl.Series) -> None:
+    def look_at_times(self, starts: Integers) -> None:
         """Look at times of rows that are in the sample."""
-        self.granule = gcd(self.granule, int(np.gcd.reduce(starts.to_numpy())))
+        self.granule = gcd(self.granule, int(np.gcd.reduce(starts)))
 
     def merge(self, other: Sample) -> None:
         """Add what other rows say."""
@@ -151,29 +154,34 @@ class Sampler:
 
     def __init__(self) -> None:
         self._sample = Sample()
-        self._waiting: list[tuple[pl.DataFrame, pl.Series]] = []
+        self._has_begun = False
+        self._waiting: list[tuple[pl.DataFrame, Integers]] = []
         self._rows = 0
 
-    def take(self, frame: pl.DataFrame, first_id: int, starts: pl.Series) -> None:
+    def take(self, frame: pl.DataFrame, first_id: int, starts: pl.Series, latest: int) -> None:
         """Take rows that have come.
 
         Args:
             frame: The rows, as they came.
             first_id: The id of the first of them.
             starts: The times of those that were taken.
+            latest: A time that none of these is after, and one row of the batch has.
         """
-        self._sample.count(starts)
-        if self._rows < LIMIT:
-            places = sampled(place_in_file(first_id), frame.height)[: LIMIT - self._rows]
-            if places.size:
-                rows = frame if places.size == frame.height else frame[places]
-                times = (
-                    starts
-                    if places.size >= starts.len()
-                    else starts.gather(places[places < starts.len()])
-                )
-                self._waiting.append((rows, times))
-                self._rows += places.size
+        if not starts.len():
+            return
+        # When rows begin is of interest once, and to find it out takes as long as to filter them.
+        self._sample.count(starts.len(), latest if self._has_begun else _least(starts), latest)
+        self._has_begun = True
+        if self._rows >= LIMIT:
+            return
+        places = sampled(first_id, frame.height)[: LIMIT - self._rows]
+        if not places.size:
+            return
+        is_whole, is_late = places.size == frame.height, starts.len() < frame.height
+        known = places[places < starts.len()] if is_late else places
+        times = starts.to_numpy() if is_whole else starts.to_numpy()[known]
+        self._waiting.append((frame if is_whole else frame[places], times))
+        self._rows += places.size
 
     def drain(self, enough: int = 1) -> Sample:
         """What the rows say that came since this was asked last.
@@ -183,26 +191,26 @@ class Sampler:
         """
         if self._rows >= enough and self._waiting:
             self._sample.look_at(pl.concat([rows for rows, _ in self._waiting], rechunk=True))
-            times = [starts for _, starts in self._waiting if starts.len()]
-            if times:
-                self._sample.look_at_times(pl.concat(times, rechunk=True))
+            self._sample.look_at_times(np.concatenate([times for _, times in self._waiting]))
             self._waiting, self._rows = [], 0
         done, self._sample = self._sample, Sample()
         return done
 
 
-def sampled(place: int, rows: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+def sampled(first_id: int, rows: int) -> Integers:
     """Which of some rows are in the sample, counted from the first of them.
 
     Args:
-        place: How many rows of the file come before.
+        first_id: The id of the first row.
         rows: How many rows there are.
 
-    >>> sampled(0, 3), sampled(2 * EVERY - 1, 3)
-    (array([0, 1, 2]), array([1]))
+    >>> sampled(0, 3), sampled(2 * EVERY - 1, 3), sampled(9 << 25, 3)
+    (array([0, 1, 2]), array([1]), array([], dtype=int64))
     """
-    head = min(max(HEAD - place, 0), rows)
-    first = head + -(place + head) % EVERY
+    place, file = place_in_file(first_id), file_number(first_id)
+    has_head = file < _FIRST_FILES or not file % _EVERY_FILE
+    head = min(max(HEAD - place, 0), rows) if has_head else 0
+    first = max(-place % EVERY, EVERY - place)
     return np.concatenate([np.arange(head), np.arange(first, rows, EVERY)])
 
 
@@ -213,6 +221,12 @@ def sample_of(frame: pl.DataFrame) -> Sample:
         every = -(-frame.height // LIMIT)
         found.look_at(frame if every == 1 else frame[np.arange(0, frame.height, every)])
     return found
+
+
+def _least(starts: pl.Series) -> int:
+    least = starts.min()
+    assert isinstance(least, int), "times are integers"
+    return least
 
 
 def _bytes(column: pl.Series) -> int:

@@ -44,32 +44,36 @@ HASHES: Final = f"polars {pl.__version__}"
 class Sketch:
     """The different values of a column; NULL is none."""
 
-    __slots__ = ("_new", "_union")
+    __slots__ = ("_content",)
 
     def __init__(self) -> None:
-        # What is read from a union does not depend on the order in which values came.
-        self._union = cpc_union(_LOG_SIZE)
-        self._new: cpc_sketch | None = None
+        # No object of the library outlives a call: it complains of those that outlive the process.
+        self._content = b""
 
     def add(self, values: pl.Series) -> None:
         """Add some values, a sample: each is a call."""
-        if self._new is None:
-            self._new = cpc_sketch(_LOG_SIZE)
         known = values.drop_nulls() if values.null_count() else values
         hashes = known.hash().to_numpy().view(np.int64)
-        deque(map(self._new.update, hashes.tolist()), maxlen=0)
+        new = cpc_sketch(_LOG_SIZE)
+        deque(map(new.update, hashes.tolist()), maxlen=0)
+        self._content = _united(self._content, new)
 
     def merge(self, other: Sketch) -> None:
         """Add the values of another sketch."""
-        self._union.update(other._result())
+        if not self._content:
+            self._content = other._content
+        elif other._content:
+            self._content = _united(self._content, cpc_sketch.deserialize(other._content))
 
     def estimate(self) -> float:
         """How many different values there are."""
-        return float(self._result().get_estimate())
+        if not self._content:
+            return 0.0
+        return float(cpc_sketch.deserialize(self._content).get_estimate())
 
     def write(self) -> str:
         """The sketch as a text."""
-        return b64encode(self._result().serialize()).decode("ascii")
+        return b64encode(self._content).decode("ascii")
 
     @classmethod
     def read(cls, written: str) -> Sketch:
@@ -78,12 +82,13 @@ class Sketch:
         Raises:
             ValueError: It is no sketch.
         """
-        try:
-            found = cpc_sketch.deserialize(b64decode(written, validate=True))
-            sketch = cls()
-            sketch._union.update(found)
-        except (RuntimeError, IndexError) as error:
-            raise ValueError(f"no sketch: {error}") from error
+        sketch = cls()
+        content = b64decode(written, validate=True)
+        if content:
+            try:
+                sketch._content = _united(b"", cpc_sketch.deserialize(content))
+            except (RuntimeError, IndexError) as error:
+                raise ValueError(f"no sketch: {error}") from error
         return sketch
 
     @classmethod
@@ -94,8 +99,14 @@ class Sketch:
             out.merge(one)
         return out
 
-    def _result(self) -> cpc_sketch:
-        if self._new is not None:
-            self._union.update(self._new)
-            self._new = None
-        return self._union.get_result()
+
+def _united(content: bytes, other: cpc_sketch) -> bytes:
+    """A sketch with the values of another one.
+
+    What a union gives does not depend on the order in which values came.
+    """
+    union = cpc_union(_LOG_SIZE)
+    if content:
+        union.update(cpc_sketch.deserialize(content))
+    union.update(other)
+    return bytes(union.get_result().serialize())

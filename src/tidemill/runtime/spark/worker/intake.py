@@ -128,7 +128,7 @@ def take_in(  # noqa: PLR0913 — what comes in, and where it goes
         assert isinstance(greatest, int), "times are integers"
         latest = greatest if latest is None else max(latest, greatest)
         taken = gate.admit(elements)
-        sampler.take(frame, number, taken[START])
+        sampler.take(frame, number, taken[START], latest)
         if writer is not None:
             writer.take(taken, number, frame.height, file)
             taken = taken if needs_ids else taken.drop(ID)
