@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from tidemill.algebra.patterns import update_pattern
 from tidemill.algebra.plan import Relation, Source
@@ -53,8 +53,11 @@ if TYPE_CHECKING:
     from tidemill.optimizer.estimates.flow import Flow
     from tidemill.optimizer.physical.placement import Placed
     from tidemill.optimizer.planning import Planning
+    from tidemill.optimizer.templates import Templates
     from tidemill.physical.fragments import Graph
     from tidemill.physical.plan import PhysicalPlan
+
+Steps: TypeAlias = "tuple[Step | PhysicalStep, ...]"
 
 __all__ = [
     "CONTEXT",
@@ -94,6 +97,11 @@ class Target:
     cut: Cut | None = None
     replays: int | None = None
 
+    @property
+    def shape(self) -> Target:
+        """What decides on the operators, and not since when and of what they are."""
+        return replace(self, epoch=0, cut=None, replays=None)
+
 
 @dataclass(frozen=True, slots=True)
 class Context:
@@ -131,23 +139,30 @@ class Planned:
         logical: The same after all rewrites.
         physical: The operators, and the exchanges between them.
         labels: How the rows of each part expire, and why they have their form.
-        steps: What the phases have changed, one after the other.
+        own_steps: What the phases have changed, one after the other.
         target: What it is made for.
         decisions: What was chosen among plans with the same answer, and why.
+        earlier: What phases before these have changed, for a plan that was made from a template.
     """
 
     bound: Plan
     logical: Plan
     physical: PhysicalPlan
     labels: Labels
-    steps: tuple[Step | PhysicalStep, ...]
+    own_steps: tuple[Step | PhysicalStep, ...]
     target: Target
     decisions: tuple[Decision, ...] = ()
+    earlier: Callable[[], Steps] = field(default=tuple, repr=False, compare=False)
+
+    @cached_property
+    def steps(self) -> Steps:
+        """What the phases have changed, one after the other."""
+        return (*self.earlier(), *self.own_steps)
 
     @property
     def is_outdated(self) -> bool:
         """Whether it runs on with a plan that would not be made today."""
-        last = self.steps[-1] if self.steps else None
+        last = self.own_steps[-1] if self.own_steps else None
         return isinstance(last, PhysicalStep) and last.phase == _RESUME
 
     @cached_property
@@ -172,6 +187,7 @@ class Draft:
     labels: Labels = field(default_factory=Labels)
     steps: tuple[Step | PhysicalStep, ...] = ()
     decisions: tuple[Decision, ...] = ()
+    earlier: Callable[[], Steps] = tuple
 
     @property
     def planning(self) -> Planning:
@@ -328,8 +344,16 @@ PHASES: tuple[Callable[[Draft], Draft], ...] = (
 )
 """The way of every query, in this order."""
 
+_SHAPED = PHASES.index(_cut_answer)
+"""The phases before this one read of the target what decides on the shape of a plan."""
 
-def plan(query: Plan, target: Target = TARGET, context: Context = CONTEXT) -> Planned:
+
+def plan(
+    query: Plan,
+    target: Target = TARGET,
+    context: Context = CONTEXT,
+    templates: Templates | None = None,
+) -> Planned:
     """Plan a query.
 
     The first part of a scalar aggregate in two parts may take a stage of its own. A query that
@@ -341,13 +365,14 @@ def plan(query: Plan, target: Target = TARGET, context: Context = CONTEXT) -> Pl
         query: What it means, as bound.
         target: What the plan is made for.
         context: What is known besides.
+        templates: The plans of alike queries, if they are kept.
     """
-    draft = _run(query, replace(target, stages=None), context)
+    draft = _run(query, replace(target, stages=None), context, templates)
     if target.stages is None:
         return draft
     if stages_needed(draft.physical) <= target.stages:
         return replace(draft, target=target)
-    return _run(query, target, context, partitions=1)
+    return _run(query, target, context, templates, partitions=1)
 
 
 def resume(  # noqa: PLR0913 — what a plan is made for, and what is known of it
@@ -358,6 +383,7 @@ def resume(  # noqa: PLR0913 — what a plan is made for, and what is known of i
     now: int = 0,
     *,
     decisions: tuple[Decision, ...] = (),
+    templates: Templates | None = None,
 ) -> Planned:
     """A query that runs on with the plan it had, whatever this version would plan today.
 
@@ -368,10 +394,11 @@ def resume(  # noqa: PLR0913 — what a plan is made for, and what is known of i
         context: What is known besides.
         now: The epoch that begins now, in case its answer is cut from now on.
         decisions: What was chosen when it was planned.
+        templates: The plans of alike queries, if they are kept.
     """
     physical, whole = cut_answer(physical, target.cut, now), cut_answer(physical, None)
     try:
-        made = plan(query, replace(target, cut=None), context)
+        made = plan(query, replace(target, cut=None), context, templates)
     except PlanError:
         made = None  # what cannot be planned today runs on all the same
     if made is not None and made.physical.fingerprint == whole.fingerprint:
@@ -387,7 +414,8 @@ def resume(  # noqa: PLR0913 — what a plan is made for, and what is known of i
     if made is None:
         return Planned(query, query, physical, labels, (), target, decisions)
     step = PhysicalStep(_RESUME, made.physical, physical)
-    return Planned(query, made.logical, physical, labels, (*made.steps, step), target, decisions)
+    steps = (*made.own_steps, step)
+    return Planned(query, made.logical, physical, labels, steps, target, decisions, made.earlier)
 
 
 _RESUME = "resume"
@@ -410,10 +438,17 @@ def recut(planned: Planned, cut: Cut | None, now: int) -> Planned:
     )
 
 
-def _run(query: Plan, target: Target, context: Context, partitions: int | None = None) -> Planned:
+def _run(
+    query: Plan,
+    target: Target,
+    context: Context,
+    templates: Templates | None,
+    partitions: int | None = None,
+) -> Planned:
     narrowed = target if partitions is None else replace(target, partitions=partitions)
     draft = Draft(query, query, narrowed, context)
-    for phase in PHASES:
+    draft = _shaped(draft) if templates is None else templates.prepared(draft, _shaped)
+    for phase in PHASES[_SHAPED:]:
         draft = phase(draft)
     return Planned(
         query,
@@ -423,4 +458,11 @@ def _run(query: Plan, target: Target, context: Context, partitions: int | None =
         draft.steps,
         target,
         draft.decisions,
+        draft.earlier,
     )
+
+
+def _shaped(draft: Draft) -> Draft:
+    for phase in PHASES[:_SHAPED]:
+        draft = phase(draft)
+    return draft

@@ -6,7 +6,7 @@ here, or when its sources are opened.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import polars as pl
