@@ -13,7 +13,7 @@ Templates are of one session, and forgotten when there are many, or when other t
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING
 
 from tidemill.algebra.parameters import (
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from tidemill.algebra.parameters import Constant
     from tidemill.algebra.plan import Plan
     from tidemill.optimizer.planner import Draft
+    from tidemill.optimizer.planning import Planning
     from tidemill.physical.operator import Operator
     from tidemill.physical.plan import PhysicalPlan
 
@@ -82,13 +83,14 @@ class Templates:
         Raises:
             PlanError: It cannot be planned.
         """
-        if self._of != draft.context or len(self._seen) > _MOST:
-            self._of = draft.context
+        known = (draft.context.statistics, draft.planning.constants)
+        if self._of != known or len(self._seen) > _MOST:
+            self._of = known
             self._known, self._seen = {}, set()
         query = parameterized(draft.bound)
         if not query.constants:
             return prepare(draft)
-        key = (key_of(query.plan), draft.target.shape)
+        key = (key_of(query.plan), draft.target.shape, _settings(draft.planning))
         try:
             template = self._template(key, query.plan, draft, prepare)
             if template is not None:
@@ -114,6 +116,12 @@ class Templates:
             parts = tuple(walk_physical([made.physical]))
             self._known[key] = _Template(made, parts, _places(parts))
         return self._known[key]
+
+
+def _settings(planning: Planning) -> tuple[object, ...]:
+    """All settings but the constants."""
+    named = (one.name for one in fields(planning) if one.name != "constants")
+    return tuple(getattr(planning, name) for name in named)
 
 
 def _appeared(draft: Draft) -> tuple[Literal, ...]:

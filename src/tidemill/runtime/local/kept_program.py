@@ -15,6 +15,7 @@ from tidemill.catalog.entries import QueryEntry
 from tidemill.catalog.records import user_name
 from tidemill.lang.statements import ObjectKind
 from tidemill.optimizer.planner import recut
+from tidemill.optimizer.statistics import NOTHING_KNOWN
 from tidemill.physical.plan import Input, walk_physical
 from tidemill.runtime.file_sink import FileSink
 from tidemill.runtime.local.frames import check_frame
@@ -43,6 +44,8 @@ if TYPE_CHECKING:
     from tidemill.catalog.catalog import Catalog
     from tidemill.optimizer.planner import Planned
     from tidemill.optimizer.planning import Planning
+    from tidemill.optimizer.statistics import Statistics
+    from tidemill.optimizer.templates import Templates
     from tidemill.runtime.callback import Callback
     from tidemill.runtime.local.checkpoint import LocalCheckpoint
     from tidemill.runtime.local.delivering import LocalSink
@@ -101,6 +104,8 @@ def kept_program(  # noqa: PLR0913, PLR0917 — all that is compared
     planning: Planning,
     callbacks: Mapping[str, Callback],
     memory: Mapping[str, pl.DataFrame],
+    statistics: Statistics = NOTHING_KNOWN,
+    templates: Templates | None = None,
 ) -> Kept:
     """What is to run with a catalog, given what runs and what the checkpoint knows.
 
@@ -111,6 +116,8 @@ def kept_program(  # noqa: PLR0913, PLR0917 — all that is compared
         planning: How new queries are planned.
         callbacks: The functions that ``callback`` sinks name.
         memory: The frames that ``memory`` sources name.
+        statistics: What is known of what new queries read.
+        templates: The plans of alike queries.
 
     Raises:
         RunError: Something is refused.
@@ -132,7 +139,13 @@ def kept_program(  # noqa: PLR0913, PLR0917 — all that is compared
     fresh = frozenset(name for name in queries if name.lower() not in facts.queries)
     planned = {
         name: plan_entry(
-            entry, planning, epoch=epochs[name], kept=checkpoint.kept_plan(name), now=now
+            entry,
+            planning,
+            epoch=epochs[name],
+            kept=checkpoint.kept_plan(name),
+            now=now,
+            statistics=statistics,
+            templates=templates,
         )
         if name in opened
         else recut(before.planned[name], entry.cut, now)

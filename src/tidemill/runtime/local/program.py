@@ -16,6 +16,7 @@ from tidemill.catalog.entries import QueryEntry, RelationEntry, StreamEntry
 from tidemill.catalog.records import user_name
 from tidemill.lang.statements import ObjectKind
 from tidemill.optimizer.planner import recut
+from tidemill.optimizer.statistics import NOTHING_KNOWN
 from tidemill.physical.fragments import build_graph
 from tidemill.runtime.archives import replayed_inputs
 from tidemill.runtime.file_sink import FileSink
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
     from tidemill.model.time import Time
     from tidemill.optimizer.planner import Planned
     from tidemill.optimizer.planning import Planning
+    from tidemill.optimizer.statistics import Statistics
+    from tidemill.optimizer.templates import Templates
     from tidemill.physical.fragments import Graph
     from tidemill.runtime.callback import Callback
     from tidemill.runtime.local.delivering import LocalSink
@@ -128,12 +131,14 @@ NOTHING = Program({}, {}, {}, {}, {}, epoch=-1)
 """What runs before anything does."""
 
 
-def next_program(
+def next_program(  # noqa: PLR0913, PLR0917 — what a program is made of
     catalog: Catalog,
     before: Program,
     planning: Planning,
     callbacks: Mapping[str, Callback],
     run: str,
+    statistics: Statistics = NOTHING_KNOWN,
+    templates: Templates | None = None,
 ) -> Program:
     """What is to run with a catalog, given what runs; new queries begin in an epoch of their own.
 
@@ -143,6 +148,8 @@ def next_program(
         planning: How new queries are planned.
         callbacks: The functions that ``callback`` sinks name.
         run: The identity of the run, which its sinks know.
+        statistics: What is known of what new queries read.
+        templates: The plans of alike queries.
 
     Raises:
         RunError: A sink cannot be used.
@@ -159,7 +166,7 @@ def next_program(
     }
     sinks = dict(_local(sinks_of(begun.values(), callbacks), run, epoch))
     planned = {
-        name: plan_entry(entry, planning, epoch=epoch)
+        name: plan_entry(entry, planning, epoch=epoch, statistics=statistics, templates=templates)
         if name in new
         else recut(before.planned[name], entry.cut, epoch)
         for name, entry in queries.items()
