@@ -52,6 +52,11 @@ class Literal:
     value: Value
     type: DataType
 
+    @property
+    def is_null(self) -> bool:
+        """Whether it is NULL."""
+        return self.value is None
+
 
 @dataclass(frozen=True, slots=True)
 class Call:

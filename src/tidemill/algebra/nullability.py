@@ -41,8 +41,8 @@ def is_nullable(expr: Expr, schema: Schema) -> bool:
     match expr:
         case Column(name):
             return schema[name].nullable
-        case Literal(value):
-            return value is None
+        case Literal():
+            return expr.is_null
         case Cast(input_, type_):
             return not _always_fits(input_.type, type_) or is_nullable(input_, schema)
         case Case(branches, otherwise):

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from tidemill.algebra.patterns import update_pattern
 from tidemill.algebra.plan import Relation, Source
@@ -56,8 +56,11 @@ if TYPE_CHECKING:
     from tidemill.optimizer.estimates.flow import Flow
     from tidemill.optimizer.physical.placement import Placed
     from tidemill.optimizer.planning import Planning
+    from tidemill.optimizer.templates import Templates
     from tidemill.physical.fragments import Graph
     from tidemill.physical.plan import PhysicalPlan
+
+Steps: TypeAlias = "tuple[Step | PhysicalStep, ...]"
 
 __all__ = [
     "CONTEXT",
@@ -97,6 +100,11 @@ class Target:
     cut: Cut | None = None
     replays: int | None = None
 
+    @property
+    def shape(self) -> Target:
+        """What decides on the operators, and not since when and of what they are."""
+        return replace(self, epoch=0, cut=None, replays=None)
+
 
 @dataclass(frozen=True, slots=True)
 class Context:
@@ -132,27 +140,34 @@ class Planned:
         logical: The same after all rewrites.
         physical: The operators, and the exchanges between them.
         labels: How the rows of each part expire, and why they have their form.
-        steps: What the phases have changed, one after the other.
+        own_steps: What the phases have changed, one after the other.
         target: What it is made for.
         decisions: What was chosen among plans with the same answer, and why.
         constants: What the work of operators costs, so far as it is known where it was planned.
         statistics: What was known of its inputs when it was planned.
+        earlier: What phases before these have changed, for a plan that was made from a template.
     """
 
     bound: Plan
     logical: Plan
     physical: PhysicalPlan
     labels: Labels
-    steps: tuple[Step | PhysicalStep, ...]
+    own_steps: tuple[Step | PhysicalStep, ...]
     target: Target
     decisions: tuple[Decision, ...] = ()
     statistics: Statistics = NOTHING_KNOWN
     constants: Constants = DEFAULTS
+    earlier: Callable[[], Steps] = field(default=tuple, repr=False, compare=False)
+
+    @cached_property
+    def steps(self) -> Steps:
+        """What the phases have changed, one after the other."""
+        return (*self.earlier(), *self.own_steps)
 
     @property
     def is_outdated(self) -> bool:
         """Whether it runs on with a plan that would not be made today."""
-        last = self.steps[-1] if self.steps else None
+        last = self.own_steps[-1] if self.own_steps else None
         return isinstance(last, PhysicalStep) and last.phase == _RESUME
 
     @cached_property
@@ -178,6 +193,7 @@ class Draft:
     steps: tuple[Step | PhysicalStep, ...] = ()
     decisions: tuple[Decision, ...] = ()
     joins: tuple[JoinStages, ...] = ()
+    earlier: Callable[[], Steps] = tuple
 
     @property
     def planning(self) -> Planning:
@@ -361,8 +377,16 @@ PHASES: tuple[Callable[[Draft], Draft], ...] = (
 )
 """The way of every query, in this order."""
 
+_SHAPED = PHASES.index(_cut_answer)
+"""The phases before this one read of the target what decides on the shape of a plan."""
 
-def plan(query: Plan, target: Target = TARGET, context: Context = CONTEXT) -> Planned:
+
+def plan(
+    query: Plan,
+    target: Target = TARGET,
+    context: Context = CONTEXT,
+    templates: Templates | None = None,
+) -> Planned:
     """Plan a query.
 
     The first part of a scalar aggregate in two parts may take a stage of its own. A query that
@@ -374,11 +398,12 @@ def plan(query: Plan, target: Target = TARGET, context: Context = CONTEXT) -> Pl
         query: What it means, as bound.
         target: What the plan is made for.
         context: What is known besides.
+        templates: The plans of alike queries, if they are kept.
     """
     ways = variants(query, context.planning, target.answer)
     if len(ways) == 1:
-        return _planned(query, target, replace(context, planning=ways[0]))
-    made = [_planned(query, target, replace(context, planning=way)) for way in ways]
+        return _planned(query, target, replace(context, planning=ways[0]), templates)
+    made = [_planned(query, target, replace(context, planning=way), templates) for way in ways]
     found = [_variant(way, one, context) for way, one in zip(ways, made, strict=True)]
     best, decision = choose_variant(found)
     chosen = made[found.index(best)]
@@ -395,14 +420,14 @@ def _variant(way: Planning, made: Planned, context: Context) -> Variant:
     return Variant(way, cost.cpu, cost.memory, flow.delay)
 
 
-def _planned(query: Plan, target: Target, context: Context) -> Planned:
+def _planned(query: Plan, target: Target, context: Context, templates: Templates | None) -> Planned:
     """The plan with settings that leave nothing open."""
-    draft = _run(query, replace(target, stages=None), context)
+    draft = _run(query, replace(target, stages=None), context, templates)
     if target.stages is None:
         return draft
     if stages_needed(draft.physical) <= target.stages:
         return replace(draft, target=target)
-    return _run(query, target, context, partitions=1)
+    return _run(query, target, context, templates, partitions=1)
 
 
 def resume(  # noqa: PLR0913 — what a plan is made for, and what is known of it
@@ -413,6 +438,7 @@ def resume(  # noqa: PLR0913 — what a plan is made for, and what is known of i
     now: int = 0,
     *,
     decisions: tuple[Decision, ...] = (),
+    templates: Templates | None = None,
 ) -> Planned:
     """A query that runs on with the plan it had, whatever this version would plan today.
 
@@ -423,10 +449,11 @@ def resume(  # noqa: PLR0913 — what a plan is made for, and what is known of i
         context: What was known besides when it was planned: what is known now is for new queries.
         now: The epoch that begins now, in case its answer is cut from now on.
         decisions: What was chosen when it was planned.
+        templates: The plans of alike queries, if they are kept.
     """
     physical, whole = cut_answer(physical, target.cut, now), cut_answer(physical, None)
     try:
-        made = plan(query, replace(target, cut=None), context)
+        made = plan(query, replace(target, cut=None), context, templates)
     except PlanError:
         made = None  # what cannot be planned today runs on all the same
     if made is not None and made.physical.fingerprint == whole.fingerprint:
@@ -443,12 +470,12 @@ def resume(  # noqa: PLR0913 — what a plan is made for, and what is known of i
         statistics = context.statistics
         return Planned(query, query, physical, labels, (), target, decisions, statistics)
     step = PhysicalStep(_RESUME, made.physical, physical)
-    steps = (*made.steps, step)
+    steps = (*made.own_steps, step)
     return replace(
         made,
         physical=physical,
         labels=labels,
-        steps=steps,
+        own_steps=steps,
         target=target,
         decisions=decisions,
     )
@@ -474,10 +501,17 @@ def recut(planned: Planned, cut: Cut | None, now: int) -> Planned:
     )
 
 
-def _run(query: Plan, target: Target, context: Context, partitions: int | None = None) -> Planned:
+def _run(
+    query: Plan,
+    target: Target,
+    context: Context,
+    templates: Templates | None,
+    partitions: int | None = None,
+) -> Planned:
     narrowed = target if partitions is None else replace(target, partitions=partitions)
     draft = Draft(query, query, narrowed, context)
-    for phase in PHASES:
+    draft = _shaped(draft) if templates is None else templates.prepared(draft, _shaped)
+    for phase in PHASES[_SHAPED:]:
         draft = phase(draft)
     return Planned(
         query,
@@ -488,4 +522,11 @@ def _run(query: Plan, target: Target, context: Context, partitions: int | None =
         target,
         draft.decisions,
         context.statistics.about({n.name for n in walk(query) if isinstance(n, Source | Relation)}),
+        earlier=draft.earlier,
     )
+
+
+def _shaped(draft: Draft) -> Draft:
+    for phase in PHASES[:_SHAPED]:
+        draft = phase(draft)
+    return draft

@@ -83,12 +83,15 @@ class Apply:
     operator: Operator = field(compare=False)
     inputs: tuple[PhysicalPlan, ...] = field(compare=False)
     epoch: int = field(default=0, compare=False)
+    own: str = field(default="", repr=False, compare=False)  # the identity of the operator
     fingerprint: str = field(init=False, repr=False)
     _traits: list[Traits] = field(init=False, repr=False, compare=False, default_factory=list)
 
     def __post_init__(self) -> None:
         epoch = f" epoch {self.epoch}" if self.epoch else ""
-        _set_fingerprint(self, f"apply {identity(self.operator)}{epoch}")
+        if not self.own:
+            object.__setattr__(self, "own", identity(self.operator))
+        _set_fingerprint(self, f"apply {self.own}{epoch}")
 
     @property
     def schema(self) -> Schema:
@@ -145,7 +148,7 @@ def over(part: PhysicalPlan, below: tuple[PhysicalPlan, ...]) -> PhysicalPlan:
         case Exchange(_, keys, schema):
             return Exchange(below[0], keys, schema)
         case Apply(operator):
-            moved = Apply(operator, below, part.epoch)
+            moved = Apply(operator, below, part.epoch, part.own)
             moved._traits.extend(part._traits)  # noqa: SLF001 — it is the same operator
             return moved
         case _:
@@ -175,7 +178,7 @@ def begun_in(
         if isinstance(part, Input) and part.name in anew:
             return replace(part, epoch=epoch)
         if isinstance(part, Apply) and part.traits.remembers:
-            return Apply(part.operator, part.inputs, epoch)
+            return Apply(part.operator, part.inputs, epoch, part.own)
         return part
 
     return rebuilt(plan, stamped)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from tidemill.optimizer.planner import Planned
     from tidemill.optimizer.planning import Planning
     from tidemill.optimizer.statistics import Statistics
+    from tidemill.optimizer.templates import Templates
     from tidemill.physical.plan import PhysicalPlan
     from tidemill.runtime.record import Facts
 
@@ -49,6 +50,7 @@ def plan_entry(  # noqa: PLR0913 — what a plan is made for
     kept: KeptPlan | None = None,
     now: int | None = None,
     statistics: Statistics = NOTHING_KNOWN,
+    templates: Templates | None = None,
 ) -> Planned:
     """The plan of a query.
 
@@ -65,6 +67,7 @@ def plan_entry(  # noqa: PLR0913 — what a plan is made for
         now: The epoch that begins now, if other instants are wanted of a query that runs; ``None``
             for that in which it began.
         statistics: What is known of what it reads, if it is planned now.
+        templates: The plans of alike queries of a session.
 
     Raises:
         RunError: Its sink says a form that it cannot have.
@@ -74,15 +77,25 @@ def plan_entry(  # noqa: PLR0913 — what a plan is made for
     if kept is not None:
         context = Context(planning, kept.statistics)
         begun = epoch if now is None else now
-        made = resume(query.plan, kept.physical, target, context, begun, decisions=kept.decisions)
+        made = resume(
+            query.plan,
+            kept.physical,
+            target,
+            context,
+            begun,
+            decisions=kept.decisions,
+            templates=templates,
+        )
     else:
-        made = plan(query.plan, target, Context(planning, statistics))
+        made = plan(query.plan, target, Context(planning, statistics), templates)
     return replace(made, constants=planning.constants)
 
 
-def planner_of(planning: Planning) -> Callable[[QueryEntry, Statistics], Planned]:
+def planner_of(
+    planning: Planning, templates: Templates | None = None
+) -> Callable[[QueryEntry, Statistics], Planned]:
     """How a query would be computed with some settings, given what is known."""
-    return lambda query, known: plan_entry(query, planning, statistics=known)
+    return lambda query, known: plan_entry(query, planning, statistics=known, templates=templates)
 
 
 def outdated_in(planned: Mapping[str, Planned], facts: Facts, planning: Planning) -> frozenset[str]:

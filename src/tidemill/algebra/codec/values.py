@@ -15,6 +15,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar, assert_never
 
 from tidemill.algebra.expr import AggregateCall, Call, Case, Cast, Column, Literal, Named
+from tidemill.algebra.parameters import Length, Parameter
 from tidemill.algebra.plan import NamedAggregate
 from tidemill.model.schema import Field, Schema
 from tidemill.model.types import DataType, Kind
@@ -84,7 +85,18 @@ PLAIN: Codec[Any] = Codec(_plain, _plain)
 """What JSON has itself: texts, whole numbers, true, false and null."""
 
 
-_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
+def _length(value: Json) -> Json:
+    """What stands for the length of a window, in plans that are not kept.
+
+    Raises:
+        TypeError: It is something else.
+    """
+    if isinstance(value, Length):
+        return {"length": value.number}
+    raise TypeError(f"{value!r} is not written")
+
+
+_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), default=_length)
 
 
 def canonical(written: Json) -> str:
@@ -160,6 +172,8 @@ def _write_expr(expr: Expr) -> Json:
     match expr:
         case Column(name, type_):
             return {"column": name, "type": str(type_)}
+        case Parameter(type=type_):
+            return {"parameter": expr.number, "type": str(type_)}  # of plans that are not kept
         case Literal(value, type_):
             return {"literal": _write_value(value, type_), "type": str(type_)}
         case Call(function, arguments, type_):

@@ -21,6 +21,7 @@ from tidemill.algebra.evaluate import evaluate
 from tidemill.algebra.expr import Call, Case, Cast, Column, Expr, Literal, transform_expr
 from tidemill.algebra.functions import STRICT
 from tidemill.algebra.functions.text import PATTERNS, grown_length
+from tidemill.algebra.parameters import ValueWantedError
 from tidemill.model.types import Kind
 from tidemill.physical.eval import dates, logic, numbers, text
 from tidemill.physical.eval.binding import Compiler, column_type, let, one_zero, typed
@@ -55,11 +56,14 @@ def compile_expr(expr: Expr) -> pl.Expr:
         PlanError: A pattern cannot be run on columns.
         TooLargeError: A constant text would be too large.
     """
-    folded = transform_expr(expr, _fold)
-    if isinstance(folded, Literal):
-        value = typed(folded.value, folded.type)
-        return pl.repeat(value, pl.len(), dtype=column_type(folded.type))
-    return _compile(folded)
+    try:
+        folded = transform_expr(expr, _fold)
+        if isinstance(folded, Literal):
+            value = typed(folded.value, folded.type)
+            return pl.repeat(value, pl.len(), dtype=column_type(folded.type))
+        return _compile(folded)
+    except ValueWantedError:  # it is of a plan that is not run before its constants are known
+        return pl.lit(None, dtype=column_type(expr.type))
 
 
 def compile_predicate(expr: Expr) -> pl.Expr:

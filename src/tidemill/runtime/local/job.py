@@ -19,6 +19,7 @@ from tidemill.errors import RunError
 from tidemill.history.pace import REPLAY_ROWS, REPLAY_SHARE, Pace
 from tidemill.model.time import END_OF_TIME
 from tidemill.optimizer.planning import PLANNING, Planning
+from tidemill.optimizer.templates import Templates
 from tidemill.runtime.clock import now
 from tidemill.runtime.local.archives import Archives, come_on
 from tidemill.runtime.local.delivering import Delivery, file_sinks
@@ -73,6 +74,7 @@ class Settings:
         take_lock: Takes the lock of the checkpoint; a session that has it already gives a share.
         replay_rows: About how many kept rows are replayed in a step at most.
         replay_share: Which share of the time of a step that may take.
+        templates: The plans of alike queries of the session.
     """
 
     partitions: int | None = None
@@ -82,6 +84,7 @@ class Settings:
     take_lock: Callable[[Path], Lock] = take_lock
     replay_rows: int = REPLAY_ROWS
     replay_share: float = REPLAY_SHARE
+    templates: Templates = field(default_factory=Templates, compare=False)
 
     @property
     def replay_pace(self) -> Pace:
@@ -176,9 +179,16 @@ class Job:
 
     def _next_program(self, catalog: Catalog) -> Program:
         """What is to run with a catalog; all that is planned for it is planned with the same."""
-        planning, callbacks = self.settings.planning, self.callbacks
-        known = self.known(catalog)
-        return next_program(catalog, self._program, planning, callbacks, self._run, known)
+        settings = self.settings
+        return next_program(
+            catalog,
+            self._program,
+            settings.planning,
+            self.callbacks,
+            self._run,
+            self.known(catalog),
+            settings.templates,
+        )
 
     def _flows(self, program: Program) -> Iterator[dict[str, Flow]]:
         """What arrives on every input, step by step, the ends of the streams last."""

@@ -199,4 +199,5 @@ class KeptJob(Job):
             self.callbacks,
             self.memory,
             self.known(catalog),
+            settings.templates,
         )

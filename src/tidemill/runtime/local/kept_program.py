@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from tidemill.optimizer.planner import Planned
     from tidemill.optimizer.planning import Planning
     from tidemill.optimizer.statistics import Statistics
+    from tidemill.optimizer.templates import Templates
     from tidemill.runtime.callback import Callback
     from tidemill.runtime.local.checkpoint import LocalCheckpoint
     from tidemill.runtime.local.delivering import LocalSink
@@ -104,6 +105,7 @@ def kept_program(  # noqa: PLR0913, PLR0917 — all that is compared
     callbacks: Mapping[str, Callback],
     memory: Mapping[str, pl.DataFrame],
     statistics: Statistics = NOTHING_KNOWN,
+    templates: Templates | None = None,
 ) -> Kept:
     """What is to run with a catalog, given what runs and what the checkpoint knows.
 
@@ -115,6 +117,7 @@ def kept_program(  # noqa: PLR0913, PLR0917 — all that is compared
         callbacks: The functions that ``callback`` sinks name.
         memory: The frames that ``memory`` sources name.
         statistics: What is known of what new queries read.
+        templates: The plans of alike queries.
 
     Raises:
         RunError: Something is refused.
@@ -142,6 +145,7 @@ def kept_program(  # noqa: PLR0913, PLR0917 — all that is compared
             kept=checkpoint.kept_plan(name),
             now=now,
             statistics=statistics,
+            templates=templates,
         )
         if name in opened
         else recut(before.planned[name], entry.cut, now)

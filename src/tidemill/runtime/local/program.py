@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from tidemill.optimizer.planner import Planned
     from tidemill.optimizer.planning import Planning
     from tidemill.optimizer.statistics import Statistics
+    from tidemill.optimizer.templates import Templates
     from tidemill.physical.fragments import Graph
     from tidemill.runtime.callback import Callback
     from tidemill.runtime.local.delivering import LocalSink
@@ -137,6 +138,7 @@ def next_program(  # noqa: PLR0913, PLR0917 — what a program is made of
     callbacks: Mapping[str, Callback],
     run: str,
     statistics: Statistics = NOTHING_KNOWN,
+    templates: Templates | None = None,
 ) -> Program:
     """What is to run with a catalog, given what runs; new queries begin in an epoch of their own.
 
@@ -147,6 +149,7 @@ def next_program(  # noqa: PLR0913, PLR0917 — what a program is made of
         callbacks: The functions that ``callback`` sinks name.
         run: The identity of the run, which its sinks know.
         statistics: What is known of what new queries read.
+        templates: The plans of alike queries.
 
     Raises:
         RunError: A sink cannot be used.
@@ -163,7 +166,7 @@ def next_program(  # noqa: PLR0913, PLR0917 — what a program is made of
     }
     sinks = dict(_local(sinks_of(begun.values(), callbacks), run, epoch))
     planned = {
-        name: plan_entry(entry, planning, epoch=epoch, statistics=statistics)
+        name: plan_entry(entry, planning, epoch=epoch, statistics=statistics, templates=templates)
         if name in new
         else recut(before.planned[name], entry.cut, epoch)
         for name, entry in queries.items()

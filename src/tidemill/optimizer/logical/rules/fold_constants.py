@@ -111,7 +111,7 @@ def _value(expr: Call | Cast) -> Literal | None:
     parts = expr_children(expr)
     constants = [part for part in parts if isinstance(part, Literal)]
     is_strict = isinstance(expr, Cast) or expr.function in STRICT
-    if is_strict and any(part.value is None for part in constants):
+    if is_strict and any(part.is_null for part in constants):
         return Literal(None, expr.type)
     if len(constants) < len(parts) or not _is_quick(expr, constants):
         return None

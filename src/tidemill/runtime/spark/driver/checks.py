@@ -169,6 +169,7 @@ def check_queries(  # noqa: PLR0913 — all that is checked
             kept=checkpoint.kept_plan(q.name),
             now=now,
             statistics=statistics,
+            templates=settings.templates,
         )
         for q in queries
     }

@@ -548,7 +548,11 @@ class SparkJob:
             stages = settings.stages_with(count) or stages_needed(
                 *(
                     plan_entry(
-                        q, settings.planning, partitions=count, statistics=statistics
+                        q,
+                        settings.planning,
+                        partitions=count,
+                        statistics=statistics,
+                        templates=settings.templates,
                     ).physical
                     for q in queries
                 )

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tidemill.history.pace import REPLAY_ROWS, REPLAY_SHARE, Pace
 from tidemill.optimizer.planning import PLANNING, Planning
 from tidemill.optimizer.statistics import NOTHING_KNOWN
+from tidemill.optimizer.templates import Templates
 from tidemill.runtime.clock import now
 from tidemill.runtime.lock import take_lock
 from tidemill.runtime.planning import plan_entry
@@ -42,6 +43,7 @@ class SparkSettings:
         take_lock: Takes the lock of the checkpoint; a session that has it already gives a share.
         replay_rows: About how many kept rows are replayed in a batch at most.
         replay_share: Which share of the time of a batch that may take.
+        templates: The plans of alike queries of the session.
     """
 
     master: str | None = "local[*]"
@@ -56,6 +58,7 @@ class SparkSettings:
     take_lock: Callable[[Path], Lock] = take_lock
     replay_rows: int = REPLAY_ROWS
     replay_share: float = REPLAY_SHARE
+    templates: Templates = field(default_factory=Templates, compare=False)
 
     @property
     def replay_pace(self) -> Pace:
@@ -78,4 +81,5 @@ class SparkSettings:
             partitions=self.partitions,
             stages=stages,
             statistics=statistics,
+            templates=self.templates,
         )
