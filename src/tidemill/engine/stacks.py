@@ -33,8 +33,8 @@ from tidemill.physical.frames import pick
 from tidemill.physical.kernels.sweep import SINCE
 from tidemill.physical.operators.aggregate.tagged import (
     TAG,
+    Taken,
     aggregation,
-    columns_read,
     tag_key,
     tagged,
 )
@@ -68,14 +68,20 @@ class Stack:
     nodes: tuple[Node, ...]
     name: str = field(init=False)
     operator: Aggregate = field(init=False)
+    _taken: tuple[Taken, ...] = field(init=False, repr=False, compare=False)
+    _times: tuple[str, str] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         names = " ".join(sorted(node.name for node in self.nodes))
         short = hashlib.sha256(names.encode()).hexdigest()[:16]
         assert len({_tag(node) for node in self.nodes}) == len(self.nodes), "tags differ"
         object.__setattr__(self, "name", f"stack-{short}")
-        operator = tagged(aggregation(self.nodes[0].apply.operator))
-        object.__setattr__(self, "operator", replace(operator, members=len(self.nodes)))
+        every = [aggregation(node.apply.operator) for node in self.nodes]
+        operator = replace(tagged(every[0]), members=len(every))
+        object.__setattr__(self, "operator", operator)
+        object.__setattr__(self, "_taken", tuple(map(Taken, every)))
+        form = operator.traits.gives or Form.INTERVAL
+        object.__setattr__(self, "_times", time_columns(form))
 
     def new_state(self) -> State:
         """The state before any input; it says who the members are."""
@@ -88,13 +94,14 @@ class Stack:
         operator = aggregation(self.nodes[0].apply.operator)
         # What was combined where it came in has columns for keys already, if it has keys.
         tag = tag_key(operator) if operator.combined else TAG
-        columns = columns_read(operator)
+        columns: list[str] = []
         frames: list[pl.DataFrame] = []
-        for node, given in zip(self.nodes, batches, strict=True):
+        for node, taken, given in zip(self.nodes, self._taken, batches, strict=True):
             for batch in given:
-                columns = columns or batch.columns  # in one order, whatever that of others is
+                rows = batch if operator.combined else taken.of(batch)
+                columns = columns or rows.columns  # in one order, whatever that of others is
                 tags = pl.Series(tag, [_tag(node)], pl.Int64).new_from_index(0, batch.height)
-                frames.append(pick(batch, columns).hstack([tags]))
+                frames.append(pick(rows, columns).hstack([tags]))
         return pl.concat(frames, rechunk=True) if frames else None
 
     def separated(self, batches: Sequence[Batch]) -> dict[str, list[Batch]]:
@@ -124,10 +131,6 @@ class Stack:
             for node in self.nodes
             if node.name in names
         }
-
-    @property
-    def _times(self) -> tuple[str, str]:
-        return time_columns(self.operator.traits.gives or Form.INTERVAL)
 
     def rows(self, state: State) -> dict[str, int]:
         """How many rows are remembered for each member."""

@@ -34,6 +34,7 @@ from tidemill.physical.grouping.bags import Bag, Swept
 from tidemill.physical.grouping.contributions import Contributions
 from tidemill.physical.grouping.counters import deltas, oldest, take_totals
 from tidemill.physical.grouping.leaders import Leaders, SweptStep
+from tidemill.physical.grouping.shape import shape_of
 from tidemill.physical.kernels.aggregates import median_of, result
 from tidemill.physical.kernels.arguments import ROWS, Argument, argument_of, carry
 from tidemill.physical.kernels.cover import ROW, VALUE, extremes, located, middle
@@ -158,9 +159,10 @@ class Aggregate:
         """What aggregations have in common that can run as one; ``None`` if this one cannot."""
         if self.takes is not Form.INTERVAL:
             return None
-        keys = tuple(key.expr for key in self.keys)
-        calls = tuple(aggregate.call for aggregate in self.aggregates)
-        return repr((keys, calls, self.panes, self.max_delay, self.combined, self.partial))
+        shape = shape_of(
+            [key.expr for key in self.keys], [aggregate.call for aggregate in self.aggregates]
+        )
+        return repr((shape, self.panes, self.max_delay, self.combined, self.partial))
 
     def new_state(self) -> State:
         """The state before any input."""
