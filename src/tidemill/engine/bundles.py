@@ -26,7 +26,7 @@ from tidemill.algebra.expr import replace_columns, used_columns
 from tidemill.model.batch import END, ID, START
 from tidemill.model.schema import Schema
 from tidemill.physical.eval import compile_predicate
-from tidemill.physical.fragments import Channel, Fragment, Route
+from tidemill.physical.fragments import Channel, Fragment, Route, rows_name
 from tidemill.physical.frames import keep, pick
 from tidemill.physical.selections import selection_of
 
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from tidemill.engine.engine import Metrics
     from tidemill.model.batch import Batch
     from tidemill.physical.fragments import Graph, Node
+    from tidemill.physical.plan import PhysicalPlan
     from tidemill.physical.selections import Selection
 
 __all__ = ["Bundle", "Member", "bundles_of", "rest_of", "sent_on"]
@@ -177,7 +178,8 @@ def bundles_of(fragment: Fragment, among: Container[str]) -> tuple[Bundle, ...]:
         fragment: The intake of one input.
         among: The channels that may be in bundles.
     """
-    parts = {node.name: node.apply for node in fragment.nodes}
+    parts: dict[str, PhysicalPlan] = {node.name: node.apply for node in fragment.nodes}
+    parts |= {rows_name(part): part for node in fragment.nodes for part in node.apply.inputs}
     groups: dict[tuple[Route, tuple[Expr, ...]], list[tuple[Channel, Selection]]] = {}
     for channel in sorted(fragment.writes, key=lambda channel: channel.name):
         part = parts.get(channel.source)
