@@ -26,6 +26,7 @@ LAYERS = (
     ("__init__", "__main__"),
     ("cli",),
     ("demo",),
+    ("calibration",),
     ("connecting",),
     ("planning",),
     ("session",),
@@ -51,11 +52,22 @@ SIDEWAYS = {
 """What one layer takes from another beside it: frames in memory, which both runtimes read."""
 
 LIBRARIES = {
+    "datasketches": {"runtime/measuring"},
     "duckdb": {"demo/checks"},
-    "numpy": {"physical/state", "runtime/reading"},
+    "numpy": {"physical/state", "runtime/measuring", "runtime/reading"},
     "pandas": {"runtime/frames", "runtime/spark/worker"},
     "polars": {
-        *("cli", "connecting", "connectors", "control", "demo", "engine", "history", "model"),
+        *(
+            "calibration",
+            "cli",
+            "connecting",
+            "connectors",
+            "control",
+            "demo",
+            "engine",
+            "history",
+            "model",
+        ),
         *("physical", "runtime", "session"),
     },
     "py4j": {"runtime/spark/driver", "runtime/spark/io"},

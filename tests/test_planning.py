@@ -20,6 +20,7 @@ OTHERS: dict[str, object] = {
     "joins": "multiway",
     "negation": "pulled",
     "lazy": 0.5,
+    "constants": "constants.json",
 }
 
 
@@ -67,7 +68,7 @@ def test_no_setting_is_given_twice(setting: str) -> None:
         ({"technique": "dirct"}, 'there is no technique "dirct"\nhint: did you mean "direct"?'),
         (
             {"joins": "both"},
-            'there is no kind of joins "both"\nhint: the choices are binary, multiway',
+            'there is no kind of joins "both"\nhint: the choices are auto, binary, multiway',
         ),
         (
             {"negation": "push"},

@@ -11,13 +11,13 @@ from tidemill.connectors.connector import Engine
 from tidemill.control.kept import KeptCatalog
 from tidemill.control.read_only import ReadOnlyQueries
 from tidemill.errors import PlanError, suggestion
-from tidemill.history.replay import REPLAY_ROWS
+from tidemill.history.pace import REPLAY_ROWS, REPLAY_SHARE
 from tidemill.planning import Planning, is_duration
 from tidemill.runtime.clock import now
 from tidemill.runtime.local.job import Job, Settings
 from tidemill.runtime.local.kept_job import KeptJob
 from tidemill.runtime.lock import take_lock
-from tidemill.runtime.planning import plan_entry
+from tidemill.runtime.planning import planner_of
 from tidemill.session import Session
 
 if TYPE_CHECKING:
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     import polars as pl
 
     from tidemill.catalog.catalog import Catalog
-    from tidemill.catalog.entries import QueryEntry
-    from tidemill.optimizer.planner import Planned
     from tidemill.optimizer.planning import Planning as OptimizerPlanning
     from tidemill.runtime.callback import Callback
     from tidemill.runtime.runs import Runs
@@ -71,8 +69,10 @@ def connect(  # noqa: PLR0913 — every setting has a name and a default
     joins: str | _Unset = _UNSET,
     negation: str | _Unset = _UNSET,
     lazy: float | _Unset = _UNSET,
+    constants: str | Path | _Unset | None = _UNSET,
     trigger: float = 0,
     replay_rows: int = REPLAY_ROWS,
+    replay_share: float = REPLAY_SHARE,
     unbounded_state: bool = False,
     read_only: bool = False,
     clock: Callable[[], int] = now,
@@ -98,10 +98,13 @@ def connect(  # noqa: PLR0913 — every setting has a name and a default
         joins: Likewise.
         negation: Likewise.
         lazy: Likewise.
+        constants: Likewise.
         trigger: On Spark, how often a batch begins while the session is running, in seconds; 0
             for as soon as the last one is done.
         replay_rows: About how many kept rows are replayed in a batch to queries that begin or are
-            changed; queries that run wait for no more than these.
+            changed, at most; queries that run wait for no more than these.
+        replay_share: Which share of the time of a batch replayed rows may take, between 0 and 1, as
+            far as batches have told how long they take.
         unbounded_state: Accept queries whose state can grow without bound, such as a join of two
             streams for ever.
         read_only: Only look at the checkpoint, which another session may be working on, now or
@@ -125,6 +128,10 @@ def connect(  # noqa: PLR0913 — every setting has a name and a default
         raise PlanError("there must be at least one stage", hint="write stages=1")
     if not _is_count(replay_rows):
         raise PlanError("replay_rows must be at least 1", hint=f"write replay_rows={REPLAY_ROWS}")
+    if not (is_duration(replay_share) and 0 < replay_share < 1):
+        raise PlanError(
+            "replay_share must be between 0 and 1", hint=f"write replay_share={REPLAY_SHARE}"
+        )
     short = {
         "optimize": optimize,
         "max_delay": max_delay,
@@ -132,6 +139,7 @@ def connect(  # noqa: PLR0913 — every setting has a name and a default
         "joins": joins,
         "negation": negation,
         "lazy": lazy,
+        "constants": constants,
     }
     chosen = _planning(planning, short).for_optimizer()
     if not is_duration(trigger):
@@ -150,11 +158,11 @@ def connect(  # noqa: PLR0913 — every setting has a name and a default
             }
         )
         lock = take_lock if kept is None else kept.take
-        settings = Settings(partitions, chosen, clock, state, lock, replay_rows)
+        settings = Settings(partitions, chosen, clock, state, lock, replay_rows, replay_share)
         local = Job if state is None else KeptJob
         return Session(
             lambda catalog, frames, callbacks: local(catalog, frames, settings, callbacks),
-            planner=lambda query: plan_entry(query, chosen),
+            planner=planner_of(chosen),
             unbounded_state=unbounded_state,
             engine=Engine.LOCAL,
             kept=kept,
@@ -173,6 +181,7 @@ def connect(  # noqa: PLR0913 — every setting has a name and a default
         clock=clock,
         take_lock=take_lock if kept is None else kept.take,
         replay_rows=replay_rows,
+        replay_share=replay_share,
     )
 
     def new_job(
@@ -203,10 +212,7 @@ def _looking(checkpoint: str | Path | None, engine: Engine, planning: OptimizerP
             "a read-only session looks at a checkpoint, and none is given",
             hint="write connect(checkpoint=…, read_only=True)",
         )
-
-    def planner(query: QueryEntry) -> Planned:
-        return plan_entry(query, planning)
-
+    planner = planner_of(planning)
     queries = ReadOnlyQueries(Path(checkpoint).absolute(), planner, engine)
     return Session(_never_run, planner=planner, unbounded_state=True, queries=queries)
 

@@ -3,8 +3,8 @@
 None of them changes an answer. What they mean is described in docs/reference/language.md; what
 becomes of them, in ``optimizer/planning.py``.
 
->>> Planning(technique="direct", max_delay=5)
-Planning(optimize=True, max_delay=5, technique='direct', joins='binary', negation='written', lazy=0)
+>>> Planning(technique="direct") == Planning(technique="pattern", joins="binary")
+False
 """
 
 from __future__ import annotations
@@ -12,10 +12,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, fields
 from numbers import Real
+from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from tidemill.errors import PlanError, suggestion
 from tidemill.optimizer import planning as optimizer
+from tidemill.optimizer.constants import DEFAULTS, Constants, read_constants
 from tidemill.optimizer.logical.rules import PATTERN_RULES
 from tidemill.optimizer.physical.techniques import Technique
 
@@ -24,10 +26,13 @@ if TYPE_CHECKING:
 
 __all__ = ["CHOICES", "SETTINGS", "Planning", "is_duration"]
 
+AUTO = "auto"
+"""Chosen for each query by what it is expected to cost."""
+
 CHOICES = {
-    "technique": tuple(known.value for known in Technique),
-    "joins": tuple(known.value for known in optimizer.Joins),
-    "negation": tuple(PATTERN_RULES),
+    "technique": (AUTO, *(known.value for known in Technique)),
+    "joins": (AUTO, *(known.value for known in optimizer.Joins)),
+    "negation": (AUTO, *PATTERN_RULES),
 }
 """What can be chosen, setting by setting."""
 
@@ -55,14 +60,18 @@ class Planning:
             be held back from the operators above it; ``None`` for ever.
         technique: How plans represent the expiry of rows: ``"direct"``, every row knows its end;
             ``"negative"``, a row that expires is withdrawn by a message; ``"hybrid"``, messages
-            above joins; ``"pattern"``, messages where the end is not known in advance.
+            above joins; ``"pattern"``, messages where the end is not known in advance;
+            ``"auto"``, as ``"pattern"`` but for queries that cost less without and answer as soon.
         joins: Whether joins of joins remember intermediate results: ``"binary"`` ones do,
-            ``"multiway"`` ones compute them again.
+            ``"multiway"`` ones compute them again; ``"auto"``, what costs least and keeps to the
+            limits of the session.
         negation: Where NOT EXISTS and NOT IN are computed: ``"written"``, where the query has
             them; ``"pulled"`` above joins, so that these know the ends of their rows; ``"pushed"``
-            below joins, so that these have fewer rows.
+            below joins, so that these have fewer rows; ``"auto"``, where it costs least.
         lazy: With ``joins="multiway"``, every how many seconds of the streams' time what has come
             is joined; 0 for at once. The answers are the same, but later.
+        constants: The file with what the work of operators costs on this machine, which ``tidemill
+            calibrate`` writes; ``None`` for what it costs where this version was made.
 
     Raises:
         PlanError: There is no such choice, a time is negative, or two settings exclude each other.
@@ -70,10 +79,11 @@ class Planning:
 
     optimize: bool = True
     max_delay: float | None = 60
-    technique: str = "pattern"
-    joins: str = "binary"
-    negation: str = "written"
+    technique: str = AUTO
+    joins: str = AUTO
+    negation: str = AUTO
     lazy: float = 0
+    constants: str | Path | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.optimize, bool):
@@ -92,23 +102,47 @@ class Planning:
             raise PlanError("lazy must be a number of seconds, not negative", hint="write lazy=0")
         if self.lazy and self.joins != optimizer.Joins.MULTIWAY.value:
             raise PlanError("only joins of many inputs can be lazy", hint='write joins="multiway"')
-        if self.negation != "written" and not self.optimize:
+        if not isinstance(self.constants, str | Path | None):
+            raise PlanError(
+                "constants must be the path of a file", hint='write constants="constants.json"'
+            )
+        if self.negation not in (AUTO, "written") and not self.optimize:
             raise PlanError(
                 "negation is moved by the optimizer",
                 hint='write negation="written", or optimize=True',
             )
 
     def for_optimizer(self) -> optimizer.Planning:
-        """The same for the optimizer, which counts in microseconds."""
-        delay = self.max_delay
+        """The same for the optimizer, which counts in microseconds.
+
+        Raises:
+            PlanError: The file with the constants cannot be read, or holds none.
+        """
+        delay, usual = self.max_delay, optimizer.Planning()
         return optimizer.Planning(
             optimized=self.optimize,
             max_delay=None if delay is None else round(delay * _MICROSECONDS),
-            technique=Technique(self.technique),
-            joins=optimizer.Joins(self.joins),
-            negation=cast("Negation", self.negation),
+            technique=usual.technique if self.technique == AUTO else Technique(self.technique),
+            joins=usual.joins if self.joins == AUTO else optimizer.Joins(self.joins),
+            negation=usual.negation if self.negation == AUTO else cast("Negation", self.negation),
             lazy=round(self.lazy * _MICROSECONDS),
+            left_open=frozenset(one for one in optimizer.Open if getattr(self, one.value) == AUTO),
+            constants=_constants(self.constants),
         )
+
+
+def _constants(file: str | Path | None) -> Constants:
+    if file is None:
+        return DEFAULTS
+    try:
+        text = Path(file).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is no text in UTF-8"
+        raise PlanError(
+            f'the constants of the cost model cannot be read from "{file}": {why}',
+            hint="tidemill calibrate --output FILE writes such a file",
+        ) from None
+    return read_constants(text, f'"{file}"')
 
 
 SETTINGS = tuple(field.name for field in fields(Planning))

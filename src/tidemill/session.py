@@ -37,9 +37,10 @@ from tidemill.control.tables import bag_of
 from tidemill.errors import RunError, TidemillError, TidemillWarning
 from tidemill.lang.parse import require_one_query
 from tidemill.lang.statements import ExplainMode, Name
+from tidemill.optimizer.planning import PLANNING
 from tidemill.runtime.frames import to_polars
 from tidemill.runtime.metrics import metrics_frame
-from tidemill.runtime.planning import plan_entry
+from tidemill.runtime.planning import planner_of
 from tidemill.runtime.query import Query
 from tidemill.runtime.table import Table
 
@@ -58,6 +59,7 @@ if TYPE_CHECKING:
     from tidemill.history.table_view import Bag
     from tidemill.model.time import Time
     from tidemill.optimizer.planner import Planned
+    from tidemill.optimizer.statistics import Statistics
     from tidemill.runtime.answers import Answer
     from tidemill.runtime.callback import Callback
     from tidemill.runtime.frames import Frame
@@ -79,7 +81,7 @@ class Session:
         self,
         job: Callable[[Catalog, Mapping[str, pl.DataFrame], Mapping[str, Callback]], Runs],
         *,
-        planner: Callable[[QueryEntry], Planned] = plan_entry,
+        planner: Callable[[QueryEntry, Statistics], Planned] | None = None,
         unbounded_state: bool = False,
         engine: Engine | None = None,
         kept: KeptCatalog | None = None,
@@ -87,12 +89,12 @@ class Session:
     ) -> None:
         self._kept = kept
         self._new_job = job
-        self._queries = queries or LivingQueries(planner, engine=engine, kept=kept)
+        plans = planner_of(PLANNING) if planner is None else planner
+        self._queries = queries or LivingQueries(plans, engine=engine, kept=kept)
         self._memory: dict[str, pl.DataFrame] = {}
         self._callbacks: dict[str, Callback] = {}
         self._statements = Statements(
             self._queries,
-            planner,
             engine=engine,
             unbounded_state=unbounded_state,
             memory=self._memory,

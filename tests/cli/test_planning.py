@@ -13,9 +13,10 @@ from tidemill.cli.app import app
 from tidemill.cli.options import EngineName
 from tidemill.connecting import DEFAULT_ENGINE, ENGINES, connect
 from tidemill.planning import SETTINGS, Planning
-from tidemill.runtime.planning import plan_entry
+from tidemill.runtime.planning import planner_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from typer.testing import Result
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from tidemill.catalog.entries import QueryEntry
     from tidemill.optimizer import planning as optimizer
     from tidemill.optimizer.planner import Planned
+    from tidemill.optimizer.statistics import Statistics
 
 COMMANDS = ("run", "explain", "check")
 THREE = """
@@ -36,9 +38,15 @@ GIVEN = {
     "max_delay": (["--max-delay", "2.5"], {"max_delay": 2.5}),
     "for ever": (["--max-delay", "inf"], {"max_delay": None}),
     "technique": (["--technique", "direct"], {"technique": "direct"}),
-    "joins": (["--joins", "multiway"], {"joins": "multiway"}),
-    "negation": (["--negation", "pushed"], {"negation": "pushed"}),
-    "lazy": (["--joins", "multiway", "--lazy", "5"], {"joins": "multiway", "lazy": 5.0}),
+    "joins": (
+        ["--joins", "multiway", "--negation", "pulled"],
+        {"joins": "multiway", "negation": "pulled"},
+    ),
+    "negation": (["--negation", "pulled"], {"negation": "pulled"}),
+    "lazy": (
+        ["--joins", "multiway", "--negation", "pulled", "--lazy", "5"],
+        {"joins": "multiway", "negation": "pulled", "lazy": 5.0},
+    ),
 }
 
 
@@ -86,11 +94,11 @@ def test_the_options_reach_the_planner_of_explain(
 ) -> None:
     seen: list[object] = []
 
-    def planned(query: QueryEntry, chosen: optimizer.Planning) -> Planned:
+    def planner(chosen: optimizer.Planning) -> Callable[[QueryEntry, Statistics], Planned]:
         seen.append(chosen)
-        return plan_entry(query, chosen)
+        return planner_of(chosen)
 
-    monkeypatch.setattr("tidemill.cli.explain.plan_entry", planned)
+    monkeypatch.setattr("tidemill.cli.explain.planner_of", planner)
     result = called("explain", write_shop(tmp_path), *options)
     assert result.exit_code == 0, result.output
     assert seen == [Planning(**settings).for_optimizer()]  # type: ignore[arg-type]

@@ -22,6 +22,7 @@ from tidemill.control.standpoint import Standpoint, live_parts, next_instant
 from tidemill.engine.engine import Flow
 from tidemill.errors import PlanError
 from tidemill.history.archive import Archive, MemoryStore
+from tidemill.history.pace import Pace
 from tidemill.history.pieces import Entry, pieces_of
 from tidemill.model.time import END_OF_TIME, Time
 from tidemill.physical.codec.plans import plan_version
@@ -89,7 +90,7 @@ class LivingQuery:
     clips: bool = True
     form: Form | None = None
     keeps: int | None = None
-    archives: Archives = field(default_factory=lambda: Archives(rows=2))
+    archives: Archives = field(default_factory=lambda: Archives(pace=Pace(2)))
     changed_at: Standpoint | None = None
     answers: dict[int, Answer] = field(default_factory=dict)
     latest: dict[str, Time] = field(default_factory=dict)
@@ -132,6 +133,7 @@ class LivingQuery:
         }
         self._fill(runner)
         try:
+            self.archives.start_step()
             given = runner.step({**streams, **flows, **self.archives.replayed(own, streams)})
         except PlanError as error:
             if "stay for ever" not in str(error):

@@ -52,6 +52,11 @@ def join(left: Plan, right: Plan, kind: JoinKind, condition: Expr = SAME) -> Joi
     return Join(left, right, kind, condition, names_of_both(left, right))
 
 
+def or_null(condition: Expr, column: Column) -> Expr:
+    """The condition, or that a column is NULL, as it is in rows that an outer join adds."""
+    return Call("or", (condition, Call("is_null", (column,), BOOLEAN)), BOOLEAN)
+
+
 def assert_wrong(found: Reference, right: Plan, wrong: Plan) -> None:
     """Fail unless the wrong plan has another answer, and the optimizer's has the right one."""
     assert differing(found, right, wrong), "the stream shows the difference"
@@ -79,9 +84,15 @@ def test_a_filter_stays_above_a_session_window() -> None:
 
 
 def test_a_filter_of_the_null_supplying_side_stays_above_a_left_join() -> None:
-    plan = Filter(join(S, T, JoinKind.LEFT), equal(R, text("b")))
-    assert_wrong(reference(S={1: "a"}, T={1: "a"}), plan, join(S, Filter(T, IS_B), JoinKind.LEFT))
+    found = reference(S={1: "a"}, T={1: "a"})
+    plan = Filter(join(S, T, JoinKind.LEFT), or_null(equal(R, text("b")), R))
+    below = Filter(T, or_null(IS_B, LETTER))
+    assert_wrong(found, plan, join(S, below, JoinKind.LEFT))
     assert optimize(plan) == plan
+    # One that is not true of NULL makes it an inner join, which it passes.
+    strict = Filter(join(S, T, JoinKind.LEFT), equal(R, text("b")))
+    assert_wrong(found, strict, join(S, Filter(T, IS_B), JoinKind.LEFT))
+    assert optimize(strict) == join(Filter(S, IS_B), Filter(T, IS_B), JoinKind.INNER)
 
 
 def test_a_filter_for_null_stays_above_a_left_join() -> None:
@@ -93,13 +104,34 @@ def test_a_filter_for_null_stays_above_a_left_join() -> None:
 
 
 def test_a_filter_that_reads_both_sides_is_no_condition_of_an_outer_join() -> None:
-    plan = Filter(join(S, T, JoinKind.LEFT, TRUE), SAME)
-    assert_wrong(reference(S={1: "a"}, T={1: "b"}), plan, join(S, T, JoinKind.LEFT, SAME))
+    found = reference(S={1: "a"}, T={1: "b"})
+    lasting = or_null(SAME, R)
+    plan = Filter(join(S, T, JoinKind.LEFT, TRUE), lasting)
+    assert_wrong(found, plan, join(S, T, JoinKind.LEFT, lasting))
+    assert optimize(plan) == plan
+    # One that is not true of NULL makes it an inner join, of which it is a condition.
+    strict = Filter(join(S, T, JoinKind.LEFT, TRUE), SAME)
+    assert_wrong(found, strict, join(S, T, JoinKind.LEFT, SAME))
+    assert optimize(strict) == join(S, T, JoinKind.INNER, SAME)
+
+
+@pytest.mark.parametrize("side", [L, R])
+def test_a_filter_stays_above_a_full_join(side: Column) -> None:
+    plan = Filter(join(S, T, JoinKind.FULL), or_null(equal(side, text("b")), side))
+    kept = or_null(IS_B, LETTER)
+    wrong = (
+        join(Filter(S, kept), T, JoinKind.FULL)
+        if side is L
+        else join(S, Filter(T, kept), JoinKind.FULL)
+    )
+    assert_wrong(reference(S={1: "a"}, T={1: "a"}), plan, wrong)
     assert optimize(plan) == plan
 
 
 @pytest.mark.parametrize(("side", "letter"), [(L, "a"), (R, "b")])
-def test_a_filter_stays_above_a_full_join(side: Column, letter: str) -> None:
+def test_a_filter_that_refuses_nulls_does_not_pass_a_full_join_as_it_is(
+    side: Column, letter: str
+) -> None:
     plan = Filter(join(S, T, JoinKind.FULL), equal(side, text(letter)))
     kept = equal(LETTER, text(letter))
     wrong = (
@@ -108,7 +140,8 @@ def test_a_filter_stays_above_a_full_join(side: Column, letter: str) -> None:
         else join(S, Filter(T, kept), JoinKind.FULL)
     )
     assert_wrong(reference(S={1: "a"}, T={1: "b"}), plan, wrong)
-    assert optimize(plan) == plan
+    kind = JoinKind.LEFT if side is L else JoinKind.RIGHT
+    assert optimize(plan) == join(Filter(S, kept), Filter(T, kept), kind)
 
 
 def test_a_condition_on_the_preserved_side_stays_in_a_left_join() -> None:

@@ -89,13 +89,13 @@ def _arm_local(point: str, after: int) -> None:
     stepping.STAGES = tuple(armed if name == point else s for name, s in stages.items())
 
 
-def connected(engine: str, root: Path) -> tidemill.Session:
+def connected(engine: str, root: Path, rows: int = 12) -> tidemill.Session:
     """A session on the checkpoint, which replays a few rows in a batch."""
     where = {"engine": engine, "master": "local[2]"} if engine == "spark" else {}
     return tidemill.connect(
         checkpoint=root / "state",
         partitions=2,
-        replay_rows=12,
+        replay_rows=rows,
         **where,  # type: ignore[arg-type]
     )
 

@@ -14,13 +14,13 @@ import polars as pl
 from running.replayed import BEGUN, FILE_ROWS, connected
 from running.shop import bags, expected, write
 
-__all__ = ["killed_while_replaying"]
+__all__ = ["killed_process", "killed_while_replaying"]
 
 LAST = 160
 
 
-def killed_while_replaying(engine: str, root: Path, point: str, after: int) -> None:
-    """Kill a process at a point, go on with another one, and compare at every instant."""
+def killed_process(engine: str, root: Path, point: str, after: int) -> None:
+    """Let a process replay until it kills itself at a point."""
     tests = Path(__file__).parent.parent
     path = os.pathsep.join([str(tests), str(tests.parent / "src")])
     ran = subprocess.run(  # noqa: S603 — this interpreter
@@ -31,7 +31,12 @@ def killed_while_replaying(engine: str, root: Path, point: str, after: int) -> N
         check=False,
     )
     assert ran.returncode == -signal.SIGKILL, ran.stderr.decode()[-2000:]
-    with connected(engine, root) as session:
+
+
+def killed_while_replaying(engine: str, root: Path, point: str, after: int) -> None:
+    """Kill a process at a point, go on with another one, and compare at every instant."""
+    killed_process(engine, root, point, after)
+    with connected(engine, root, rows=7) as session:  # what was cut short goes as far as it had
         session.put("r", pl.DataFrame({"id": [0, 1], "name": ["zero", "one"]}))
         session.start()
         for first in range(BEGUN, LAST, FILE_ROWS):

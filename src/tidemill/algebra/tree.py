@@ -131,9 +131,14 @@ def transform_up(plan: Plan, rewrite: Callable[[Plan], Plan | None]) -> Plan:
     return visit(plan)
 
 
-def share(plan: Plan) -> Plan:
-    """The same plan as a graph in which equal sub-plans are one object (K40, step 4)."""
-    first: dict[tuple[object, ...], Plan] = {}
+def share(plan: Plan, known: dict[tuple[object, ...], Plan] | None = None) -> Plan:
+    """The same plan as a graph in which equal sub-plans are one object (K40, step 4).
+
+    Args:
+        plan: The plan.
+        known: Parts of other plans; this one is made of them where it can be, and they grow by it.
+    """
+    first: dict[tuple[object, ...], Plan] = {} if known is None else known
 
     def interned(node: Plan) -> Plan:
         # The inputs are shared already, so they are equal if and only if they are the same.

@@ -25,6 +25,7 @@ from tidemill.algebra.plan import (
 from tidemill.binder.changing_relations import changing_relation
 from tidemill.binder.context import Context
 from tidemill.binder.expressions import ExpressionBinder
+from tidemill.binder.hints import bind_hints
 from tidemill.binder.limits import check_plan
 from tidemill.binder.queries import bind_query
 from tidemill.binder.scope import Scope, ScopeColumn
@@ -242,6 +243,7 @@ def _stream(statement: CreateStream) -> StreamEntry:
         None if idle is None else _duration(idle, "IDLE AFTER", least=1),
         statement.malformed,
         _kept(statement),
+        bind_hints(statement.hints, schema, is_relation=False),
     )
 
 
@@ -290,7 +292,8 @@ def _relation(statement: CreateRelation) -> RelationEntry:
         )
     key = tuple(_declared(schema, name, "KEY").name for name in statement.key)
     name, source = statement.name.text, statement.source
-    return RelationEntry(name, schema, source, validity, key, statement.retroactive)
+    hints = bind_hints(statement.hints, schema, is_relation=True)
+    return RelationEntry(name, schema, source, validity, key, statement.retroactive, hints)
 
 
 def _function(statement: CreateFunction, catalog: Catalog) -> FunctionEntry:

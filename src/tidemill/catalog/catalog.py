@@ -15,6 +15,7 @@ from tidemill.catalog.entries import (
     Entry,
     FunctionEntry,
     QueryEntry,
+    RelationEntry,
     StreamEntry,
     connector_of,
     function_use,
@@ -105,8 +106,8 @@ class Catalog:
             )
         return self._changed(entry.name, entry, is_function=isinstance(entry, FunctionEntry))
 
-    def replaced(self, entry: QueryEntry | StreamEntry) -> Catalog:
-        """The catalog with another entry for a query or stream that is there."""
+    def replaced(self, entry: QueryEntry | StreamEntry | RelationEntry) -> Catalog:
+        """The catalog with another entry for something that is there."""
         assert type(self.find(entry.name)) is type(entry), "it is there"
         return self._changed(entry.name, entry, is_function=False)
 

@@ -1,6 +1,7 @@
 """Streams and relations as JSON, for the workers that read them.
 
-Law: ``read(write(entry)) == entry``; where an entry stands in a statement is left out.
+Law: ``read(write(entry)) == entry``; where an entry stands in a statement is left out, and
+what hints say, which workers need not know.
 """
 
 from __future__ import annotations

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias, assert_never
 
+from tidemill.catalog.hints import NO_HINTS, Hints
 from tidemill.lang.statements import LatePolicy, MalformedPolicy, ObjectKind
 from tidemill.model.schema import Schema
 from tidemill.model.time import END_OF_TIME
@@ -71,6 +72,7 @@ class StreamEntry:
         idle_after: After how much silence, in microseconds, it no longer holds others back.
         malformed: What becomes of rows with a value that its column's type does not hold.
         keep: How much of its past it keeps; ``None`` if nothing.
+        hints: What is said of its rows.
     """
 
     name: str
@@ -82,6 +84,7 @@ class StreamEntry:
     idle_after: int | None = None
     malformed: MalformedPolicy = MalformedPolicy.FAIL
     keep: Kept | None = None
+    hints: Hints = NO_HINTS
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +94,7 @@ class RelationEntry:
     Attributes:
         key: The columns whose values belong to one content for ever, if it is not retroactive.
         retroactive: Whether a change reaches results made before it.
+        hints: What is said of its rows.
     """
 
     name: str
@@ -99,6 +103,7 @@ class RelationEntry:
     validity: Validity | None = None
     key: tuple[str, ...] = ()
     retroactive: bool = True
+    hints: Hints = NO_HINTS
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from tidemill.cli.ask import ask
+from tidemill.cli.calibrate import calibrate
 from tidemill.cli.check import check
 from tidemill.cli.demo import demo
 from tidemill.cli.explain import explain
@@ -43,5 +44,5 @@ def _main(
     """What stands before a command."""
 
 
-for command in (run, ask, explain, check, demo):
+for command in (run, ask, explain, check, calibrate, demo):
     app.command()(command)

@@ -14,7 +14,7 @@ from tidemill.cli.terminal import carry_out, console, read_script, reporting_err
 from tidemill.errors import PlanError
 from tidemill.lang.statements import ExplainMode
 from tidemill.planning import Planning  # noqa: TC001 — takes_planning reads it
-from tidemill.runtime.planning import plan_entry
+from tidemill.runtime.planning import planner_of
 from tidemill.session import Session
 
 __all__ = ["explain"]
@@ -40,6 +40,9 @@ def explain(  # noqa: PLR0913 — every option of the command
     trace: Annotated[
         bool, typer.Option("--trace", help="What the optimizer does, step by step.")
     ] = False,
+    cost: Annotated[
+        bool, typer.Option("--cost", help="What it is expected to cost, operator by operator.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="As JSON, one line a query.")] = False,
     planning: Planning,
 ) -> None:
@@ -49,17 +52,18 @@ def explain(  # noqa: PLR0913 — every option of the command
         ExplainMode.PHYSICAL: physical,
         ExplainMode.STAGES: stages,
         ExplainMode.TRACE: trace,
+        ExplainMode.COST: cost,
     }
     modes = [mode for mode, is_asked in asked.items() if is_asked] or [ExplainMode.LOGICAL]
     if len(modes) > 1:
-        raise typer.BadParameter("choose one of --logical, --physical, --stages and --trace")
+        raise typer.BadParameter(
+            "choose one of --logical, --physical, --stages, --trace and --cost"
+        )
     out = console()
     with reporting_errors():
         # A plan can be looked at whatever it costs, and whichever engine has what it needs.
         chosen = planning.for_optimizer()
-        session = Session(
-            _never_run, planner=lambda query: plan_entry(query, chosen), unbounded_state=True
-        )
+        session = Session(_never_run, planner=planner_of(chosen), unbounded_state=True)
         carry_out(session, read_script(file))
         queries = list(queries_of(session))
         if not queries:

@@ -6,6 +6,7 @@ import inspect
 import math
 from enum import StrEnum
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
@@ -50,6 +51,15 @@ OPTIONS: dict[str, object] = {
             min=0,
             help="With --joins multiway, seconds of the streams' time from one join to the next; "
             "0 for at once.",
+        ),
+    ],
+    "constants": Annotated[
+        Path | None,
+        _option(
+            exists=True,
+            dir_okay=False,
+            help="The file with what operators cost on this machine, by tidemill calibrate.",
+            show_default=False,
         ),
     ],
 }

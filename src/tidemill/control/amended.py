@@ -1,17 +1,17 @@
 """Amendments: what of a stream or query may change from one session on a checkpoint to the next.
 
-How late rows may be, what becomes of those that are, and how files settle is no part of what a
-stream is; whether files are replaced when a query begins, and who logs in, is no part of where its
-answer goes. Everything else is another stream, or another query.
+How late rows may be, what becomes of those that are, how files settle and what hints say is no part
+of what a stream is; whether files are replaced when a query begins, and who logs in, is no part of
+where its answer goes. Everything else is another stream, or another query.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tidemill.catalog.entries import QueryEntry, StreamEntry
+from tidemill.catalog.entries import QueryEntry, RelationEntry, StreamEntry
 from tidemill.lang.statements import ConnectorCall
-from tidemill.runtime.record import stream_digest
+from tidemill.runtime.record import relation_digest, stream_digest
 from tidemill.runtime.sinks import may_change
 
 if TYPE_CHECKING:
@@ -28,6 +28,8 @@ def amends(old: Entry, new: Entry) -> bool:
     match old, new:
         case StreamEntry(), StreamEntry():
             return stream_digest(old) == stream_digest(new)
+        case RelationEntry(), RelationEntry():
+            return relation_digest(old) == relation_digest(new)  # but for hints
         case QueryEntry(sink=ConnectorCall() as there, record=None), QueryEntry(sink=sink):
             is_same = (old.plan, old.time) == (new.plan, new.time)
             return is_same and sink is not None and _fixed(there) == _fixed(sink)

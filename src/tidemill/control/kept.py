@@ -91,6 +91,7 @@ class KeptCatalog:
         self._seen: Mapping[str, StoredRecord] = {}
         self._texts: dict[Key, str] = {}
         self._untaken: list[tuple[str, str]] = []  # texts and names of SELECTs of other sessions
+        self._unparsed: tuple[Definition, str] | None = None  # the statement that came last
 
     # Ownership
 
@@ -222,7 +223,7 @@ class KeptCatalog:
                 written down.
         """
         _refuse_secrets(statement)
-        text = unparse(statement)
+        text = self._text(statement)
         if isinstance(statement, Select):
             return self._take_select(text, catalog)
         kind, name = _kind(statement), statement.name
@@ -249,6 +250,12 @@ class KeptCatalog:
             raise _another(entry, texts[-1], text, name.span)
         return new
 
+    def _text(self, statement: Definition) -> str:
+        """The canonical text of a statement, which is asked for twice."""
+        if self._unparsed is None or self._unparsed[0] is not statement:
+            self._unparsed = statement, unparse(statement)
+        return self._unparsed[1]
+
     def _take_select(self, text: str, catalog: Catalog) -> Entry | None:
         """The first SELECT of an earlier session with this text that was not asked for again."""
         found = next((one for one in self._untaken if one[0] == text), None)
@@ -263,7 +270,7 @@ class KeptCatalog:
     def creating(self, statement: Definition, entry: Entry) -> Iterator[None]:
         """Write down that something is created, before it is; undo that if it is refused."""
         kind = kind_of(entry)
-        with self._writing(Written(self._log.next, kind, entry.name, unparse(statement))):
+        with self._writing(Written(self._log.next, kind, entry.name, self._text(statement))):
             yield
 
     @contextmanager

@@ -12,7 +12,7 @@ from threading import Lock as ThreadLock
 from typing import TYPE_CHECKING
 
 from tidemill.catalog.catalog import Catalog
-from tidemill.catalog.entries import QueryEntry, StreamEntry
+from tidemill.catalog.entries import QueryEntry, RelationEntry, StreamEntry
 from tidemill.catalog.records import user_name
 from tidemill.control.altering import changed_in, changed_text
 from tidemill.control.asked_tables import kept_tables
@@ -26,6 +26,8 @@ from tidemill.control.stored import with_records
 from tidemill.control.tables import refuse_read
 from tidemill.errors import RunError
 from tidemill.lang.statements import ObjectKind, Select, StartMode
+from tidemill.runtime.measuring.known import statistics_of
+from tidemill.runtime.measuring.measured import Measured, load_measured
 from tidemill.runtime.runs import Moment
 
 if TYPE_CHECKING:
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
     from tidemill.control.verdict import Verdict
     from tidemill.lang.statements import Drop, Lifecycle
     from tidemill.optimizer.planner import Planned
+    from tidemill.optimizer.statistics import Statistics
     from tidemill.runtime.answers import Answer
     from tidemill.runtime.past import Past
     from tidemill.runtime.runs import Runs
@@ -52,7 +55,7 @@ class LivingQueries:
     """The catalog of a session and the job that runs it.
 
     Args:
-        planner: How a query would be computed.
+        planner: How a query would be computed, given what is known of what it reads.
         engine: Where the queries run.
         kept: Where what is registered is kept, if a later session is to go on.
 
@@ -66,7 +69,7 @@ class LivingQueries:
 
     def __init__(
         self,
-        planner: Callable[[QueryEntry], Planned],
+        planner: Callable[[QueryEntry, Statistics], Planned],
         *,
         engine: Engine | None = None,
         kept: KeptCatalog | None = None,
@@ -215,7 +218,8 @@ class LivingQueries:
         if self._kept is None:
             return None
         found = self._kept.find(statement, self.catalog)
-        if isinstance(found, StreamEntry | QueryEntry) and self.catalog.find(found.name) != found:
+        kinds = StreamEntry | RelationEntry | QueryEntry
+        if isinstance(found, kinds) and self.catalog.find(found.name) != found:
             self._refuse_while_running()
             with self._kept.creating(statement, found):
                 self.catalog = self.catalog.replaced(found)
@@ -385,6 +389,21 @@ class LivingQueries:
         """Tables as they are now, for what is asked once."""
         return kept_tables(self.look, self.directory, tables)
 
+    def measured(self) -> Measured:
+        """What has been found out of what comes in: by what runs, or what was run last."""
+        if self._active is not None:
+            return self._active.measured()
+        return Measured() if self.directory is None else load_measured(self.directory)
+
+    def plan(self, query: QueryEntry) -> Planned:
+        """How a query would be computed if it was registered now.
+
+        Without a checkpoint, a run that begins knows nothing of those before.
+        """
+        lasts = self.is_running or self.directory is not None
+        measured = self.measured() if lasts else Measured()
+        return self._planner(query, statistics_of(self.catalog, measured))
+
     @property
     def directory(self) -> Path | None:
         """The checkpoint, if there is one."""
@@ -398,7 +417,7 @@ class LivingQueries:
             self._job,
             self._active,
             self._past,
-            self._planner,
+            self.plan,
             self.is_running,
             self._shown,
         )

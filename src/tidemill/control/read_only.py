@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from tidemill.catalog.listing import Listing
     from tidemill.connectors.connector import Engine
     from tidemill.optimizer.planner import Planned
+    from tidemill.optimizer.statistics import Statistics
     from tidemill.runtime.runs import Runs
 
 __all__ = ["ReadOnlyQueries", "refusal"]
@@ -53,7 +54,7 @@ class ReadOnlyQueries(LivingQueries):
     is_read_only = True
 
     def __init__(
-        self, directory: Path, planner: Callable[[QueryEntry], Planned], engine: Engine
+        self, directory: Path, planner: Callable[[QueryEntry, Statistics], Planned], engine: Engine
     ) -> None:
         super().__init__(planner, engine=engine)
         self._directory = directory.resolve()
@@ -82,9 +83,7 @@ class ReadOnlyQueries(LivingQueries):
     @property
     def look(self) -> Look:
         """What can be seen of the queries now."""
-        return _Look(
-            self.catalog, None, None, {}, self._planner, is_running=False, shown=self._shown
-        )
+        return _Look(self.catalog, None, None, {}, self.plan, is_running=False, shown=self._shown)
 
     def _shown(self) -> Catalog:
         """What is registered, with the instants from which queries answer, or will."""

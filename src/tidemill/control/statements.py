@@ -16,8 +16,10 @@ from tidemill.binder.definitions import define
 from tidemill.binder.one_time import bind_question
 from tidemill.catalog.entries import QueryEntry
 from tidemill.control.asking import Asking, asked_text, explained
+from tidemill.control.costing import known_of
 from tidemill.control.living import asking, new_version
 from tidemill.control.showing import listed
+from tidemill.control.statistics import statistics_listing
 from tidemill.errors import ParseError, PlanError, TidemillError, TidemillWarning
 from tidemill.lang.parse import parse_script
 from tidemill.lang.statements import (
@@ -43,15 +45,17 @@ from tidemill.lang.statements import (
     Select,
     Show,
     ShowConnectors,
+    ShowStatistics,
     StartQuery,
     Statement,
     StopQuery,
 )
 from tidemill.lang.unparse import unparse
+from tidemill.optimizer.explain.cost import UNKNOWN
 from tidemill.optimizer.explain.planned import explain_json, explain_planned
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from tidemill.binder.definitions import Definition
     from tidemill.binder.one_time import Question
@@ -93,7 +97,6 @@ class Statements:
 
     Args:
         queries: What they change and look at.
-        planner: How a query would be computed.
         engine: Where the queries run.
         unbounded_state: Whether queries are accepted whose state can grow without bound.
         memory: The frames that ``memory`` sources name, as they are at any moment.
@@ -105,7 +108,6 @@ class Statements:
     def __init__(
         self,
         queries: LivingQueries,
-        planner: Callable[[QueryEntry], Planned],
         *,
         engine: Engine | None,
         unbounded_state: bool,
@@ -113,7 +115,6 @@ class Statements:
     ) -> None:
         self.told: list[str] = []
         self._queries = queries
-        self._planner = planner
         self._engine = engine
         self._unbounded_state = unbounded_state
         self._memory = memory
@@ -173,6 +174,8 @@ class Statements:
                 return None
             case Explain():
                 return self._explain(statement, source)
+            case ShowStatistics(name):
+                return statistics_listing(queries.catalog, queries.measured(), name)
             case Show() | ShowConnectors() | Describe() | DescribeConnector():
                 return listed(statement, queries, lambda: self._asking().kept_from())
             case (
@@ -304,7 +307,7 @@ class Statements:
             entry = define(target, catalog, allow_unbounded=True, notes=notes, engine=engine)
             self._warn(notes, source)
             assert isinstance(entry, QueryEntry), "these define queries"
-            planned = self._planner(entry)
+            planned = self._queries.plan(entry)
         return self.plan_text(planned, mode, as_json=statement.as_json)
 
     def plan_text(self, planned: Planned, mode: ExplainMode, *, as_json: bool) -> str:
@@ -314,8 +317,10 @@ class Statements:
             RunError: It is to be analyzed, and has not been run.
         """
         show = explain_json if as_json else explain_planned
-        figures = self._queries.look.figures(planned) if mode is ExplainMode.ANALYZE else {}
-        return show(mode, planned, figures)
+        look = self._queries.look
+        figures = look.figures(planned) if mode is ExplainMode.ANALYZE else {}
+        known = known_of(look, planned) if mode is ExplainMode.COST else UNKNOWN
+        return show(mode, planned, figures, known)
 
 
 def _which(number: int, statements: int) -> str | None:

@@ -48,6 +48,7 @@ __all__ = [
     "file_id",
     "file_number",
     "latest_row",
+    "place_in_file",
     "readable",
     "relation_flow",
     "timed",
@@ -182,6 +183,15 @@ def file_number(row_id: int) -> int:
     return row_id >> _ROW_BITS
 
 
+def place_in_file(row_id: int) -> int:
+    """How many rows of its file come before a row with an id.
+
+    >>> place_in_file(file_id(7, 3))
+    3
+    """
+    return row_id & ((1 << _ROW_BITS) - 1)
+
+
 def readable(stream: StreamEntry) -> Schema:
     """The columns that rows are read with: whether the time may be NULL is judged by ``timed``."""
     fields = (
@@ -260,6 +270,9 @@ class Gate:
         watermark: No element that starts before it is taken any more.
         rows: How many rows were delivered.
         latest: The greatest time of a row that was taken.
+        earliest: The least time of a row that was taken since this gate is here, as far as rows are
+            at hand; otherwise the greatest of the first batch.
+        rows_before: How many rows were delivered before it was here.
         refused: The rows that were not taken.
     """
 
@@ -268,6 +281,8 @@ class Gate:
     watermark: Time = field(default=Time(0))
     rows: int = 0
     latest: Time | None = None
+    earliest: Time | None = None
+    rows_before: int = 0
     refused: Refused = field(init=False)
     _latest: int | None = field(init=False, default=None)
 
@@ -306,6 +321,7 @@ class Gate:
         least = elements[START].min()
         assert least is None or isinstance(least, int), "times are integers"
         if least is None or least >= self.watermark:
+            self._begin(least)
             return elements
         late = elements.filter(pl.col(START) < self.watermark)
         self.refused.add(late.with_columns(pl.lit(LATE).alias(REASON)))
@@ -314,8 +330,15 @@ class Gate:
     def advance(self, latest: int | None) -> None:
         """An element of this time has been seen."""
         if latest is not None:
+            if self.earliest is None:
+                self._begin(latest)
             self.latest = Time(max(latest, self.latest or 0))
             self.watermark = max(self.watermark, Time(latest - self.stream.within))
+
+    def _begin(self, time: int | None) -> None:
+        """An element of this time has come."""
+        if time is not None:
+            self.earliest = Time(time if self.earliest is None else min(time, self.earliest))
 
     @property
     def newest(self) -> Time | None:
@@ -330,6 +353,7 @@ class Gate:
     def go_on(self, reached: Reached) -> None:
         """Go on from where another gate of the stream was."""
         self.watermark, self.rows = Time(reached.watermark), reached.rows
+        self.rows_before = reached.rows
         self.latest = None if reached.latest is None else Time(reached.latest)
         self._latest = reached.within
 

@@ -21,10 +21,7 @@ if TYPE_CHECKING:
     from tidemill.history.pieces import Entry, Piece
     from tidemill.model.time import Time
 
-__all__ = ["REPLAY_ROWS", "Leg", "Replay", "advanced", "begun", "pieces", "reached", "rows_left"]
-
-REPLAY_ROWS = 250_000
-"""About so many rows are replayed in a step at most, so that what comes does not wait for them."""
+__all__ = ["Leg", "Replay", "advanced", "begun", "pieces", "reached", "rows_left"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,7 @@ from tidemill.lang.statements import (
     StartMode,
     Validity,
 )
+from tidemill.lang.statistics import read_hints
 from tidemill.lang.types import read_type
 from tidemill.lang.words import NAME_TOKENS
 
@@ -32,12 +33,23 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tidemill.lang.cursor import Cursor
-    from tidemill.lang.statements import CreateChangingRelation, Statement
+    from tidemill.lang.statements import CreateChangingRelation, Hint, Statement
 
 __all__ = ["read_create"]
 
 # The words that may follow a duration in CREATE STREAM and CREATE TABLE.
-_CLAUSES: Final = ("ORDERED", "WITHIN", "LATE", "IDLE", "MALFORMED", "KEEP", "BY", "START", "AS")
+_CLAUSES: Final = (
+    "ORDERED",
+    "WITHIN",
+    "LATE",
+    "IDLE",
+    "MALFORMED",
+    "KEEP",
+    "BY",
+    "START",
+    "AS",
+    "HINT",
+)
 
 
 def read_create(cursor: Cursor) -> Statement:
@@ -78,6 +90,7 @@ def _read_stream(cursor: Cursor) -> CreateStream | CreateDerivedStream:
         clauses.idle_after,
         clauses.malformed or MalformedPolicy.FAIL,
         clauses.keep,
+        clauses.hints or (),
     )
 
 
@@ -89,6 +102,7 @@ class _StreamClauses:
     idle_after: Duration | None = None
     malformed: MalformedPolicy | None = None
     keep: Keep | None = None
+    hints: tuple[Hint, ...] | None = None
 
 
 def _read_stream_clauses(cursor: Cursor) -> _StreamClauses:
@@ -113,13 +127,16 @@ def _read_stream_clauses(cursor: Cursor) -> _StreamClauses:
         elif cursor.accept("KEEP"):
             _once(cursor, start, clauses.keep, "KEEP")
             clauses.keep = _read_keep(cursor)
+        elif cursor.accept("HINT"):
+            _once(cursor, start, clauses.hints, "HINT")
+            clauses.hints = read_hints(cursor)
         elif cursor.at("WITHIN"):
             cursor.fail(
                 "WITHIN stands behind ORDERED BY", hint="ORDERED BY column WITHIN 2 SECONDS"
             )
         else:
             cursor.fail_expected(
-                "ORDERED BY, LATE, IDLE AFTER, MALFORMED, KEEP or the end of the statement"
+                "ORDERED BY, LATE, IDLE AFTER, MALFORMED, KEEP, HINT or the end of the statement"
             )
     return clauses
 
@@ -152,7 +169,13 @@ def _read_relation(cursor: Cursor) -> CreateRelation | CreateChangingRelation:
     source = read_connector(cursor)
     clauses = _read_relation_clauses(cursor)
     return CreateRelation(
-        name, columns, source, clauses.validity, clauses.key or (), not clauses.non_retroactive
+        name,
+        columns,
+        source,
+        clauses.validity,
+        clauses.key or (),
+        not clauses.non_retroactive,
+        clauses.hints or (),
     )
 
 
@@ -161,6 +184,7 @@ class _RelationClauses:
     validity: Validity | None = None
     key: tuple[Name, ...] | None = None
     non_retroactive: bool | None = None
+    hints: tuple[Hint, ...] | None = None
 
 
 def _read_relation_clauses(cursor: Cursor) -> _RelationClauses:
@@ -179,8 +203,13 @@ def _read_relation_clauses(cursor: Cursor) -> _RelationClauses:
             cursor.expect("RETROACTIVE")
             _once(cursor, start, clauses.non_retroactive, "NON RETROACTIVE")
             clauses.non_retroactive = True
+        elif cursor.accept("HINT"):
+            _once(cursor, start, clauses.hints, "HINT")
+            clauses.hints = read_hints(cursor)
         else:
-            cursor.fail_expected("VALID FROM, KEY, NON RETROACTIVE or the end of the statement")
+            cursor.fail_expected(
+                "VALID FROM, KEY, NON RETROACTIVE, HINT or the end of the statement"
+            )
     return clauses
 
 

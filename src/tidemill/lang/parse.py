@@ -30,8 +30,10 @@ from tidemill.lang.statements import (
     Select,
     Show,
     ShowConnectors,
+    ShowStatistics,
     Statement,
 )
+from tidemill.lang.statistics import read_show_statistics
 from tidemill.lang.tokens import check_brackets, token_span, tokenize
 from tidemill.lang.words import STREAM_OPERATORS
 
@@ -174,9 +176,11 @@ def _read_drop(cursor: Cursor) -> Drop:
     return Drop(kind, cursor.name(f"the name of the {kind.value.lower()}"), if_exists)
 
 
-def _read_show(cursor: Cursor) -> Show | ShowConnectors:
+def _read_show(cursor: Cursor) -> Show | ShowConnectors | ShowStatistics:
     cursor.expect("SHOW")
-    found = cursor.choice((*_PLURALS, "CONNECTORS"))
+    found = cursor.choice((*_PLURALS, "CONNECTORS", "STATISTICS"))
+    if found == "STATISTICS":
+        return read_show_statistics(cursor)
     return ShowConnectors() if found == "CONNECTORS" else Show(_PLURALS[found])
 
 
@@ -267,7 +271,11 @@ _FORMS: Final[tuple[tuple[tuple[str, ...], str], ...]] = (
     (("CREATE", "FUNCTION"), "write CREATE FUNCTION name(parameter TYPE, …) AS expression"),
     (("CREATE",), "CREATE makes a STREAM, RELATION, QUERY, TABLE or FUNCTION"),
     (("DROP",), "write DROP STREAM | RELATION | QUERY | TABLE | FUNCTION [IF EXISTS] name"),
-    (("SHOW",), "write SHOW STREAMS | RELATIONS | QUERIES | TABLES | FUNCTIONS | CONNECTORS"),
+    (("SHOW", "STATISTICS"), "write SHOW STATISTICS, or SHOW STATISTICS FOR name"),
+    (
+        ("SHOW",),
+        ("write SHOW STREAMS | RELATIONS | QUERIES | TABLES | FUNCTIONS | CONNECTORS | STATISTICS"),
+    ),
     (
         ("EXPLAIN",),
         (

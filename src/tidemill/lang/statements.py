@@ -26,6 +26,7 @@ from tidemill.lang.lifecycle_statements import (
     StopQuery,
 )
 from tidemill.lang.one_time_statements import OneTimeQuery
+from tidemill.lang.statistics_statements import Hint, HintKind, ShowStatistics
 from tidemill.masking import masked_value, secrets_of
 
 if TYPE_CHECKING:
@@ -56,6 +57,8 @@ __all__ = [
     "Environment",
     "Explain",
     "ExplainMode",
+    "Hint",
+    "HintKind",
     "Instant",
     "Keep",
     "LatePolicy",
@@ -71,6 +74,7 @@ __all__ = [
     "Select",
     "Show",
     "ShowConnectors",
+    "ShowStatistics",
     "StartMode",
     "StartQuery",
     "Statement",
@@ -143,6 +147,7 @@ class ExplainMode(Enum):
     STAGES = "STAGES"
     TRACE = "TRACE"
     ANALYZE = "ANALYZE"
+    COST = "COST"
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,7 +234,7 @@ def shown_argument(name: str, value: Argument) -> Argument:
 
 @dataclass(frozen=True, slots=True)
 class CreateStream:
-    """CREATE STREAM name (columns) SOURCE … ORDERED BY … LATE … IDLE AFTER … MALFORMED … KEEP …."""
+    """CREATE STREAM name (columns) SOURCE … ORDERED BY … LATE … IDLE AFTER … KEEP … HINT …."""
 
     name: Name
     columns: tuple[ColumnDefinition, ...]
@@ -240,6 +245,7 @@ class CreateStream:
     idle_after: Duration | None = None
     malformed: MalformedPolicy = MalformedPolicy.FAIL
     keep: Keep | None = None
+    hints: tuple[Hint, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,7 +258,7 @@ class Validity:
 
 @dataclass(frozen=True, slots=True)
 class CreateRelation:
-    """CREATE RELATION name (columns) SOURCE … [VALID …] [KEY (…)] [NON RETROACTIVE]."""
+    """CREATE RELATION name (columns) SOURCE … [VALID …] [KEY (…)] [NON RETROACTIVE] [HINT (…)]."""
 
     name: Name
     columns: tuple[ColumnDefinition, ...]
@@ -260,6 +266,7 @@ class CreateRelation:
     validity: Validity | None = None
     key: tuple[Name, ...] = ()
     retroactive: bool = True
+    hints: tuple[Hint, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -374,7 +381,7 @@ class DescribeConnector:
 
 @dataclass(frozen=True, slots=True)
 class Explain:
-    """EXPLAIN [LOGICAL | PHYSICAL | STAGES | TRACE | ANALYZE] [FORMAT JSON] query or name.
+    """EXPLAIN [LOGICAL | PHYSICAL | STAGES | TRACE | COST | ANALYZE] [FORMAT JSON] query or name.
 
     Of a statement of the lifecycle it gives the verdict, and does nothing.
 
@@ -403,6 +410,7 @@ Statement: TypeAlias = (
     | Drop
     | Show
     | ShowConnectors
+    | ShowStatistics
     | Describe
     | DescribeConnector
     | Explain

@@ -44,10 +44,12 @@ from tidemill.lang.statements import (
     Select,
     Show,
     ShowConnectors,
+    ShowStatistics,
     StartQuery,
     Statement,
     StopQuery,
 )
+from tidemill.lang.statistics import hint_text
 from tidemill.lang.types import type_text
 from tidemill.lang.words import quote_name, quote_string
 
@@ -104,6 +106,9 @@ def unparse(statement: Statement | exp.Expr) -> str:
             return f"SHOW {_PLURALS.get(kind, f'{kind.value}S')}"
         case ShowConnectors():
             return "SHOW CONNECTORS"
+        case ShowStatistics(name):
+            asked = "" if name is None else f" FOR {quote_name(name.text)}"
+            return f"SHOW STATISTICS{asked}"
         case DescribeConnector(name):
             return f"DESCRIBE CONNECTOR {quote_name(name.text)}"
         case Describe(name):
@@ -179,6 +184,8 @@ def _create_stream(statement: CreateStream) -> str:
         parts.append(f"MALFORMED {statement.malformed.value}")
     if statement.keep:
         parts.append(_keep(statement.keep))
+    if statement.hints:
+        parts.append(hint_text(statement.hints))
     return " ".join(parts)
 
 
@@ -200,6 +207,8 @@ def _create_relation(statement: CreateRelation) -> str:
         parts.append(f"KEY ({', '.join(quote_name(name.text) for name in statement.key)})")
     if not statement.retroactive:
         parts.append("NON RETROACTIVE")
+    if statement.hints:
+        parts.append(hint_text(statement.hints))
     return " ".join(parts)
 
 

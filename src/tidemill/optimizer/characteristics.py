@@ -192,8 +192,7 @@ def advance(of: Triple, size: float, slide: float) -> Triple:
 def group_at_random(of: Triple, groups: float, *, chained: bool = False) -> Triple:
     """An aggregate of groups whose elements come at random, without a case distinction.
 
-    A start begins a result, and an end does if the group has others; ``alone`` is the probability
-    that it has none. With many elements in each group this is 22.7, with few ``of`` itself.
+    A start begins a result, and an end does if the group has ``others``. With many elements in each group this is 22.7, with few ``of`` itself.
 
     Args:
         of: The input.
@@ -201,12 +200,10 @@ def group_at_random(of: Triple, groups: float, *, chained: bool = False) -> Trip
         chained: Whether an element begins where another one ends, as results of aggregates do.
     """
     within = groups * of.distance
-    alone = exp(-of.length / within)
-    events = of.length / within * (1 if chained else 2 - alone)
-    share = -expm1(-events * of.granule / of.length)
-    return of._replace(
-        distance=of.granule / (groups * share), length=of.granule / share * (1 - alone)
-    )
+    others = covered_part(of.length / within)
+    events = of.length / within * (1 if chained else 1 + others)
+    share = covered_part(events * of.granule / of.length)
+    return of._replace(distance=of.granule / (groups * share), length=of.granule / share * others)
 
 
 def stretches(of: Triple, rows: float, step: float = 0.0) -> Triple:
@@ -218,14 +215,16 @@ def stretches(of: Triple, rows: float, step: float = 0.0) -> Triple:
     until its next element, which is given in its whole length. Up to the end of a step, half a step
     later on average, more elements are known.
     """
-    between = rows * of.distance
-    none_left = exp(-of.length / between)
-    if none_left >= 1:
+    expected = of.length / (rows * of.distance)
+    there = covered_part(expected)
+    if there <= 0:
         return of
-    age = between - of.length * none_left / (1 - none_left)
-    length = (1 - none_left) * (of.length - age) + none_left * of.length
-    length += min(step / 2, age)
-    return of._replace(distance=length / (rows * (1 - none_left)), length=length)
+    # Of the last of them, given that there is one; the difference is lost where few are expected.
+    few = expected < _FEW
+    share = 1 / 2 - expected / 12 if few else 1 / expected - 1 / expm1(min(expected, _MANY))
+    age = of.length * share
+    length = of.length - there * age + min(step / 2, age)
+    return of._replace(distance=length / (rows * there), length=length)
 
 
 def presence(of: Triple, groups: float) -> Triple:
@@ -304,6 +303,7 @@ def session_window(of: Triple, gap: float, groups: float) -> Triple:
     return of._replace(length=between * expm1(far) if far < _MANY else inf)
 
 
+_FEW = 1e-4
 _MANY = 500.0
 """A session of so many expected rows in a gap does not end in our lifetime."""
 

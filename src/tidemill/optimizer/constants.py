@@ -48,6 +48,8 @@ class Constants:
 
     Attributes:
         operators: By the names of operators, as ``interval.Filter``.
+        values: What an aggregate costs besides, for each argument whose values are remembered, as
+            those of MIN and MAX.
         compared: For each pair of rows that is compared.
         scanned: For each row of state that is looked at.
         exchange_row: For each row that goes through an exchange.
@@ -57,6 +59,7 @@ class Constants:
     """
 
     operators: Mapping[str, OperatorCost]
+    values: OperatorCost
     compared: float
     scanned: float
     exchange_row: float
@@ -69,7 +72,7 @@ class Constants:
         assert self.operators.keys() == known, "each operator has its cost"
 
 
-_PLAIN: Final = tuple(field.name for field in fields(Constants) if field.name != "operators")
+_PLAIN: Final = tuple(f.name for f in fields(Constants) if f.name not in ("operators", "values"))
 _OF_OPERATOR: Final = tuple(field.name for field in fields(OperatorCost))
 
 
@@ -80,8 +83,9 @@ def write_constants(constants: Constants) -> str:
         for name, cost in sorted(constants.operators.items())
     }
     plain = {name: getattr(constants, name) for name in _PLAIN}
-    written = {"kind": _KIND, "version": _VERSION, "unit": "microseconds"}
-    return json.dumps({**written, **plain, "operators": operators}, indent=2) + "\n"
+    values = {part: getattr(constants.values, part) for part in _OF_OPERATOR}
+    written = {"kind": _KIND, "version": _VERSION, "unit": "microseconds", **plain}
+    return json.dumps({**written, "values": values, "operators": operators}, indent=2) + "\n"
 
 
 def read_constants(text: str, where: str) -> Constants:
@@ -103,7 +107,8 @@ def read_constants(text: str, where: str) -> Constants:
     if written.get("version") != _VERSION:
         raise _damaged(where, f"it is of version {written.get('version')}, not {_VERSION}")
     plain = {name: _number(written, name, where) for name in _PLAIN}
-    return Constants(_operators(written.get("operators"), where), **plain)
+    values = _cost(written.get("values"), "values", where)
+    return Constants(_operators(written.get("operators"), where), values, **plain)
 
 
 def _operators(written: object, where: str) -> dict[str, OperatorCost]:
@@ -113,11 +118,13 @@ def _operators(written: object, where: str) -> dict[str, OperatorCost]:
     if unknown:
         raise _damaged(where, f'there is no operator "{unknown[0]}"')
     costs = dict(DEFAULTS.operators)
-    for name, cost in written.items():
-        if not isinstance(cost, dict):
-            raise _damaged(where, f'"{name}" has no costs')
-        costs[name] = OperatorCost(**{part: _number(cost, part, where) for part in _OF_OPERATOR})
-    return costs
+    return costs | {name: _cost(cost, name, where) for name, cost in written.items()}
+
+
+def _cost(written: object, name: str, where: str) -> OperatorCost:
+    if not isinstance(written, dict):
+        raise _damaged(where, f'"{name}" has no costs')
+    return OperatorCost(**{part: _number(written, part, where) for part in _OF_OPERATOR})
 
 
 def _number(written: Mapping[str, Any], name: str, where: str) -> float:
@@ -168,6 +175,7 @@ DEFAULTS: Final = Constants(
         "signed.Counting": OperatorCost(2000.0, 0.2, 0.2),
         "interval.Distinct": OperatorCost(2000.0, 0.2, 0.2),
     },
+    values=OperatorCost(2000.0, 1.0, 1.0),
     compared=0.02,
     scanned=0.05,
     exchange_row=0.1,

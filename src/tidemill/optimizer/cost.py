@@ -15,6 +15,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, assert_never
 
+from tidemill.optimizer.characteristics import covered_part
 from tidemill.optimizer.constants import DEFAULTS, Constants
 from tidemill.optimizer.estimates.flow import PACE, Pace, Work
 from tidemill.optimizer.estimates.plan import estimate
@@ -30,10 +31,20 @@ if TYPE_CHECKING:
 
     from tidemill.algebra.plan import Plan
     from tidemill.model.batch import Form
+    from tidemill.optimizer.constants import OperatorCost
     from tidemill.optimizer.statistics import Statistics
     from tidemill.physical.operator import Operator
 
-__all__ = ["PACE", "Pace", "PartCost", "PlanCost", "cost_of", "logical_cost", "plan_cost"]
+__all__ = [
+    "PACE",
+    "Pace",
+    "PartCost",
+    "PlanCost",
+    "calls",
+    "cost_of",
+    "logical_cost",
+    "plan_cost",
+]
 
 _MICROSECONDS: Final = 1_000_000.0
 
@@ -144,6 +155,21 @@ def logical_cost(  # noqa: PLR0913 — what a plan is made for, and what is know
     return plan_cost(plan, statistics, constants, pace, relations)
 
 
+def calls(work: Work, pace: Pace) -> float:
+    """How often an operator is called in a microsecond.
+
+    One that remembers nothing is called where rows come in a step only, at random.
+    """
+    each = pace.steps * pace.partitions
+    return each if work.state else each * covered_part(work.taken / each)
+
+
+def _cpu(cost: OperatorCost, work: Work, pace: Pace) -> float:
+    """Steps, and rows that come and leave."""
+    rows = work.taken * cost.row_in + work.flow.rows * cost.row_out
+    return cost.step * calls(work, pace) + rows
+
+
 def _part_cost(part: PhysicalPlan, work: Work, constants: Constants, pace: Pace) -> PartCost:
     match part:
         case Input():
@@ -154,8 +180,7 @@ def _part_cost(part: PhysicalPlan, work: Work, constants: Constants, pace: Pace)
             memory = 0.0
         case Apply(operator):
             cost = constants.operators[operator_name(operator)]
-            cpu = cost.step * pace.steps * pace.partitions
-            cpu += work.taken * cost.row_in + work.flow.rows * cost.row_out
+            cpu = _cpu(cost, work, pace) + work.values * _cpu(constants.values, work, pace)
             cpu += work.compared * constants.compared + work.scanned * constants.scanned
             memory = _state_bytes(operator, work)
         case _:

@@ -1,20 +1,26 @@
-"""Which order of joins is chosen, and what is said of it.
+"""Which tree of joins is chosen for a block, and what is said of it.
 
-Law: the order is that of the query unless another is expected to cost less than ``CLEARLY`` of it.
-The same query is ordered alike whenever the same is known.
+Law: what is written stays unless another tree is expected to cost less than ``CLEARLY`` of it, or
+to keep to limits that it exceeds. Stages of three and more inputs are chosen only where that is
+left open and there is a reason: limits, or inputs that have been measured. The same query is
+ordered alike whenever the same is known.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import inf
 from typing import TYPE_CHECKING
 
 from tidemill.algebra.plan import Relation, Source
 from tidemill.algebra.tree import walk
 from tidemill.optimizer.decisions import Alternative, Decision
+from tidemill.optimizer.logical.join_block import leaves as leaves_of
+from tidemill.optimizer.physical.merge_joins import JoinStages
+from tidemill.optimizer.planning import Joins, Open
 from tidemill.optimizer.search.best import best_tree
 from tidemill.optimizer.search.costs import Costs
-from tidemill.optimizer.search.tree import JoinTree, Stage, mask_of, stages
+from tidemill.optimizer.search.tree import JoinTree, Stage, flat, leaves
 from tidemill.optimizer.search.tree_cost import Pricing
 
 if TYPE_CHECKING:
@@ -22,10 +28,12 @@ if TYPE_CHECKING:
     from tidemill.optimizer.constants import Constants
     from tidemill.optimizer.estimates.flow import Pace
     from tidemill.optimizer.logical.join_block import JoinBlock, Shape
-    from tidemill.optimizer.logical.order_joins import JoinOrder
-    from tidemill.optimizer.search.join_graph import JoinGraph
+    from tidemill.optimizer.logical.order_joins import Known
+    from tidemill.optimizer.planning import Planning
+    from tidemill.optimizer.search.choice import Choice
+    from tidemill.optimizer.search.tree_cost import Plan as TreePlan
 
-__all__ = ["CLEARLY", "Chooser", "join_costs"]
+__all__ = ["CLEARLY", "Chooser", "Chosen", "join_costs"]
 
 CLEARLY = 0.8
 """What is written stays unless something else is expected to cost less than this share of it."""
@@ -43,57 +51,125 @@ def join_costs(constants: Constants, pace: Pace) -> Costs:
         compare=constants.compared,
         output=join.row_out,
         step=join.step / _TWO * pace.steps * pace.partitions,  # a join probes from two sides
+        apart=True,
     )
 
 
 @dataclass(frozen=True, slots=True)
+class Chosen:
+    """A tree of joins.
+
+    Attributes:
+        plan: The tree, with the orders in which its stages probe.
+        shape: The same as joins of two; those of a stage follow each other.
+        decision: What was chosen, and why.
+    """
+
+    plan: TreePlan
+    shape: Shape
+    decision: Decision
+
+    @property
+    def stages(self) -> JoinStages:
+        """What is joined at once, for a plan in which the inputs stand as in the shape."""
+        place = {number: place for place, number in enumerate(leaves_of(self.shape))}
+        found = {}
+        for stage, orders in self.plan.orders.items():
+            covered = [frozenset(place[leaf] for leaf in leaves(c)) for c in stage.children]
+            at = sorted(range(len(covered)), key=lambda n: min(covered[n]))
+            new = {old: number for number, old in enumerate(at)}
+            moved = tuple(tuple(new[other] for other in orders[old]) for old in at)
+            found[frozenset().union(*covered)] = moved
+        return JoinStages(len(place), found)
+
+
+@dataclass(frozen=True, slots=True)
 class Chooser:
-    """Chooses orders.
+    """Chooses trees.
 
     Attributes:
         costs: What joining costs.
+        planning: The settings, with their limits.
     """
 
     costs: Costs
+    planning: Planning
 
-    def shape(self, block: JoinBlock, graph: JoinGraph) -> Shape:
-        """The order for a block."""
-        written = self._cpu(graph, block.written)
-        best, cpu = self._best(graph)
-        if cpu >= CLEARLY * written:
-            return block.written
-        return _shape_of(best)
-
-    def decision(self, order: JoinOrder) -> Decision:
-        """What was decided, in words."""
-        names = [_name(plan) for plan in order.block.inputs]
-        written = order.block.written
-        chosen = Alternative(_text(order.shape, names), self._cpu(order.graph, order.shape))
-        others = [Alternative(_text(written, names), self._cpu(order.graph, written))]
-        if order.shape == written:
-            best, cpu = self._best(order.graph)
-            others = [Alternative(_text(_shape_of(best), names), cpu)]
-            why = "as written, nothing is clearly cheaper"
-        else:
-            why = "cheaper than as written"
-        kept = tuple(
-            Alternative(one.name, one.cpu * _SECOND) for one in others if one.name != chosen.name
+    def choose(self, block: JoinBlock, known: Known) -> Chosen:
+        """The tree for a block."""
+        if self.planning.joins is Joins.MULTIWAY:
+            return self._asked_for(block, known)
+        pricing = Pricing(known.graph, self.costs)
+        written, choice = pricing.plan(_tree_of(block.written)), self._best(known)
+        plan, limits = choice.plan, choice.limits
+        is_nearer = plan.badness(limits)[0] < written.badness(limits)[0]
+        if plan.cpu >= CLEARLY * written.cpu and not is_nearer:
+            plan = written
+        names = [_name(one) for one in block.inputs]
+        every = [written, choice.plan, *(one.plan for one in choice.alternatives)]
+        found = {one.tree: self._alternative(one, names, known) for one in every if one.cpu < inf}
+        chosen = found.pop(plan.tree)
+        return Chosen(
+            plan,
+            block.written if plan is written else _shape_of(plan, plan.tree),
+            Decision(
+                "join order",
+                chosen.name,
+                chosen.cpu,
+                tuple(sorted(found.values(), key=lambda one: (one.cpu, one.name))),
+                self._why(choice, plan, known, is_written=plan is written),
+                chosen.memory,
+            ),
         )
-        return Decision("join order", chosen.name, chosen.cpu * _SECOND, kept, why)
 
-    def _best(self, graph: JoinGraph) -> tuple[JoinTree, float]:
-        choice = best_tree(graph, self.costs)
-        plans = [choice.plan, *(one.plan for one in choice.alternatives)]
-        binary = [plan for plan in plans if _is_binary(plan.tree)]
-        best = min(binary, key=lambda plan: plan.rating)
-        return best.tree, best.cpu
+    def _why(self, choice: Choice, plan: TreePlan, known: Known, *, is_written: bool) -> str:
+        """The reason, in units that people know."""
+        if not plan.is_qualified(choice.limits):
+            both = choice.needs.both
+            cpu, memory = both.cpu * _SECOND, both.memory * known.row_bytes
+            needs = [
+                f"{taken:,.0f} {unit}"
+                for taken, limit, unit in (
+                    (cpu, self.planning.cpu_limit, "us/s"),
+                    (memory, self.planning.memory_limit, "bytes"),
+                )
+                if limit is not None
+            ]
+            return (
+                f"nothing that was found keeps to the limits; the nearest needs {', '.join(needs)}"
+            )
+        if is_written:
+            return "as written, nothing is clearly cheaper"
+        ended = f", the search ended by {choice.ended_by}" if choice.ended_by else ""
+        return f"the cheapest of {choice.looked_at}, by {choice.found_by}{ended}"
 
-    def _cpu(self, graph: JoinGraph, shape: Shape) -> float:
-        return Pricing(graph, self.costs).plan(_tree_of(shape)).cpu
+    def _asked_for(self, block: JoinBlock, known: Known) -> Chosen:
+        """One stage of all inputs, since the settings say so."""
+        costs = replace(self.costs, apart=False)
+        plan = Pricing(known.graph, costs).plan(flat(known.graph.inputs))
+        one = self._alternative(plan, [_name(input_) for input_ in block.inputs], known)
+        why = 'as set by joins="multiway"'
+        return Chosen(
+            plan, block.written, Decision("join order", one.name, one.cpu, (), why, one.memory)
+        )
 
+    def _limits(self, known: Known) -> tuple[float | None, float | None]:
+        """The limits in the units of the search: by microsecond, and in rows."""
+        cpu, memory = self.planning.cpu_limit, self.planning.memory_limit
+        return (
+            None if cpu is None else cpu / _SECOND,
+            None if memory is None else memory / known.row_bytes,
+        )
 
-def _is_binary(tree: JoinTree) -> bool:
-    return all(len(stage.children) == _TWO for stage in stages(tree))
+    def _best(self, known: Known) -> Choice:
+        limits = self._limits(known)
+        is_open = Open.JOINS in self.planning.left_open
+        has_reason = limits != (None, None) or known.is_measured
+        return best_tree(known.graph, self.costs, *limits, binary=not (is_open and has_reason))
+
+    def _alternative(self, plan: TreePlan, names: list[str], known: Known) -> Alternative:
+        memory = plan.memory * known.row_bytes
+        return Alternative(_text(plan.tree, names), plan.cpu * _SECOND, memory)
 
 
 def _tree_of(shape: Shape) -> JoinTree:
@@ -102,19 +178,22 @@ def _tree_of(shape: Shape) -> JoinTree:
     return Stage((_tree_of(shape[0]), _tree_of(shape[1])))
 
 
-def _shape_of(tree: JoinTree) -> Shape:
-    """The joins of a binary tree; the side with the least input stands left."""
+def _shape_of(plan: TreePlan, tree: JoinTree) -> Shape:
+    """The joins of a tree: those of a stage in the order in which its first child probes."""
     if isinstance(tree, int):
         return tree
-    left, right = tree.children
-    assert not mask_of(left) & mask_of(right), "each input is joined once"
-    return _shape_of(left), _shape_of(right)
+    first, *others = plan.orders[tree][0]
+    children = [tree.children[0], *(tree.children[n] for n in (first, *others))]
+    shape = _shape_of(plan, children[0])
+    for child in children[1:]:
+        shape = (shape, _shape_of(plan, child))
+    return shape
 
 
-def _text(shape: Shape, names: list[str]) -> str:
-    if isinstance(shape, int):
-        return names[shape]
-    return f"({_text(shape[0], names)} {_text(shape[1], names)})"
+def _text(tree: JoinTree, names: list[str]) -> str:
+    if isinstance(tree, int):
+        return names[tree]
+    return f"({' '.join(_text(child, names) for child in tree.children)})"
 
 
 def _name(plan: Plan) -> str:

@@ -16,28 +16,31 @@ from typing import TYPE_CHECKING
 
 from tidemill.algebra.patterns import update_pattern
 from tidemill.algebra.plan import Relation, Source
-from tidemill.algebra.tree import walk
+from tidemill.algebra.tree import streams_of, walk
 from tidemill.errors import PlanError
 from tidemill.model.batch import Form
 from tidemill.model.time import Time
 from tidemill.optimizer.constants import DEFAULTS, Constants
+from tidemill.optimizer.cost import logical_cost, plan_cost
 from tidemill.optimizer.estimates.flow import Pace
 from tidemill.optimizer.estimates.plan import estimate
 from tidemill.optimizer.join_orders import Chooser, join_costs
 from tidemill.optimizer.logical.order_joins import order_joins
 from tidemill.optimizer.logical.rewrite import Step, rewrite
-from tidemill.optimizer.logical.rules import rules_with
+from tidemill.optimizer.logical.rewrite_by_cost import rewrite_by_cost
+from tidemill.optimizer.logical.rules import DEPENDING, SAVING, rules_with
 from tidemill.optimizer.physical.check import check_plan
 from tidemill.optimizer.physical.fold import folded, stages_needed
 from tidemill.optimizer.physical.implement import implement
 from tidemill.optimizer.physical.labels import Labels
 from tidemill.optimizer.physical.limit_delay import limit_delay
-from tidemill.optimizer.physical.merge_joins import merge_joins
+from tidemill.optimizer.physical.merge_joins import JoinStages, has_stages, merge_joins
 from tidemill.optimizer.physical.push_exchanges import push_exchanges
 from tidemill.optimizer.physical.split_aggregates import split_aggregates
 from tidemill.optimizer.physical.steps import held_until_due, in_form, lies_behind
 from tidemill.optimizer.planning import PLANNING, Joins
 from tidemill.optimizer.statistics import NOTHING_KNOWN, Statistics
+from tidemill.optimizer.variants import Variant, choose_variant, variants
 from tidemill.physical.codec.plans import plan_version
 from tidemill.physical.cut_answer import cut_answer
 from tidemill.physical.fragments import build_graph
@@ -102,12 +105,10 @@ class Context:
     Attributes:
         planning: The settings.
         statistics: What has been measured of streams, or said of them.
-        constants: What the work of operators costs.
     """
 
     planning: Planning = PLANNING
     statistics: Statistics = NOTHING_KNOWN
-    constants: Constants = DEFAULTS
 
 
 TARGET, CONTEXT = Target(), Context()
@@ -134,6 +135,8 @@ class Planned:
         steps: What the phases have changed, one after the other.
         target: What it is made for.
         decisions: What was chosen among plans with the same answer, and why.
+        constants: What the work of operators costs, so far as it is known where it was planned.
+        statistics: What was known of its inputs when it was planned.
     """
 
     bound: Plan
@@ -143,6 +146,8 @@ class Planned:
     steps: tuple[Step | PhysicalStep, ...]
     target: Target
     decisions: tuple[Decision, ...] = ()
+    statistics: Statistics = NOTHING_KNOWN
+    constants: Constants = DEFAULTS
 
     @property
     def is_outdated(self) -> bool:
@@ -172,6 +177,7 @@ class Draft:
     labels: Labels = field(default_factory=Labels)
     steps: tuple[Step | PhysicalStep, ...] = ()
     decisions: tuple[Decision, ...] = ()
+    joins: tuple[JoinStages, ...] = ()
 
     @property
     def planning(self) -> Planning:
@@ -222,14 +228,37 @@ def _order_joins(draft: Draft) -> Draft:
         made = implement(part, draft.planning.technique).placed.plan
         return estimate([made], context.statistics, pace, relations)[made.fingerprint].flow
 
-    chooser = Chooser(join_costs(context.constants, pace))
-    after, orders = order_joins(before, flow, chooser.shape)
-    decisions = (*draft.decisions, *map(chooser.decision, orders))
+    chooser = Chooser(join_costs(context.planning.constants, pace), context.planning)
+    after, chosen = order_joins(before, flow, chooser.choose)
+    decisions = (*draft.decisions, *(one.decision for one in chosen))
+    joins = tuple(one.stages for one in chosen)
     if after is before:
-        return replace(draft, decisions=decisions)
+        return replace(draft, decisions=decisions, joins=joins)
     done = rewrite(after, rules_with(draft.planning.negation))
     steps = (*draft.steps, Step("order_joins", before, after), *done.steps)
-    return replace(draft, logical=done.plan, steps=steps, decisions=decisions)
+    return replace(draft, logical=done.plan, steps=steps, decisions=decisions, joins=joins)
+
+
+def _rewrite_by_cost(draft: Draft) -> Draft:
+    if not draft.planning.optimized:
+        return draft
+    pace = Pace(partitions=draft.target.partitions or 1)
+    technique, answer = draft.planning.technique, draft.target.answer
+    relations = {node.name for node in walk(draft.bound) if isinstance(node, Relation)}
+    rules = rules_with(draft.planning.negation)
+
+    def cost(part: Plan) -> float:
+        known, constants = draft.context.statistics, draft.planning.constants
+        return logical_cost(
+            part, known, constants, pace, relations, technique=technique, answer=answer
+        ).cpu
+
+    is_known = streams_of(draft.bound) <= draft.context.statistics.inputs.keys()
+    costed = (*SAVING, *DEPENDING) if is_known else SAVING
+    after, choices = rewrite_by_cost(draft.logical, cost, lambda part: rewrite(part, rules), costed)
+    taken = [step for choice in choices for step in (choice.rule, *choice.steps)]
+    decisions = (*draft.decisions, *(choice.decision() for choice in choices))
+    return replace(draft, logical=after, steps=(*draft.steps, *taken), decisions=decisions)
 
 
 def _implement(draft: Draft) -> Draft:
@@ -244,9 +273,11 @@ def _split_aggregates(draft: Draft) -> Draft:
 
 
 def _merge_joins(draft: Draft) -> Draft:
-    if draft.planning.joins is not Joins.MULTIWAY:
+    is_set = draft.planning.joins is Joins.MULTIWAY
+    if not (is_set or any(has_stages(one) for one in draft.joins)):
         return draft
-    return draft.changed("merge_joins", *merge_joins(draft.physical, lazy=draft.planning.lazy))
+    merged = merge_joins(draft.physical, draft.planning.lazy, draft.joins, all_=is_set)
+    return draft.changed("merge_joins", *merged)
 
 
 def _shape_answer(draft: Draft) -> Draft:
@@ -310,6 +341,8 @@ PHASES: tuple[Callable[[Draft], Draft], ...] = (
     _rewrite,
     # After the rules, which leave joins side by side and conditions where they belong.
     _order_joins,
+    # After it: what aggregates and DISTINCT below joins save depends on the order of these.
+    _rewrite_by_cost,
     # From logical operators to physical ones, in which form, with exchanges where rows must meet.
     _implement,
     # Before exchanges are pushed: they do not go below what combines rows where they are.
@@ -342,6 +375,28 @@ def plan(query: Plan, target: Target = TARGET, context: Context = CONTEXT) -> Pl
         target: What the plan is made for.
         context: What is known besides.
     """
+    ways = variants(query, context.planning, target.answer)
+    if len(ways) == 1:
+        return _planned(query, target, replace(context, planning=ways[0]))
+    made = [_planned(query, target, replace(context, planning=way)) for way in ways]
+    found = [_variant(way, one, context) for way, one in zip(ways, made, strict=True)]
+    best, decision = choose_variant(found)
+    chosen = made[found.index(best)]
+    return replace(chosen, decisions=(decision, *chosen.decisions))
+
+
+def _variant(way: Planning, made: Planned, context: Context) -> Variant:
+    """What a plan is expected to cost."""
+    pace = Pace(partitions=made.target.partitions or 1)
+    relations = {node.name for node in walk(made.bound) if isinstance(node, Relation)}
+    top = made.physical.fingerprint
+    flow = estimate([made.physical], context.statistics, pace, relations)[top].flow
+    cost = plan_cost(made.physical, context.statistics, way.constants, pace, relations)
+    return Variant(way, cost.cpu, cost.memory, flow.delay)
+
+
+def _planned(query: Plan, target: Target, context: Context) -> Planned:
+    """The plan with settings that leave nothing open."""
     draft = _run(query, replace(target, stages=None), context)
     if target.stages is None:
         return draft
@@ -365,7 +420,7 @@ def resume(  # noqa: PLR0913 — what a plan is made for, and what is known of i
         query: What it means, as bound.
         physical: The plan that was kept.
         target: What that was made for.
-        context: What is known besides.
+        context: What was known besides when it was planned: what is known now is for new queries.
         now: The epoch that begins now, in case its answer is cut from now on.
         decisions: What was chosen when it was planned.
     """
@@ -385,9 +440,18 @@ def resume(  # noqa: PLR0913 — what a plan is made for, and what is known of i
         {part.fingerprint: "as it was planned" for part in inputs},
     ).completed(physical)
     if made is None:
-        return Planned(query, query, physical, labels, (), target, decisions)
+        statistics = context.statistics
+        return Planned(query, query, physical, labels, (), target, decisions, statistics)
     step = PhysicalStep(_RESUME, made.physical, physical)
-    return Planned(query, made.logical, physical, labels, (*made.steps, step), target, decisions)
+    steps = (*made.steps, step)
+    return replace(
+        made,
+        physical=physical,
+        labels=labels,
+        steps=steps,
+        target=target,
+        decisions=decisions,
+    )
 
 
 _RESUME = "resume"
@@ -423,4 +487,5 @@ def _run(query: Plan, target: Target, context: Context, partitions: int | None =
         draft.steps,
         target,
         draft.decisions,
+        context.statistics.about({n.name for n in walk(query) if isinstance(n, Source | Relation)}),
     )

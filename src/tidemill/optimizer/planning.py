@@ -10,13 +10,15 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
+from tidemill.optimizer.constants import DEFAULTS
 from tidemill.optimizer.physical.limit_delay import DEFAULT_DELAY
 from tidemill.optimizer.physical.techniques import Technique
 
 if TYPE_CHECKING:
+    from tidemill.optimizer.constants import Constants
     from tidemill.optimizer.logical.rules import Negation
 
-__all__ = ["PLANNING", "Joins", "Planning"]
+__all__ = ["PLANNING", "Joins", "Open", "Planning"]
 
 
 class Joins(Enum):
@@ -24,6 +26,14 @@ class Joins(Enum):
 
     BINARY = "binary"
     MULTIWAY = "multiway"
+
+
+class Open(Enum):
+    """What can be left open, to be chosen for each query by what it is expected to cost."""
+
+    TECHNIQUE = "technique"
+    NEGATION = "negation"
+    JOINS = "joins"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +49,10 @@ class Planning:
         negation: Where anti-joins stand, beside joins.
         lazy: At multiples of how many microseconds joins of many inputs are evaluated, where the
             ends of rows are known; 0 for at once.
+        left_open: What is chosen for each query; the setting itself says what is usual.
+        cpu_limit: How many microseconds of work a second of the streams may take.
+        memory_limit: How many bytes of state there may be.
+        constants: What the work of operators costs.
     """
 
     optimized: bool = True
@@ -47,10 +61,18 @@ class Planning:
     joins: Joins = Joins.BINARY
     negation: Negation = "written"
     lazy: int = 0
+    left_open: frozenset[Open] = frozenset()
+    cpu_limit: float | None = None
+    memory_limit: float | None = None
+    constants: Constants = DEFAULTS
 
     def facts(self) -> dict[str, int | str | None]:
-        """What a checkpoint is made for."""
-        return {
+        """What a checkpoint is made for.
+
+        Constants and limits are no part of it: queries run on with the plans that were chosen for
+        others.
+        """
+        chosen: dict[str, int | str | None] = {
             "optimize": int(self.optimized),
             "max_delay": self.max_delay,
             "technique": self.technique.value,
@@ -58,7 +80,8 @@ class Planning:
             "negation": self.negation,
             "lazy": self.lazy,
         }
+        return chosen | {one.value: "auto" for one in self.left_open}
 
 
-PLANNING = Planning()
+PLANNING = Planning(left_open=frozenset(Open))
 """The defaults."""

@@ -38,21 +38,32 @@ if TYPE_CHECKING:
 
     from tidemill.algebra.expr import Expr
 
-__all__ = ["VALUES", "Columns", "condition_text", "harmonic", "seen", "selectivity", "values_of"]
+__all__ = [
+    "NULLS",
+    "VALUES",
+    "Columns",
+    "condition_text",
+    "harmonic",
+    "seen",
+    "selectivity",
+    "values_of",
+]
 
 VALUES: Final = 100.0
 """How many values a column has of which nothing is known."""
 
+NULLS: Final = 0.05
+"""The share of the values of a column that are NULL, of which nothing is known."""
+
 _EULER: Final = 0.5772156649
 _RANGE: Final = 1 / 3
 _LIKE: Final = 0.1
-_NULLS: Final = 0.05
 _OTHER: Final = 1 / 3
 
 _SHARES: Final = {
     **dict.fromkeys(("<", "<=", ">", ">="), _RANGE),
     **dict.fromkeys(("like", "ilike"), _LIKE),
-    "is_null": _NULLS,
+    "is_null": NULLS,
 }
 _MIRRORED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _SYMMETRIC: Final = frozenset({"=", "<>", "is_distinct", "is_not_distinct"})

@@ -12,13 +12,16 @@ answer.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from math import inf
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
-__all__ = ["NOTHING_KNOWN", "Edge", "Statistics"]
+    from tidemill.algebra.codec.values import Json
+
+__all__ = ["NOTHING_KNOWN", "Edge", "Statistics", "read_statistics", "write_statistics"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +76,49 @@ class Statistics:
     inputs: Mapping[str, Edge] = field(default_factory=dict)
     conditions: Mapping[str, float] = field(default_factory=dict)
 
+    def about(self, names: Collection[str]) -> Statistics:
+        """What is known of some streams and relations, and of conditions on these."""
+        return Statistics(
+            {name: edge for name, edge in self.inputs.items() if name in names},
+            {
+                text: share
+                for text, share in self.conditions.items()
+                if any(f"{name}." in text for name in names)
+            },
+        )
+
 
 NOTHING_KNOWN = Statistics()
 """Everything is assumed."""
+
+
+def write_statistics(statistics: Statistics) -> Json:
+    """Statistics, for ``json``."""
+    return {
+        "inputs": {name: _write_edge(edge) for name, edge in statistics.inputs.items()},
+        "conditions": dict(statistics.conditions),
+    }
+
+
+def read_statistics(written: Json) -> Statistics:
+    """The statistics that were written.
+
+    Raises:
+        TypeError: They are something else.
+
+    >>> known = Statistics({"bid": Edge(5.0, distinct={"auction": 7.0})}, {"price > 5": 0.1})
+    >>> read_statistics(write_statistics(known)) == known
+    True
+    """
+    inputs = {name: _read_edge(edge) for name, edge in written["inputs"].items()}
+    return Statistics(inputs, dict(written["conditions"]))
+
+
+def _write_edge(edge: Edge) -> Json:
+    written = asdict(edge)
+    return {**written, "distance": None} if edge.distance == inf else written
+
+
+def _read_edge(written: Json) -> Edge:
+    distance = written["distance"]
+    return Edge(**{**written, "distance": inf if distance is None else distance})

@@ -29,6 +29,7 @@ __all__ = [
     "PhysicalPlan",
     "begun_in",
     "inputs",
+    "over",
     "rebuilt",
     "walk_physical",
 ]
@@ -130,11 +131,11 @@ def rebuilt(
     new: dict[str, PhysicalPlan] = {}
     for part in walk_physical([plan]):
         below = tuple(new[b.fingerprint] for b in inputs(part))
-        new[part.fingerprint] = change(_over(part, below))
+        new[part.fingerprint] = change(over(part, below))
     return new[plan.fingerprint], {old: part.fingerprint for old, part in new.items()}
 
 
-def _over(part: PhysicalPlan, below: tuple[PhysicalPlan, ...]) -> PhysicalPlan:
+def over(part: PhysicalPlan, below: tuple[PhysicalPlan, ...]) -> PhysicalPlan:
     """The part over other inputs; itself, if they are the same."""
     if all(a is b for a, b in zip(inputs(part), below, strict=True)):
         return part

@@ -6,11 +6,13 @@ before. A batch that is taken again after a kill replays the same rows.
 
 from __future__ import annotations
 
+from time import monotonic
 from typing import TYPE_CHECKING
 
 from tidemill.algebra.reach import since_of
 from tidemill.history.archive import Archive
-from tidemill.history.replay import REPLAY_ROWS, Replay, advanced, begun, reached, rows_left
+from tidemill.history.pace import Pace
+from tidemill.history.replay import Replay, advanced, begun, pieces, reached, rows_left
 from tidemill.model.time import END_OF_TIME, Time
 from tidemill.physical.plan import Input, walk_physical
 from tidemill.physical.state.damaged import DamagedError
@@ -42,18 +44,20 @@ class KeptStreams:
 
     Args:
         directory: Where their files are; ``None`` for memory.
-        rows: About so many rows are replayed in a step.
+        pace: How many rows are replayed in a step.
 
     Attributes:
         by_stream: The archive of each stream that keeps its past.
         replays: The inputs that are being filled with kept rows.
     """
 
-    def __init__(self, directory: Path | None = None, rows: int = REPLAY_ROWS) -> None:
+    def __init__(self, directory: Path | None = None, pace: Pace | None = None) -> None:
         self.by_stream: dict[str, Archive] = {}
         self.replays: dict[str, Replay] = {}
         self._directory = directory
-        self._rows = rows
+        self._pace = Pace() if pace is None else pace
+        self._leg: Leg | None = None
+        self._began = monotonic()
         self._stores: dict[str, Store] = {}
         self._keeps: dict[str, StreamEntry] = {}
         self._reached: dict[str, int] = {}  # how far streams had come after the step before
@@ -118,8 +122,28 @@ class KeptStreams:
         for stream, entry in entries.items():
             self.by_stream[stream].add(entry)
         self._reached = dict(watermarks)
+        self._learn()
 
     # Replays
+
+    def start_step(self, leg: Leg | None = None) -> None:
+        """A step begins.
+
+        Args:
+            leg: How far replays went when it was taken before, if it is taken again.
+        """
+        self._leg, self._began = leg, monotonic()
+
+    def _learn(self) -> None:
+        """What the step that is done says of how long replays take."""
+        leg = self.leg()
+        rows = sum(
+            piece.rows
+            for replay in self.replays.values()
+            for piece in pieces(replay, self.by_stream, leg)
+        )
+        self._pace.done(monotonic() - self._began, rows)
+        self._leg = None
 
     def fill(self, inputs: Mapping[str, tuple[str, Time]], until: int) -> None:
         """Fill inputs with kept rows.
@@ -149,7 +173,9 @@ class KeptStreams:
 
     def leg(self) -> Leg:
         """How far all replays go in the step that is being taken."""
-        return reached(self.replays, self.by_stream, self._rows)
+        if self._leg is None:
+            self._leg = reached(self.replays, self.by_stream, self._pace.rows)
+        return self._leg
 
     def advance(self) -> dict[str, Replay]:
         """The replays after the step that is being taken, without those that are over."""

@@ -26,6 +26,7 @@ import polars as pl
 from tidemill.errors import RunError
 from tidemill.lang.words import quote_name
 from tidemill.optimizer.decisions import read_decisions, write_decisions
+from tidemill.optimizer.statistics import NOTHING_KNOWN, read_statistics, write_statistics
 from tidemill.physical.codec.plans import plan_version, read_physical, write_physical
 from tidemill.runtime.durable import make_directory, write_durably
 from tidemill.runtime.paths import word_of
@@ -45,8 +46,10 @@ from tidemill.runtime.record import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
+    from tidemill.algebra.codec.values import Json
     from tidemill.catalog.entries import RelationEntry, StreamEntry
     from tidemill.optimizer.planner import Planned
+    from tidemill.optimizer.statistics import Statistics
     from tidemill.runtime.file_sink import FileSink
     from tidemill.runtime.lock import Lock
 
@@ -255,19 +258,22 @@ class CheckpointDirectory:
             raise RunError(
                 f'the plan of query "{query}" in the checkpoint is damaged: "{path}"', hint=hint
             )
-        return KeptPlan(plan, decisions)
+        return KeptPlan(plan, decisions, _statistics_in(written))
 
     # What is written, once nothing is refused.
 
     def keep_plan(self, planned: Planned) -> None:
         """Keep the plan that a query runs with; ``record`` makes it known.
 
-        Beside it stands what was chosen for it, so that no later start has to choose again.
+        Beside it stands what was chosen for it, so that no later start has to choose again, and
+        what was known then: if that were something else, other plans could seem to be due.
         """
         path = self._plan_file(planned.version)
         plan = write_physical(planned.physical)
         if planned.decisions:
             plan["decisions"] = write_decisions(planned.decisions)
+        if planned.statistics != NOTHING_KNOWN:
+            plan["statistics"] = write_statistics(planned.statistics)
         written = json.dumps(plan, indent=1).encode()
         if not path.is_file() or path.read_bytes() != written:
             make_directory(path.parent)
@@ -373,6 +379,14 @@ class CheckpointDirectory:
                 f'the rows of relation "{name}" in the checkpoint are damaged: "{path}"', hint=hint
             )
         return content
+
+
+def _statistics_in(written: Json) -> Statistics:
+    """What was known when a plan was made; nothing, if that cannot be read."""
+    try:
+        return read_statistics(written["statistics"])
+    except (LookupError, TypeError, AttributeError, ValueError, AssertionError):
+        return NOTHING_KNOWN
 
 
 def keeps_rows(directory: Path, name: str) -> bool:

@@ -115,8 +115,10 @@ def _write_holder(handle: int) -> None:
         "user": _user(),
         "since": datetime.now(UTC).isoformat(timespec="seconds"),
     }
-    os.ftruncate(handle, 0)
-    os.pwrite(handle, json.dumps(holder).encode() + b"\n", 0)
+    content = json.dumps(holder).encode() + b"\n"
+    os.pwrite(handle, content, 0)
+    if os.fstat(handle).st_size > len(content):  # some file systems wait for the disk here
+        os.ftruncate(handle, len(content))
 
 
 def _user() -> str:

@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tidemill.optimizer.planner import Context, Target, plan, resume
 from tidemill.optimizer.planning import PLANNING
+from tidemill.optimizer.statistics import NOTHING_KNOWN
 from tidemill.runtime.shapes import answer_form
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from tidemill.catalog.entries import QueryEntry
     from tidemill.optimizer.decisions import Decision
     from tidemill.optimizer.planner import Planned
     from tidemill.optimizer.planning import Planning
+    from tidemill.optimizer.statistics import Statistics
     from tidemill.physical.plan import PhysicalPlan
     from tidemill.runtime.record import Facts
 
-__all__ = ["KeptPlan", "outdated_in", "plan_entry"]
+__all__ = ["KeptPlan", "outdated_in", "plan_entry", "planner_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,10 +31,12 @@ class KeptPlan:
     Attributes:
         physical: Its operators.
         decisions: What was chosen when it was made.
+        statistics: What was known then.
     """
 
     physical: PhysicalPlan
     decisions: tuple[Decision, ...] = ()
+    statistics: Statistics = NOTHING_KNOWN
 
 
 def plan_entry(  # noqa: PLR0913 — what a plan is made for
@@ -44,8 +48,12 @@ def plan_entry(  # noqa: PLR0913 — what a plan is made for
     epoch: int = 0,
     kept: KeptPlan | None = None,
     now: int | None = None,
+    statistics: Statistics = NOTHING_KNOWN,
 ) -> Planned:
     """The plan of a query.
+
+    One that runs already keeps its plan, whatever is known by now: what is measured moves, and
+    plans do not move with it.
 
     Args:
         query: The query.
@@ -56,17 +64,25 @@ def plan_entry(  # noqa: PLR0913 — what a plan is made for
         kept: The plan that it runs with already.
         now: The epoch that begins now, if other instants are wanted of a query that runs; ``None``
             for that in which it began.
+        statistics: What is known of what it reads, if it is planned now.
 
     Raises:
         RunError: Its sink says a form that it cannot have.
     """
     form, replays = answer_form(query), query.replays
     target = Target(partitions, stages, form, epoch=epoch, cut=query.cut, replays=replays)
-    context = Context(planning)
     if kept is not None:
+        context = Context(planning, kept.statistics)
         begun = epoch if now is None else now
-        return resume(query.plan, kept.physical, target, context, begun, decisions=kept.decisions)
-    return plan(query.plan, target, context)
+        made = resume(query.plan, kept.physical, target, context, begun, decisions=kept.decisions)
+    else:
+        made = plan(query.plan, target, Context(planning, statistics))
+    return replace(made, constants=planning.constants)
+
+
+def planner_of(planning: Planning) -> Callable[[QueryEntry, Statistics], Planned]:
+    """How a query would be computed with some settings, given what is known."""
+    return lambda query, known: plan_entry(query, planning, statistics=known)
 
 
 def outdated_in(planned: Mapping[str, Planned], facts: Facts, planning: Planning) -> frozenset[str]:

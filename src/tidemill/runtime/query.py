@@ -120,6 +120,7 @@ class Query:
         Args:
             mode: ``"logical"``, what it means; ``"physical"``, the operators that run;
                 ``"stages"``, which of them run where; ``"trace"``, what the optimizer did;
+                ``"cost"``, what each operator is expected to cost, beside what was measured;
                 ``"analyze"``, the operators with what each has done so far.
 
         Raises:

@@ -23,6 +23,7 @@ from tidemill.lang.unparse import unparse
 from tidemill.runtime.connectors import source_place
 from tidemill.runtime.damage import damaged, require_types
 from tidemill.runtime.durable import write_durably
+from tidemill.runtime.json_lines import json_lines
 from tidemill.runtime.paths import file_path
 from tidemill.runtime.sinks import Destination, destination_of
 
@@ -222,4 +223,4 @@ def _facts(found: dict[str, Any]) -> Facts:
 def write_record(directory: Path, facts: Facts) -> None:
     """Write down what is known from now on."""
     content = {"format": FORMAT, **asdict(facts)}
-    write_durably(directory / RECORD, (json.dumps(content, indent=2) + "\n").encode())
+    write_durably(directory / RECORD, json_lines(content))

@@ -16,6 +16,7 @@ from tidemill.catalog.records import Instance, Part, Paused
 from tidemill.errors import RunError
 from tidemill.model.time import Time
 from tidemill.runtime.durable import sync_directory, write_durably
+from tidemill.runtime.json_lines import json_lines
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -112,7 +113,7 @@ def write_records(directory: Path, records: Mapping[str, StoredRecord]) -> None:
     """Replace the records of a checkpoint."""
     queries = {name: {**asdict(one), "ended": sorted(one.ended)} for name, one in records.items()}
     content = {"format": _FORMAT, "queries": queries}
-    write_durably(directory / RECORDS_FILE, (json.dumps(content, indent=2) + "\n").encode())
+    write_durably(directory / RECORDS_FILE, json_lines(content))
 
 
 def _read(found: dict[str, object]) -> StoredRecord:

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from tidemill.engine.ingest import Gate
     from tidemill.history.table_view import TableView
     from tidemill.optimizer.planner import Planned
+    from tidemill.optimizer.statistics import Statistics
     from tidemill.runtime.answers import Answer
+    from tidemill.runtime.measuring.measured import Measured
     from tidemill.runtime.metrics import OperatorMetrics
     from tidemill.runtime.past import Past
     from tidemill.runtime.progress import Progress
@@ -85,6 +87,14 @@ class Runs(Protocol):
 
     def metrics(self) -> Mapping[str, OperatorMetrics]:
         """What each operator has done and remembers, by its fingerprint."""
+        ...
+
+    def measured(self) -> Measured:
+        """What has been found out of what comes in, up to now."""
+        ...
+
+    def known(self, catalog: Catalog) -> Statistics:
+        """What is known of what comes in, for queries of a catalog that are planned now."""
         ...
 
     def start(self) -> None:

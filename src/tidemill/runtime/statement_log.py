@@ -49,6 +49,7 @@ class StatementLog:
     def __init__(self, directory: Path) -> None:
         self._path = directory / STATEMENTS_FILE
         self._size = 0  # of the lines that are whole
+        self._last = 0  # so many of them are the last one
         self._digest = ""
         self.next = 1
 
@@ -58,7 +59,7 @@ class StatementLog:
         Raises:
             RunError: The log is damaged, or of another format.
         """
-        self._size, self._digest, self.next = 0, "", 1
+        self._size, self._last, self._digest, self.next = 0, 0, "", 1
         content = self._whole()
         entries: list[LogEntry] = []
         for number, line in enumerate(content.split(b"\n")[:-1], start=1):
@@ -72,13 +73,14 @@ class StatementLog:
                 raise damaged(f'line {number} of "{self._path}"', error) from error
         written = [entry.number for entry in entries if isinstance(entry, Written)]
         self._size, self.next = len(content), max(written, default=0) + 1
+        self._last = len(content) - (content[:-1].rfind(b"\n") + 1)
         return entries
 
     def is_unchanged(self) -> bool:
         """Whether nobody else has written since this session has read or written."""
-        content = self._whole()
-        last = content[:-1].rpartition(b"\n")[2]
-        return len(content) == self._size and self._digest.encode() in last
+        before = self._size - self._last
+        last = self._whole(before)  # each line vouches for those before it
+        return before + len(last) == self._size and self._digest.encode() in last
 
     def append(self, entry: LogEntry) -> None:
         """Write an entry; it is there after a loss of power when this returns."""
@@ -97,12 +99,14 @@ class StatementLog:
         line = json.dumps({**fields, "digest": digest}).encode() + b"\n"
         append_durably(self._path, line)
         self._digest = digest
-        self._size += len(line)
+        self._size, self._last = self._size + len(line), len(line)
 
-    def _whole(self) -> bytes:
-        """The lines that are whole."""
+    def _whole(self, after: int = 0) -> bytes:
+        """The lines that are whole, after so many bytes."""
         try:
-            content = self._path.read_bytes()
+            with self._path.open("rb") as file:
+                file.seek(after)
+                content = file.read()
         except FileNotFoundError:
             return b""
         return content[: content.rfind(b"\n") + 1]

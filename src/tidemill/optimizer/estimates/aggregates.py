@@ -26,6 +26,9 @@ _EXTREMES: Final = frozenset({"min", "max"})
 _SHRINKS: Final = 4
 """Elements become panes if there are this many for each different start."""
 
+_OF_VALUES: Final = (".totals", ".stairs", ".leaders")
+"""The tables of which there is one for each argument whose values are remembered."""
+
 _LEAST_LEADERS, _ROOTS = 64, 4
 
 
@@ -48,7 +51,8 @@ def aggregate(operator: interval.Aggregate, below: Flow) -> Work:
         out = replace(out, is_signed=True, lag=below.lag, delay=below.lag)
     else:
         out = held_back(out, operator.max_delay, oldest)
-    return Work(out, below.rows, state, scanned=touched)
+    kept = sum(name.endswith(_OF_VALUES) for name in state)
+    return Work(out, below.rows, state, scanned=touched, values=kept)
 
 
 def combine(operator: interval.Combine, below: Flow) -> Work:

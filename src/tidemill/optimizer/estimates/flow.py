@@ -176,6 +176,7 @@ class Work:
         state: How many rows it remembers, by table.
         compared: How many pairs of rows are compared.
         scanned: How many rows of state are looked at.
+        values: Of how many arguments an aggregate remembers the values, or some of them.
     """
 
     flow: Flow
@@ -183,6 +184,7 @@ class Work:
     state: Mapping[str, float] = field(default_factory=dict)
     compared: float = 0.0
     scanned: float = 0.0
+    values: int = 0
 
 
 def shaped(flow: Flow, triple: Triple) -> Flow:

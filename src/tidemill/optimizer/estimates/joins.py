@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from tidemill.model.schema import Schema
     from tidemill.physical import interval, signed
 
-__all__ = ["join", "multi_join", "renamed", "signed_join", "signed_multi_join"]
+__all__ = ["join", "multi_join", "named", "renamed", "signed_join", "signed_multi_join"]
 
 _Orders: TypeAlias = "Sequence[Sequence[int]]"
 
@@ -40,7 +40,7 @@ _MANY_MORE: Final = 8
 def join(operator: interval.Join, left: Flow, right: Flow) -> Work:
     """Pairs, when the later of the two comes."""
     schemas = (operator.left, operator.right)
-    flows = _named(operator.names, schemas, (left, right))
+    flows = named(operator.names, schemas, (left, right))
     lag = common_lag(flows)
     state = {"left": flows[0].kept(lag), "right": flows[1].kept(lag)}
     keyed = _is_keyed(operator.names, schemas, operator.condition)
@@ -53,7 +53,7 @@ def join(operator: interval.Join, left: Flow, right: Flow) -> Work:
 
 def signed_join(operator: signed.Join, left: Flow, right: Flow) -> Work:
     """Pairs that appear and are withdrawn; each side is remembered, and what is still ahead."""
-    flows = _named(operator.names, (operator.left, operator.right), (left, right))
+    flows = named(operator.names, (operator.left, operator.right), (left, right))
     lag = common_lag(flows)
     state = {name: flow.edge.size for name, flow in zip(_SIDES, flows, strict=True)}
     for name, flow in zip(_SIDES, flows, strict=True):
@@ -72,7 +72,7 @@ def multi_join(operator: interval.MultiJoin, inputs: Sequence[Flow]) -> Work:
 
     With lazy evaluation what has come waits, and so does the answer.
     """
-    flows = _named(operator.names, operator.inputs, inputs)
+    flows = named(operator.names, operator.inputs, inputs)
     pace, every = flows[0].pace, float(operator.evaluation)
     lag = common_lag(flows) + every / 2
     state = {
@@ -95,7 +95,7 @@ def multi_join(operator: interval.MultiJoin, inputs: Sequence[Flow]) -> Work:
 
 def signed_multi_join(operator: signed.MultiJoin, inputs: Sequence[Flow]) -> Work:
     """Combinations that appear and are withdrawn; whole inputs are gone through in each step."""
-    flows = _named(operator.names, operator.inputs, inputs)
+    flows = named(operator.names, operator.inputs, inputs)
     lag = common_lag(flows)
     sizes = [flow.edge.size for flow in flows]
     state = {f"rows{port}": size for port, size in enumerate(sizes)}
@@ -118,7 +118,7 @@ def renamed(flow: Flow, new: dict[str, str]) -> Flow:
     return replace(flow, edge=replace(flow.edge, distinct=values), origins=origins)
 
 
-def _named(names: Sequence[str], schemas: Sequence[Schema], flows: Sequence[Flow]) -> list[Flow]:
+def named(names: Sequence[str], schemas: Sequence[Schema], flows: Sequence[Flow]) -> list[Flow]:
     """The inputs with the names that the condition knows their columns by."""
     left = iter(names)
     return [

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, assert_never
 from tidemill.algebra.codec.plans import write_plan
 from tidemill.algebra.explain import explain
 from tidemill.lang.statements import ExplainMode
+from tidemill.optimizer.explain.cost import UNKNOWN, cost_json, explain_cost
 from tidemill.optimizer.explain.physical import NO_FIGURES, explain_physical, physical_json
 from tidemill.optimizer.explain.stages import explain_stages, stages_json
 from tidemill.optimizer.explain.trace import trace_json, trace_text
@@ -18,6 +19,7 @@ from tidemill.optimizer.explain.trace import trace_json, trace_text
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from tidemill.optimizer.explain.cost import Known
     from tidemill.optimizer.explain.physical import Figures
     from tidemill.optimizer.planner import Planned
 
@@ -25,7 +27,10 @@ __all__ = ["explain_json", "explain_planned"]
 
 
 def explain_planned(
-    mode: ExplainMode, planned: Planned, figures: Mapping[str, Figures] = NO_FIGURES
+    mode: ExplainMode,
+    planned: Planned,
+    figures: Mapping[str, Figures] = NO_FIGURES,
+    known: Known = UNKNOWN,
 ) -> str:
     """One form of a query as text.
 
@@ -33,6 +38,7 @@ def explain_planned(
         mode: Which form.
         planned: The query.
         figures: For ANALYZE, what was measured of each operator, by fingerprint.
+        known: For COST, what is known of the query.
     """
     match mode:
         case ExplainMode.LOGICAL:
@@ -45,12 +51,17 @@ def explain_planned(
             return explain_physical(planned.physical, planned.labels, figures)
         case ExplainMode.STAGES:
             return explain_stages(planned.graph())
+        case ExplainMode.COST:
+            return explain_cost(planned, known)
         case _:
             assert_never(mode)
 
 
 def explain_json(
-    mode: ExplainMode, planned: Planned, figures: Mapping[str, Figures] = NO_FIGURES
+    mode: ExplainMode,
+    planned: Planned,
+    figures: Mapping[str, Figures] = NO_FIGURES,
+    known: Known = UNKNOWN,
 ) -> str:
     """One form of a query as JSON; the arguments are those of ``explain_planned``."""
     match mode:
@@ -64,6 +75,8 @@ def explain_json(
             written = {"physical": physical_json(planned.physical, planned.labels)}
         case ExplainMode.STAGES:
             written = {"stages": stages_json(planned.graph())}
+        case ExplainMode.COST:
+            written = {"cost": cost_json(planned, known)}
         case _:
             assert_never(mode)
     return json.dumps({**written, "plan": planned.version}, indent=2)

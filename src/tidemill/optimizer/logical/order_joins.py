@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from tidemill.algebra.plan import Join, Plan
 from tidemill.algebra.tree import children, walk, with_children
@@ -33,43 +33,55 @@ if TYPE_CHECKING:
     from tidemill.algebra.expr import Expr
     from tidemill.optimizer.estimates.flow import Flow
 
-__all__ = ["JoinOrder", "join_graph", "order_joins"]
+__all__ = ["Known", "Ordered", "join_graph", "known_of", "order_joins"]
 
 _FEWEST = 3
 """Two inputs have one order: the sides of a join are alike."""
 
 
 @dataclass(frozen=True, slots=True)
-class JoinOrder:
-    """The order of one block of joins.
+class Known:
+    """What is known of a block.
 
     Attributes:
-        block: The joins.
-        shape: The order that was chosen.
-        graph: What was known.
+        graph: Its inputs, and what links them.
+        row_bytes: How many bytes a remembered row takes, on average.
+        is_measured: Whether all of its inputs have been measured.
     """
 
-    block: JoinBlock
-    shape: Shape
     graph: JoinGraph
+    row_bytes: float = 64.0
+    is_measured: bool = False
+
+
+class Ordered(Protocol):
+    """What was chosen for a block."""
+
+    @property
+    def shape(self) -> Shape:
+        """Its joins of two."""
+        ...
+
+
+T = TypeVar("T", bound=Ordered)
 
 
 def order_joins(
     plan: Plan,
     flow: Callable[[Plan], Flow],
-    choose: Callable[[JoinBlock, JoinGraph], Shape],
-) -> tuple[Plan, tuple[JoinOrder, ...]]:
+    choose: Callable[[JoinBlock, Known], T],
+) -> tuple[Plan, tuple[T, ...]]:
     """The plan with its joins in a good order, and what was chosen for each block.
 
     Args:
         plan: The plan.
         flow: What is known of the rows of a part of it.
-        choose: The order for a block, given what is known of it.
+        choose: What is best for a block, given what is known of it.
     """
     parents = Counter(id(child) for node in walk(plan) for child in children(node))
     done: dict[int, Plan] = {}
     settled: set[int] = set()
-    found: list[JoinOrder] = []
+    found: list[T] = []
 
     def visit(node: Plan) -> Plan:
         if id(node) not in done:
@@ -81,8 +93,7 @@ def order_joins(
         if isinstance(node, Join) and id(node) not in settled:
             block = join_block(node, lambda part: parents[id(part)] > 1)
         if block is not None and len(block.inputs) >= _FEWEST:
-            graph = join_graph(block, [flow(one) for one in block.inputs])
-            order = JoinOrder(block, choose(block, graph), graph)
+            order = choose(block, known_of(block, [flow(one) for one in block.inputs]))
             found.append(order)
             if order.shape != block.written:
                 return block.shaped(order.shape, [visit(one) for one in block.inputs])
@@ -93,6 +104,14 @@ def order_joins(
         return with_children(node, new) if changed else node
 
     return visit(plan), tuple(found)
+
+
+def known_of(block: JoinBlock, flows: Sequence[Flow]) -> Known:
+    """What is known of a block, given what is known of its inputs."""
+    sizes = [max(flow.edge.size, 1.0) for flow in flows]
+    taken = sum(size * flow.edge.row_bytes for size, flow in zip(sizes, flows, strict=True))
+    is_measured = all(flow.edge.is_measured for flow in flows)
+    return Known(join_graph(block, flows), taken / sum(sizes), is_measured)
 
 
 def join_graph(block: JoinBlock, flows: Sequence[Flow]) -> JoinGraph:

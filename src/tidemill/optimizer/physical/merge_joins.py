@@ -10,15 +10,16 @@ Condition: the joins are inner ones of the same form, and nothing stands between
 that choose columns; so all rows that can match are in one partition already. Equal because a join
 of intersected intervals does not depend on the order.
 
-Each input first probes those it is linked to by an equality, and so on; without statistics, of
-several the first one. What is saved is the memory of intermediate results, and what it costs is
-that they are made again and again.
+Which joins become one, and in which order each input probes the others, may have been chosen by
+cost (``JoinStages``). Otherwise all do, and each input first probes those it is linked to by an
+equality, and so on; of several the first one. What is saved is the memory of intermediate results,
+and what it costs is that they are made again and again.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from tidemill.algebra.expr import (
     Column,
@@ -31,17 +32,39 @@ from tidemill.algebra.expr import (
 )
 from tidemill.physical import interval
 from tidemill.physical.operators.join.merging import joining_of, merged_join
-from tidemill.physical.plan import Apply, PhysicalPlan, rebuilt
+from tidemill.physical.plan import Apply, PhysicalPlan, inputs, over, walk_physical
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from tidemill.model.batch import Form
 
-__all__ = ["merge_joins"]
+__all__ = ["JoinStages", "Orders", "has_stages", "merge_joins"]
 
 _FEWEST = 3
 """A join of two is a join."""
+
+
+Orders: TypeAlias = "tuple[tuple[int, ...], ...]"
+"""For each input of a stage, the numbers of the others in the order in which it probes them."""
+
+
+@dataclass(frozen=True, slots=True)
+class JoinStages:
+    """Which joins of joins become one.
+
+    Attributes:
+        inputs: How many inputs there are.
+        stages: The places of the inputs that are joined by a stage, with its orders of probing.
+    """
+
+    inputs: int
+    stages: Mapping[frozenset[int], Orders]
+
+
+def has_stages(chosen: JoinStages) -> bool:
+    """Whether any joins become one."""
+    return any(len(orders) >= _FEWEST for orders in chosen.stages.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,42 +74,129 @@ class _Flat:
     Attributes:
         form: Their form.
         inputs: What is joined, and whether it is in the order of ends.
-        condition: What must be true, in unique names.
+        conditions: What must all be true, in unique names.
         columns: The unique name of each column that is left.
     """
 
     form: Form
     inputs: tuple[tuple[PhysicalPlan, bool], ...]
-    condition: Expr
+    conditions: tuple[Expr, ...]
     columns: Mapping[str, Column]
 
 
-def merge_joins(plan: PhysicalPlan, lazy: int = 0) -> tuple[PhysicalPlan, Mapping[str, str]]:
+def merge_joins(
+    plan: PhysicalPlan, lazy: int = 0, chosen: Sequence[JoinStages] = (), *, all_: bool = True
+) -> tuple[PhysicalPlan, Mapping[str, str]]:
     """The plan with joins of three and more inputs.
 
     Args:
         plan: The plan.
         lazy: Where ends are known, at multiples of how many microseconds what has come is joined,
             and what is over forgotten (G-32); 0 for at once.
+        chosen: What was chosen for joins of joins; each is used where so many inputs are joined.
+        all_: Whether joins become one for which nothing was chosen.
 
     Returns:
         The plan, and for each part of the given one the part of the new one that has the same
         rows, by fingerprint.
     """
-    # Inputs come first: a join of joins has seen its inputs merged, so what they were is kept.
-    flats: dict[str, _Flat] = {}
+    flats = _flats(plan)
+    orders: Mapping[str, Orders] = {}
+    if chosen or not all_:
+        closed, orders = _told_apart(plan, flats, chosen, all_=all_)
+        flats = _flats(plan, closed)
+    new: dict[str, PhysicalPlan] = {}
+
+    def visit(part: PhysicalPlan) -> PhysicalPlan:
+        if part.fingerprint not in new:
+            new[part.fingerprint] = merged(part)
+        return new[part.fingerprint]
 
     def merged(part: PhysicalPlan) -> PhysicalPlan:
-        flat = _flat(part, flats)
-        if flat is None:
-            return part
-        result = part
-        if len(flat.inputs) >= _FEWEST and _is_join(part):
-            result = _joined(flat, part, lazy)
-        flats[result.fingerprint] = flat
-        return result
+        flat = flats.get(part.fingerprint)
+        if flat is None or len(flat.inputs) < _FEWEST or not _is_join(part):
+            return over(part, tuple(visit(below) for below in inputs(part)))
+        known = orders.get(part.fingerprint, ())
+        return _joined(flat, part, [visit(below) for below, _ in flat.inputs], known, lazy)
 
-    return rebuilt(plan, merged)
+    return visit(plan), {old: part.fingerprint for old, part in new.items()}
+
+
+def _told_apart(
+    plan: PhysicalPlan, flats: Mapping[str, _Flat], chosen: Sequence[JoinStages], *, all_: bool
+) -> tuple[frozenset[str], Mapping[str, Orders]]:
+    """The parts whose results are remembered, and the orders of the joins that become one."""
+    closed: set[str] = set()
+    orders: dict[str, Orders] = {}
+    left = list(chosen)
+
+    def descend(part: PhysicalPlan, first: int, known: JoinStages | None) -> None:
+        part = _join_of(part)
+        places = range(first, first + len(flats[part.fingerprint].inputs))
+        stage = None if known is None else known.stages.get(frozenset(places))
+        if stage is not None:
+            orders[part.fingerprint] = stage
+        for below, count in _sides(part, flats):
+            covered = frozenset(range(first, first + count))
+            if count > 1:
+                if known is None or covered in known.stages:
+                    closed.add(below.fingerprint)
+                descend(below, first, known)
+            first += count
+
+    for top in _tops(plan, flats):
+        size = len(flats[top.fingerprint].inputs)
+        known = next((one for one in left if one.inputs == size), None)
+        if known is not None:
+            left.remove(known)
+        if known is not None or not all_:
+            descend(top, 0, known)
+    return frozenset(closed), orders
+
+
+def _tops(plan: PhysicalPlan, flats: Mapping[str, _Flat]) -> list[PhysicalPlan]:
+    """The joins that no other one can take in, the outermost first."""
+    joins = [part for part in walk_physical([plan]) if _is_join(part)]
+    inside = {
+        _join_of(below).fingerprint
+        for part in joins
+        for below, count in _sides(part, flats)
+        if count > 1
+    }
+    return [part for part in reversed(joins) if part.fingerprint not in inside]
+
+
+def _join_of(part: PhysicalPlan) -> PhysicalPlan:
+    """The join of which a part chooses columns."""
+    while not _is_join(part):
+        (part,) = inputs(part)
+    return part
+
+
+def _sides(part: PhysicalPlan, flats: Mapping[str, _Flat]) -> Iterator[tuple[PhysicalPlan, int]]:
+    """What a join joins, and of how many inputs it is made itself; 1 if it is none to take in."""
+    form = flats[part.fingerprint].form
+    for below in inputs(part):
+        flat = flats.get(below.fingerprint)
+        yield below, len(flat.inputs) if flat is not None and flat.form is form else 1
+
+
+def _flats(plan: PhysicalPlan, closed: frozenset[str] = frozenset()) -> Mapping[str, _Flat]:
+    """What is joined by each part that joins, or chooses columns of joins.
+
+    Args:
+        plan: The plan.
+        closed: Parts whose results are joined as they are.
+    """
+    flats: dict[str, _Flat] = {}
+    seen: dict[str, _Flat] = {}
+    for part in walk_physical([plan]):
+        flat = _flat(part, seen)
+        if flat is not None:
+            flats[part.fingerprint] = flat
+            if part.fingerprint not in closed:
+                seen[part.fingerprint] = flat
+    return flats
 
 
 def _flat(part: PhysicalPlan, flats: Mapping[str, _Flat]) -> _Flat | None:
@@ -106,9 +216,9 @@ def _flat(part: PhysicalPlan, flats: Mapping[str, _Flat]) -> _Flat | None:
             name: (first if i < width else second).columns[old[i]]
             for i, name in enumerate(join.names)
         }
-        own = replace_columns(join.condition, lambda c: columns[c.name])
-        condition = conjunction(first.condition, second.condition, own)
-        return _Flat(join.form, (*first.inputs, *second.inputs), condition, columns)
+        own = conjuncts(replace_columns(join.condition, lambda c: columns[c.name]))
+        conditions = (*first.conditions, *second.conditions, *own)
+        return _Flat(join.form, (*first.inputs, *second.inputs), conditions, columns)
     flat = flats.get(part.inputs[0].fingerprint)
     if flat is None or not (part.traits.passes_through and part.traits.keeps_rows):
         return None
@@ -120,7 +230,7 @@ def _flat(part: PhysicalPlan, flats: Mapping[str, _Flat]) -> _Flat | None:
     }
     if kept.keys() != set(part.schema.names):
         return None  # some columns are computed
-    return _Flat(flat.form, flat.inputs, flat.condition, kept)
+    return _Flat(flat.form, flat.inputs, flat.conditions, kept)
 
 
 def _side(
@@ -134,7 +244,7 @@ def _side(
     if known is not None and known.form is form:
         return known
     columns = {f.name: Column(_unique(0, f.name), f.type) for f in part.schema}
-    return _Flat(form, ((part, orderly),), conjunction(), columns)
+    return _Flat(form, ((part, orderly),), (), columns)
 
 
 def _unique(number: int, name: str) -> str:
@@ -151,40 +261,46 @@ def _moved(flat: _Flat, by: int) -> _Flat:
     return _Flat(
         flat.form,
         flat.inputs,
-        replace_columns(flat.condition, moved),
+        tuple(replace_columns(condition, moved) for condition in flat.conditions),
         {name: moved(column) for name, column in flat.columns.items()},
     )
 
 
-def _joined(flat: _Flat, part: PhysicalPlan, lazy: int) -> PhysicalPlan:
+def _joined(
+    flat: _Flat,
+    part: PhysicalPlan,
+    below: Sequence[PhysicalPlan],
+    known: Orders,
+    lazy: int,
+) -> PhysicalPlan:
     """One operator for all, and the columns that are wanted."""
-    inputs = tuple(below for below, _ in flat.inputs)
-    schemas = tuple(below.schema for below in inputs)
+    schemas = tuple(one.schema for one in below)
     names = tuple(
         _unique(number, name) for number, schema in enumerate(schemas) for name in schema.names
     )
-    orders = _orders(len(inputs), flat.condition)
+    orders = known if len(known) == len(below) else _orders(len(below), flat.conditions)
     orderly = tuple(is_ordered for _, is_ordered in flat.inputs)
-    join = merged_join(flat.form, schemas, names, flat.condition, orders, orderly, lazy)
-    whole = Apply(join, inputs)
+    condition = conjunction(*flat.conditions)
+    join = merged_join(flat.form, schemas, names, condition, orders, orderly, lazy)
+    whole = Apply(join, tuple(below))
     columns = tuple(Named(f.name, flat.columns[f.name]) for f in part.schema)
     return Apply(interval.Project(part.schema, columns), (whole,))
 
 
-def _orders(count: int, condition: Expr) -> tuple[tuple[int, ...], ...]:
+def _orders(count: int, conditions: Sequence[Expr]) -> Orders:
     """For each input, the others: first those that a condition links to what is there."""
-    links = [
-        {int(name.partition(":")[0]) for name in used_columns(part)}
-        for part in conjuncts(condition)
-    ]
+    linked: list[set[int]] = [set() for _ in range(count)]
+    for condition in conditions:
+        ends = {int(name.partition(":")[0]) for name in used_columns(condition)}
+        for end in ends:
+            linked[end] |= ends
 
     def order(first: int) -> tuple[int, ...]:
-        there, found = {first}, []
-        while len(there) < count:
-            left = [n for n in range(count) if n not in there]
-            linked = [n for n in left if any(n in link and link & there for link in links)]
-            found.append((linked or left)[0])
-            there.add(found[-1])
+        left, near, found = set(range(count)) - {first}, set(linked[first]), []
+        while left:
+            found.append(min(near & left or left))
+            left.remove(found[-1])
+            near |= linked[found[-1]]
         return tuple(found)
 
     return tuple(order(number) for number in range(count))

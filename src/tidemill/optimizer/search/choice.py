@@ -7,30 +7,43 @@ give results at the same rate, that of their inputs.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import inf
 from typing import TYPE_CHECKING
 
-from tidemill.optimizer.search.model import alike
+from tidemill.optimizer.search.candidate import Candidate
+from tidemill.optimizer.search.costs import Limits
+from tidemill.optimizer.search.pareto import best_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from tidemill.optimizer.search.costs import Limits
     from tidemill.optimizer.search.tree_cost import Plan
 
-__all__ = ["Candidate", "Choice", "choose"]
+__all__ = ["Candidate", "Choice", "Needs", "choose"]
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
-    """A plan that could be chosen.
+class Needs:
+    """What limits would have to be for a plan that was looked at.
 
     Attributes:
-        found_by: What found it.
-        plan: The plan.
+        cpu: The limit of CPU, if that of memory stays; infinite if no plan keeps so little.
+        memory: The limit of memory, if that of CPU stays; infinite if no plan is so cheap.
+        both: Limits for the plan that lacks least.
     """
 
-    found_by: str
-    plan: Plan
+    cpu: float
+    memory: float
+    both: Limits
+
+    def text(self) -> str:
+        """What would do, in words."""
+        ways = [
+            f"{name} {limit:.4g}"
+            for name, limit in (("CPU", self.cpu), ("memory", self.memory))
+            if limit < inf
+        ]
+        return " or ".join(ways or [f"CPU {self.both.cpu:.4g} and memory {self.both.memory:.4g}"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +54,10 @@ class Choice:
         found_by: What found the plan.
         plan: The plan.
         limits: How much it may take.
-        alternatives: What else could be chosen, as it was found.
+        alternatives: What else could be chosen: of each search what it would choose, and all plans
+            that no other dominates.
         looked_at: How many plans were priced.
+        ended_by: What ended the search before all of it was done; empty if nothing did.
     """
 
     found_by: str
@@ -50,6 +65,7 @@ class Choice:
     limits: Limits
     alternatives: tuple[Candidate, ...] = field(default=())
     looked_at: int = 1
+    ended_by: str = ""
 
     @property
     def is_qualified(self) -> bool:
@@ -57,38 +73,79 @@ class Choice:
         return self.plan.is_qualified(self.limits)
 
     @property
+    def best(self) -> tuple[Candidate, ...]:
+        """The qualified plans that were found and that no other dominates, the least CPU first."""
+        every = (Candidate(self.found_by, self.plan), *self.alternatives)
+        return best_of(one for one in every if one.plan.is_qualified(self.limits))
+
+    @property
+    def needs(self) -> Needs:
+        """What limits would have to be; those that there are, if the plan is qualified."""
+        if self.is_qualified:
+            return Needs(self.limits.cpu, self.limits.memory, self.limits)
+        every = [self.plan, *(one.plan for one in self.alternatives)]
+        plans = [plan for plan in every if plan.cpu < inf]
+        limits = self.limits
+        return Needs(
+            min((plan.cpu for plan in plans if plan.memory <= limits.memory), default=inf),
+            min((plan.memory for plan in plans if plan.cpu <= limits.cpu), default=inf),
+            Limits(max(self.plan.cpu, limits.cpu), max(self.plan.memory, limits.memory)),
+        )
+
+    @property
     def why(self) -> str:
         """In a line: by what the plan was found, and what it takes or lacks."""
-        cpu, memory = self.plan.cpu, self.plan.memory
+        ended = f", the search ended by {self.ended_by}" if self.ended_by else ""
+        if self.is_qualified:
+            return f"the cheapest of {self.looked_at}, by {self.found_by}{ended}"
         lacks = [
             f"{name} {taken:.4g} of {limit:.4g}"
             for name, taken, limit in (
-                ("CPU", cpu, self.limits.cpu),
-                ("memory", memory, self.limits.memory),
+                ("CPU", self.plan.cpu, self.limits.cpu),
+                ("memory", self.plan.memory, self.limits.memory),
             )
             if taken > limit
         ]
-        if lacks:
-            return f"nothing within the limits; the nearest, by {self.found_by}: {', '.join(lacks)}"
-        return f"the cheapest of {self.looked_at}, by {self.found_by}"
+        return (
+            f"nothing of {self.looked_at} within the limits; the nearest, by {self.found_by}:"
+            f" {', '.join(lacks)}; it would need {self.needs.text()}{ended}"
+        )
 
 
-def choose(candidates: Iterable[Candidate], limits: Limits, *, looked_at: int = 0) -> Choice:
+def choose(
+    candidates: Iterable[Candidate],
+    limits: Limits,
+    *,
+    others: Iterable[Candidate] = (),
+    looked_at: int = 0,
+    ended_by: str = "",
+) -> Choice:
     """The cheapest of the qualified plans; if there is none, the one that lacks least.
 
     Of plans that cost the same, the first is chosen.
+
+    Args:
+        candidates: The plans that may be chosen.
+        limits: How much they may take.
+        others: Plans that are told of as alternatives, but not chosen.
+        looked_at: How many plans were priced to find these.
+        ended_by: What ended the search for them.
     """
     found = list(candidates)
-    qualified = [one for one in found if one.plan.is_qualified(limits)]
-    if qualified:
-        best = min(qualified, key=lambda one: one.plan.rating[:2])
-    else:
-        best = min(found, key=lambda one: _lack(one.plan, limits))
-    others = tuple(one for one in found if one is not best)
-    return Choice(best.found_by, best.plan, limits, others, max(looked_at, len(found)))
+    best = min(found, key=lambda one: one.plan.badness(limits))
+    every = [*found, *others]
+    kept = [*_of_each_search(every, limits), *best_of(every)]
+    trees = {one.plan.tree: one for one in reversed(kept) if one.plan.tree != best.plan.tree}
+    alternatives = tuple(reversed(trees.values()))
+    seen = max(looked_at, len(found))
+    return Choice(best.found_by, best.plan, limits, alternatives, seen, ended_by)
 
 
-def _lack(plan: Plan, limits: Limits) -> tuple[float, float, float]:
-    """How far a plan is from being qualified, and what it costs."""
-    cpu, memory, _ = plan.rating
-    return alike(limits.share(plan.cpu, plan.memory)), cpu, memory
+def _of_each_search(candidates: Iterable[Candidate], limits: Limits) -> list[Candidate]:
+    """What each search would choose."""
+    best: dict[str, Candidate] = {}
+    for one in candidates:
+        known = best.get(one.found_by)
+        if known is None or one.plan.badness(limits) < known.plan.badness(limits):
+            best[one.found_by] = one
+    return list(best.values())

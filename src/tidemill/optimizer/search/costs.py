@@ -51,6 +51,9 @@ class Costs:
         counting: Which pairs are compared.
         purge: When rows of intermediate states are removed.
         buckets: For an edge, into how many buckets its values are hashed.
+        apart: Whether rows are in many places, so that a stage of three and more parts is possible
+            only where all agree on one value, which tells the place, or no two of them do; any
+            other one costs infinitely much.
     """
 
     insert: float = 1.0
@@ -61,6 +64,7 @@ class Costs:
     counting: Counting = Counting.MATCHES
     purge: Purge = Purge.MIN
     buckets: Mapping[tuple[int, int], float] = field(default_factory=dict)
+    apart: bool = False
 
     def __post_init__(self) -> None:
         constants = (self.insert, self.delete, self.compare, self.output, self.step)
@@ -82,10 +86,12 @@ class Limits:
 
     def allow(self, cpu: float, memory: float) -> bool:
         """Whether a plan that takes so much is qualified."""
-        return cpu <= self.cpu and memory <= self.memory
+        return cpu <= self.cpu and memory <= self.memory and cpu < inf
 
     def share(self, cpu: float, memory: float) -> float:
         """Of the scarcer resource, the share that is taken; more than 1 if it is not qualified."""
+        if cpu == inf:
+            return inf
         return max(_share(cpu, self.cpu), _share(memory, self.memory))
 
 

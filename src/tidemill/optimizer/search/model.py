@@ -22,7 +22,7 @@ from tidemill.optimizer.search.costs import Counting, Purge
 from tidemill.optimizer.search.tree import bits
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from tidemill.optimizer.search.costs import Costs
     from tidemill.optimizer.search.join_graph import JoinGraph
@@ -86,6 +86,23 @@ class Model:
         """Whether a condition links two sets."""
         few, many = (one, other) if one.bit_count() <= other.bit_count() else (other, one)
         return any(self._links[i] & many for i in bits(few))
+
+    def is_held(self, parts: Sequence[int]) -> bool:
+        """Whether conditions hold all of some sets together."""
+        reached, left = parts[0], list(parts[1:])
+        while left:
+            beside = [part for part in left if self.is_linked(reached, part)]
+            if not beside:
+                return False
+            for part in beside:
+                reached |= part
+                left.remove(part)
+        return True
+
+    def meet(self, parts: Sequence[int]) -> bool:
+        """Whether all parts agree on one value, or no two of them do."""
+        shared = [sum(1 for part in parts if class_.mask & part) for class_ in self._classes]
+        return any(count == len(parts) for count in shared) or all(count < 2 for count in shared)  # noqa: PLR2004 — two agree
 
     def components(self) -> Iterator[int]:
         """The sets that conditions hold together."""

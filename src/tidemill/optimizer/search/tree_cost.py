@@ -13,8 +13,10 @@ conditions.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf
 from typing import TYPE_CHECKING, TypeAlias
 
+from tidemill.optimizer.search.box import Box
 from tidemill.optimizer.search.costs import NO_LIMITS
 from tidemill.optimizer.search.model import Model, alike
 from tidemill.optimizer.search.order import greedy_order, ik_order, neighbours_of, probing_cost
@@ -76,6 +78,11 @@ class Plan:
         """Whether it takes no more than is allowed."""
         return limits.allow(self.cpu, self.memory)
 
+    def badness(self, limits: Limits) -> tuple[float, float, float]:
+        """How much it lacks to be qualified, and then what it costs; the least is the best."""
+        lack = 0.0 if self.is_qualified(limits) else limits.share(self.cpu, self.memory)
+        return alike(lack), alike(self.cpu), alike(self.memory)
+
     @property
     def rating(self) -> tuple[float, float, str]:
         """What is compared to find the cheapest: the CPU, then the memory, then the text."""
@@ -85,7 +92,9 @@ class Plan:
 class Pricing:
     """Gives trees their costs; stages that were met before are not looked at again."""
 
-    def __init__(self, graph: JoinGraph, costs: Costs, *, clearly: float = 1.0) -> None:
+    def __init__(
+        self, graph: JoinGraph, costs: Costs, *, clearly: float = 1.0, box: Box | None = None
+    ) -> None:
         """Price trees of a graph.
 
         Args:
@@ -93,14 +102,17 @@ class Pricing:
             costs: What is charged.
             clearly: An order with a Cartesian step is taken if it costs less than this share of the
                 best order without one.
+            box: Counts the steps that are priced; searches look when it is over.
         """
         self.model = Model(graph, costs)
         self.clearly = clearly
-        self.steps = 0
+        self.box = box or Box()
+        self.looked_at = 0
         self._known: dict[tuple[int, ...], StageCost] = {}
 
     def plan(self, tree: JoinTree) -> Plan:
         """A tree with its orders and costs."""
+        self.looked_at += 1
         orders, cpu, memory = {}, 0.0, 0.0
         for stage in stages(tree):
             cost = self.stage(stage.masks)
@@ -127,12 +139,14 @@ class Pricing:
     def _priced(self, parts: tuple[int, ...]) -> StageCost:
         model, costs = self.model, self.model.costs
         steps = len(parts) * (len(parts) - 1)
-        self.steps += steps
+        self.box.steps += steps
         if len(parts) == len(_BINARY):
             return StageCost(_BINARY, *self.binary(*parts))
         probing = self._probing(parts)
         rate = sum(model.size(part) * model.turnover(part) for part in parts)
         cpu = rate * (costs.insert + costs.delete) + costs.step * steps
+        if costs.apart and not model.meet(parts):
+            cpu = inf
         return StageCost(
             orders=tuple(order for _, order in probing),
             cpu=cpu + sum(cost for cost, _ in probing),

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
-from tidemill.algebra.expr import Call, Expr, conjunction, conjuncts, used_columns
+from tidemill.algebra.expr import TRUE, Call, Expr, conjunction, conjuncts, used_columns
 from tidemill.model.types import BOOLEAN
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class ConditionParts:
         rest: What else must be true.
     """
 
-    __slots__ = ("_names", "_owners", "classes", "rest")
+    __slots__ = ("_names", "_owners", "_rests", "classes", "rest")
 
     def __init__(self, names: Sequence[Collection[str]], condition: Expr) -> None:
         self._names = [frozenset(own) for own in names]
@@ -50,6 +50,11 @@ class ConditionParts:
                     self._equate(one, other)
                 case _:
                     self.rest.append(part)
+        self._rests: list[list[tuple[Expr, frozenset[int]]]] = [[] for _ in self._names]
+        for part in self.rest:
+            reads = self.reads(part)
+            for port in reads:
+                self._rests[port].append((part, reads))
 
     def reads(self, expr: Expr) -> frozenset[int]:
         """The inputs that an expression reads."""
@@ -71,8 +76,16 @@ class ConditionParts:
 
     def due(self, prefix: Collection[int], port: int) -> Expr:
         """What of the rest can be told when an input comes after others, and not before."""
+        rest = self._rests[port]
+        if not rest:
+            return TRUE
         known = {port, *prefix}
-        return conjunction(*(part for part in self.rest if {port} < self.reads(part) <= known))
+        return conjunction(*(part for part, reads in rest if {port} < reads <= known))
+
+    def members(self, port: int) -> dict[int, Expr]:
+        """For each class in which an input has a part, by its number, the first such part."""
+        found = ((n, member(equal, port)) for n, equal in enumerate(self.classes))
+        return {number: key for number, key in found if key is not None}
 
     def keys(self, port: int) -> dict[Expr, bool]:
         """What rows of an input may be looked up by, and whether NULL finds nothing."""

@@ -17,15 +17,16 @@ import polars as pl
 
 from tidemill.algebra.expr import TRUE, Expr
 from tidemill.physical.eval import compile_predicate
-from tidemill.physical.joining.condition_parts import ConditionParts, member
+from tidemill.physical.joining.condition_parts import ConditionParts
 from tidemill.physical.joining.conditions import split_condition
 from tidemill.physical.joining.probe import Step
 from tidemill.physical.joining.side import Side, lookup_key
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from tidemill.model.schema import Field, Schema
+    from tidemill.physical.joining.conditions import Equality
     from tidemill.physical.kernels.window_closure import Windows
 
 __all__ = ["ProbePlan", "begin", "plan_probes"]
@@ -80,31 +81,44 @@ def plan_probes(
         for own, side in zip(keys, sides, strict=True)
         for key, name in zip(own, side.keys, strict=True)
     }
+    members = [parts.members(port) for port in range(len(inputs))]
     entry = [_predicate(parts.entry(port)) for port in range(len(inputs))]
     steps = [
-        tuple(_step(parts, stored, [port, *order[:i]], order[i], within) for i in range(len(order)))
-        for port, order in enumerate(orders)
+        _steps(parts, members, stored, (port, *order), within) for port, order in enumerate(orders)
     ]
     return ProbePlan(tuple(sides), tuple(entry), tuple(steps))
 
 
-def _step(
+def _steps(
+    parts: ConditionParts,
+    members: Sequence[Mapping[int, Expr]],
+    stored: dict[Expr, str],
+    order: Sequence[int],
+    within: Windows | None,
+) -> tuple[Step, ...]:
+    """How the rows of the first input of an order meet the others."""
+    steps: list[Step] = []
+    known = dict(members[order[0]])  # of each class the part that came first
+    for at, port in enumerate(order[1:], start=1):
+        own = members[port]
+        equal = [(known[class_], key) for class_, key in own.items() if class_ in known]
+        steps.append(_step(parts, stored, order[:at], port, equal, within))
+        for class_, key in own.items():
+            known.setdefault(class_, key)
+    return tuple(steps)
+
+
+def _step(  # noqa: PLR0913, PLR0917 — what is known of a step
     parts: ConditionParts,
     stored: dict[Expr, str],
     prefix: Sequence[int],
     port: int,
+    equal: Sequence[tuple[Expr, Expr]],
     within: Windows | None,
 ) -> Step:
-    """How combinations of the inputs in ``prefix`` meet one more."""
-    pairs: list[tuple[Expr, Expr]] = []
-    for equal in parts.classes:
-        known = (key for p in prefix if (key := member(equal, p)) is not None)
-        one, other = next(known, None), member(equal, port)
-        if one is not None and other is not None:
-            pairs.append((one, other))
-    names = parts.names(*prefix), parts.names(port)
-    equalities, residual = split_condition(parts.due(prefix, port), *names)
-    pairs += [(e.left, e.right) for e in equalities]
+    """How combinations of the inputs in ``prefix`` meet one more, by equal parts and the rest."""
+    equalities, residual = _rest(parts, prefix, port)
+    pairs = [*equal, *((e.left, e.right) for e in equalities)]
     left = _Keys(stored, "@left", [one for one, _ in pairs])
     right = _Keys(stored, "@right", [other for _, other in pairs])
     near = [] if within is None else _near(within, prefix, port)
@@ -117,6 +131,16 @@ def _step(
         nulls_equal=any(e.null_safe for e in equalities),
         filters=(*near, *_predicate(residual)),
     )
+
+
+def _rest(
+    parts: ConditionParts, prefix: Sequence[int], port: int
+) -> tuple[tuple[Equality, ...], Expr]:
+    """What else must be true of combinations and one more input: equalities, and the others."""
+    due = parts.due(prefix, port)
+    if due == TRUE:
+        return (), TRUE
+    return split_condition(due, parts.names(*prefix), parts.names(port))
 
 
 class _Keys:

@@ -1,10 +1,12 @@
 """The input log: which files of each stream were taken, in their order, and what a step reads.
 
     {"files": {"s": [[path, size, changed], …]}, "first": {"s": 17}}
-    {"begin": 7, "ticks": […], "reads": [["s", 3], …], "taken": {"s": 20}, "ends": false}
+    {"begin": 7, "ticks": […], "reads": [["s", 3], …], "taken": {"s": 20}, "ends": false,
+     "leg": [5, 0]}
 
 Before a step delivers anything, it is written down what it depends on besides its state: which
-files it has read, how often it was read from each stream, and what the clock said. A step that was
+files it has read, how often it was read from each stream, what the clock said, and how far kept
+rows were replayed. A step that was
 cut short is taken again like that, so that it gives the same rows under the same number. Files that
 were written down and of which no step was finished are told anew with the same numbers: the last
 line counts.
@@ -20,6 +22,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import TYPE_CHECKING
 
+from tidemill.history.replay import Leg
 from tidemill.runtime.damage import damaged, json_lines
 from tidemill.runtime.durable import append_durably, write_durably
 from tidemill.runtime.local.intake import Noted
@@ -44,12 +47,14 @@ class Begun:
         noted: Where was read in which order, and what the clock said.
         taken: How many files of each stream had been taken.
         ends: Whether the streams end with it.
+        leg: How far replays go in it; ``None`` in a log of a version that did not write it down.
     """
 
     step: int
     noted: Noted = field(default_factory=Noted)
     taken: Mapping[str, int] = field(default_factory=dict)
     ends: bool = False
+    leg: Leg | None = None
 
 
 class InputLog:
@@ -143,10 +148,12 @@ class InputLog:
                 "reads": list(reads),
                 "taken": dict(taken),
                 "ends": bool(ends),
+                **more,
             }:
                 turns = [str(name) for name, count in reads for _ in range(count)]
                 noted = Noted(turns, [int(tick) for tick in ticks])
-                self.begun = Begun(step, noted, taken, ends)
+                leg = more.get("leg")
+                self.begun = Begun(step, noted, taken, ends, None if leg is None else _leg(leg))
             case _:
                 raise ValueError(f"{line} is no line of it")
 
@@ -154,6 +161,14 @@ class InputLog:
 def _files_line(files: Mapping[str, Sequence[tuple[str, Mark]]], first: Mapping[str, int]) -> str:
     written = {n: [(p, mark.size, mark.changed) for p, mark in taken] for n, taken in files.items()}
     return json.dumps({"files": written, "first": first}) + "\n"
+
+
+def _leg(written: object) -> Leg:
+    match written:
+        case [int(batch), int(at)]:
+            return Leg(batch, at)
+        case _:
+            raise ValueError(f"{written} is no leg of a replay")
 
 
 def _begun_line(begun: Begun) -> str:
@@ -164,4 +179,6 @@ def _begun_line(begun: Begun) -> str:
         "taken": begun.taken,
         "ends": begun.ends,
     }
+    if begun.leg is not None:
+        line["leg"] = list(begun.leg)
     return json.dumps(line) + "\n"

@@ -23,8 +23,10 @@ import polars as pl
 from tidemill.engine.engine import Flow
 from tidemill.engine.ingest import MALFORMED
 from tidemill.errors import RunError
+from tidemill.model.batch import START
 from tidemill.model.time import Time
 from tidemill.runtime.local.silence import reached_by_idle
+from tidemill.runtime.measuring.sample import WORTH_IT, Sampler
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from tidemill.engine.ingest import Gate
     from tidemill.model.batch import Batch
     from tidemill.runtime.local.sources import Arrival
+    from tidemill.runtime.measuring.sample import Sample
 
 __all__ = ["Intake", "Noted", "Silent", "Taken"]
 
@@ -119,18 +122,21 @@ class Intake:
     noted: Noted = field(default_factory=Noted)
     again: Noted | None = None
     kept: list[Taken] = field(default_factory=list)
+    _samplers: dict[str, Sampler] = field(default_factory=dict)
     _came: dict[str, tuple[int, Time]] = field(default_factory=dict)
     _open: set[str] = field(default_factory=set)
 
     def open(self, gate: Gate, now: int = 0) -> None:
         """Take in a stream from now on, which is silent until something comes."""
         self.gates[gate.stream.name] = gate
+        self._samplers[gate.stream.name] = Sampler()
         self.seen[gate.stream.name] = Time(now)
 
     def close(self, stream: str) -> Gate:
         """The gate of a stream that is not read any more."""
         self._open.discard(stream)
         self._came.pop(stream, None)
+        del self._samplers[stream]
         del self.seen[stream]
         return self.gates.pop(stream)
 
@@ -192,6 +198,7 @@ class Intake:
         gate, came = self.gates[name], self._time_of(name, arrival.batch)
         watermark = gate.watermark
         batch = gate.take_piece(arrival.rows, came, arrival.first)
+        self._samplers[name].take(arrival.rows, arrival.first, batch[START])
         if gate.stream.keep is not None and batch.height:
             is_plain = MALFORMED not in gate.refused.counts
             self.kept.append(Taken(name, batch, arrival, watermark, came, is_plain))
@@ -200,6 +207,14 @@ class Intake:
             gate.end_batch()
             self._open.discard(name)
         return batch
+
+    def samples(self, enough: int = WORTH_IT) -> dict[str, Sample]:
+        """What has come since this was asked last, by stream.
+
+        Args:
+            enough: Rows of samples are looked at where there are so many.
+        """
+        return {name: sampler.drain(enough) for name, sampler in self._samplers.items()}
 
     def pass_time(self, groups: Iterable[frozenset[str]]) -> None:
         """Let time pass on all streams, whether something has come or not.

@@ -16,7 +16,7 @@ from uuid import uuid4
 from tidemill.engine.engine import Flow
 from tidemill.engine.ingest import Gate, readable, relation_flow
 from tidemill.errors import RunError
-from tidemill.history.replay import REPLAY_ROWS
+from tidemill.history.pace import REPLAY_ROWS, REPLAY_SHARE, Pace
 from tidemill.model.time import END_OF_TIME
 from tidemill.optimizer.planning import PLANNING, Planning
 from tidemill.runtime.clock import now
@@ -29,9 +29,12 @@ from tidemill.runtime.local.program import NOTHING, next_program
 from tidemill.runtime.local.runner import LocalRunner
 from tidemill.runtime.local.sources import read_relation, read_source
 from tidemill.runtime.lock import take_lock
+from tidemill.runtime.measuring.known import statistics_of
+from tidemill.runtime.measuring.measured import Measured
 from tidemill.runtime.metrics import Collector
 from tidemill.runtime.past import Past, kept_rows
 from tidemill.runtime.progress import Progress, stream_progress, with_replays
+from tidemill.runtime.record import relation_digest, stream_digest
 from tidemill.runtime.runs import Moment
 
 if TYPE_CHECKING:
@@ -43,6 +46,7 @@ if TYPE_CHECKING:
     from tidemill.catalog.catalog import Catalog
     from tidemill.history.table_view import TableView
     from tidemill.optimizer.planner import Planned
+    from tidemill.optimizer.statistics import Statistics
     from tidemill.runtime.answers import Answer
     from tidemill.runtime.callback import Callback
     from tidemill.runtime.local.program import Program
@@ -67,7 +71,8 @@ class Settings:
         clock: What time it is, in microseconds since 1970.
         checkpoint: Where state is kept for a later run; ``None`` forgets it after the session.
         take_lock: Takes the lock of the checkpoint; a session that has it already gives a share.
-        replay_rows: About how many kept rows are replayed in a step.
+        replay_rows: About how many kept rows are replayed in a step at most.
+        replay_share: Which share of the time of a step that may take.
     """
 
     partitions: int | None = None
@@ -76,6 +81,12 @@ class Settings:
     checkpoint: str | None = None
     take_lock: Callable[[Path], Lock] = take_lock
     replay_rows: int = REPLAY_ROWS
+    replay_share: float = REPLAY_SHARE
+
+    @property
+    def replay_pace(self) -> Pace:
+        """How many kept rows are replayed in a step."""
+        return Pace(self.replay_rows, self.replay_share)
 
 
 @dataclass(slots=True)
@@ -87,12 +98,14 @@ class Job:
         memory: The frames that ``memory`` sources name.
         settings: How to run.
         callbacks: The functions that ``callback`` sinks name.
+        statistics: What is found out of what comes in.
     """
 
     catalog: Catalog
     memory: Mapping[str, pl.DataFrame]
     settings: Settings
     callbacks: Mapping[str, Callback] = field(default_factory=dict)
+    statistics: Measured = field(default_factory=Measured)
     _run: str = field(default_factory=lambda: uuid4().hex)
     _program: Program = NOTHING
     _intake: Intake = field(init=False)
@@ -131,11 +144,11 @@ class Job:
                 "without a checkpoint nothing is kept that a later run could go on from",
                 hint="call session.run(), or connect(checkpoint=…)",
             )
-        planning, callbacks = self.settings.planning, self.callbacks
-        program = next_program(self.catalog, NOTHING, planning, callbacks, self._run)
+        program = self._next_program(self.catalog)
         self._program = program
         runner = LocalRunner(program.graph, partitions=self.settings.partitions or 1)
         self._collector.begin(runner.graph)
+        self.statistics.follow(runner.graph.plans.values(), program.relations)
         arriving = self._flows(program)
         # A source that cannot be read at all is found before a sink is taken.
         first = next(arriving)
@@ -150,6 +163,7 @@ class Job:
             self._delivery.deliver(number, answers, runner.known, self._intake.gates)
             self._archives.take(number, kept, self._intake.gates)
             self._delivery.publish()
+            self.statistics.take(number, self._intake.samples())
             self._batches = number + 1
             if self._was_stopped:
                 break
@@ -160,6 +174,12 @@ class Job:
             sink.flush()
         self._measure(runner)
 
+    def _next_program(self, catalog: Catalog) -> Program:
+        """What is to run with a catalog; all that is planned for it is planned with the same."""
+        planning, callbacks = self.settings.planning, self.callbacks
+        known = self.known(catalog)
+        return next_program(catalog, self._program, planning, callbacks, self._run, known)
+
     def _flows(self, program: Program) -> Iterator[dict[str, Flow]]:
         """What arrives on every input, step by step, the ends of the streams last."""
         relations: dict[str, Flow] = {}
@@ -168,6 +188,7 @@ class Job:
             if name in program.relations:
                 entry = program.relations[name]
                 self._relations[name] = read_relation(entry, self.memory)
+                self.statistics.take_relation(name, relation_digest(entry), self._relations[name])
                 relations[name] = relation_flow(entry, self._relations[name])
                 continue
             stream = program.streams[name]
@@ -176,6 +197,7 @@ class Job:
                 name, stream.source, readable(stream), self.memory, gate.refused.add_malformed
             )
             self._intake.open(gate)
+            self.statistics.open(name, stream_digest(stream))
         self._archives.open(program.streams, come_on(self._intake.gates), 0)
         yield {**relations, **self._intake.take(readers, ends=True)}
         over = {name: Flow([], END_OF_TIME) for name in relations}
@@ -186,6 +208,7 @@ class Job:
         self._measured += 1
         now = runner.drain()
         self._collector.take(self._measured, now.values(), now)
+        self.statistics.take_late(self._intake.samples(1))
 
     # A continuous run
 
@@ -204,15 +227,16 @@ class Job:
         """What is to run on."""
         settings = self.settings
         count = settings.partitions or 1
-        archives = Archives(rows=settings.replay_rows)
-        pipeline = Pipeline(count, settings.clock, self.memory, self._collector, archives)
+        archives = Archives(pace=settings.replay_pace)
+        pipeline = Pipeline(
+            count, settings.clock, self.memory, self._collector, archives, self.statistics
+        )
         self._change_pipeline(pipeline, self.catalog)
         return pipeline
 
     def _change_pipeline(self, pipeline: Pipeline, catalog: Catalog) -> None:
         """Let what runs on go on with another catalog."""
-        planning, callbacks = self.settings.planning, self.callbacks
-        pipeline.change(next_program(catalog, self._program, planning, callbacks, self._run))
+        pipeline.change(self._next_program(catalog))
 
     def await_idle(self) -> None:
         """Wait until everything there is now has been processed.
@@ -329,6 +353,15 @@ class Job:
     def metrics(self) -> Mapping[str, OperatorMetrics]:
         """What each operator has done, by fingerprint; found out from time to time."""
         return self._collector.metrics()
+
+    def measured(self) -> Measured:
+        """What has been found out of what comes in, up to now."""
+        self.statistics.take_metrics(self._collector.metrics())
+        return self.statistics
+
+    def known(self, catalog: Catalog) -> Statistics:
+        """What is known of what comes in, for queries that are planned now."""
+        return statistics_of(catalog, self.measured())
 
     def answer(self, query: str) -> Answer | None:
         """What a query has given, if it was there.

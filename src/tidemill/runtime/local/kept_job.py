@@ -22,6 +22,7 @@ from tidemill.runtime.local.job import Job
 from tidemill.runtime.local.keeping import Keeper
 from tidemill.runtime.local.kept_pipeline import KeptPipeline
 from tidemill.runtime.local.kept_program import kept_program
+from tidemill.runtime.measuring.measured import load_measured
 from tidemill.runtime.planning import outdated_in
 from tidemill.runtime.tables import Tables
 
@@ -63,6 +64,7 @@ class KeptJob(Job):
     def _run_on(self, pipeline: KeptPipeline, keeper: Keeper, *, ends: bool) -> None:
         """Take steps until all is read; then end the streams, if they are to."""
         self._take_all(pipeline)
+        pipeline.keep_statistics()
         if ends and not self._was_stopped:
             pipeline.require_settled()
             keeper.checkpoint.begin_to_end()
@@ -161,6 +163,7 @@ class KeptJob(Job):
             try:
                 checkpoint.require_open(ends=ends)
                 self._keeper = Keeper(checkpoint)
+                self.statistics = load_measured(checkpoint.directory)
                 yield self._keeper
             except BaseException:
                 checkpoint.close()
@@ -182,7 +185,7 @@ class KeptJob(Job):
             self._program = kept.program
             return None
         settings = self.settings
-        pipeline = KeptPipeline(keeper, settings, self.memory, self._collector)
+        pipeline = KeptPipeline(keeper, settings, self.memory, self._collector, self.statistics)
         pipeline.go_on_with(kept)
         return pipeline
 
@@ -195,4 +198,5 @@ class KeptJob(Job):
             settings.planning,
             self.callbacks,
             self.memory,
+            self.known(catalog),
         )

@@ -35,11 +35,13 @@ if TYPE_CHECKING:
     import polars as pl
 
     from tidemill.engine.ingest import Reached
+    from tidemill.history.replay import Leg
     from tidemill.runtime.local.input_log import Begun
     from tidemill.runtime.local.job import Settings
     from tidemill.runtime.local.keeping import Keeper
     from tidemill.runtime.local.kept_program import Kept
     from tidemill.runtime.local.program import Program
+    from tidemill.runtime.measuring.measured import Measured
     from tidemill.runtime.metrics import Collector
     from tidemill.runtime.runs import Moment
 
@@ -54,6 +56,7 @@ class KeptPipeline(Pipeline):
         settings: How to run.
         memory: The frames that ``memory`` sources name.
         collector: Is told what operators do.
+        statistics: Is told what comes in.
 
     Attributes:
         has_ended: Whether the streams have ended.
@@ -65,10 +68,11 @@ class KeptPipeline(Pipeline):
         settings: Settings,
         memory: Mapping[str, pl.DataFrame],
         collector: Collector,
+        statistics: Measured | None = None,
     ) -> None:
-        archives = Archives(keeper.checkpoint.kept, settings.replay_rows)
+        archives = Archives(keeper.checkpoint.kept, settings.replay_pace)
         partitions = len(keeper.checkpoint.facts.pids)
-        super().__init__(partitions, settings.clock, memory, collector, archives)
+        super().__init__(partitions, settings.clock, memory, collector, archives, statistics)
         tables = Tables(keeper.checkpoint.directory)
         self.delivery = Delivery(keeps_all=False, tables=tables)
         self.has_ended = False
@@ -117,11 +121,15 @@ class KeptPipeline(Pipeline):
                 self._take_step(self._unfed(), ends=True)
 
     def flush(self) -> None:
-        """Nothing is left to be kept: files are, batch by batch."""
+        """Only what was found out is left to be kept: files are, batch by batch."""
+        self.keep_statistics()
 
     def _take_step(self, unfed: Mapping[str, str], *, ends: bool = False) -> None:
         super()._take_step(unfed, ends=ends)
         self.has_ended = ends
+
+    def _leg(self) -> Leg | None:
+        return None if self._again is None else self._again.leg
 
     def _replay(self, again: Begun | None) -> None:
         """Take the next step as it was begun, or any other one as it comes."""

@@ -6,7 +6,7 @@ here, or when its sources are opened.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -15,6 +15,7 @@ from tidemill.catalog.entries import QueryEntry
 from tidemill.catalog.records import user_name
 from tidemill.lang.statements import ObjectKind
 from tidemill.optimizer.planner import recut
+from tidemill.optimizer.statistics import NOTHING_KNOWN
 from tidemill.physical.plan import Input, walk_physical
 from tidemill.runtime.file_sink import FileSink
 from tidemill.runtime.local.frames import check_frame
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from tidemill.catalog.catalog import Catalog
     from tidemill.optimizer.planner import Planned
     from tidemill.optimizer.planning import Planning
+    from tidemill.optimizer.statistics import Statistics
     from tidemill.runtime.callback import Callback
     from tidemill.runtime.local.checkpoint import LocalCheckpoint
     from tidemill.runtime.local.delivering import LocalSink
@@ -61,6 +63,7 @@ class Kept:
         known_as: What is to be known of each query.
         shared: The rows of relations that queries have read which the checkpoint knows.
         fresh: The queries that begin.
+        changed: The queries whose plans were made or cut anew.
         planning: The settings that plans are made with; ``None`` if some are still to be made.
     """
 
@@ -68,6 +71,7 @@ class Kept:
     known_as: Mapping[str, KnownQuery]
     shared: Mapping[str, pl.DataFrame]
     fresh: frozenset[str]
+    changed: frozenset[str]
     planning: Mapping[str, int | str | None] | None
 
     def keep(
@@ -82,8 +86,8 @@ class Kept:
         Returns:
             What the checkpoint is to know of relations.
         """
-        for planned in self.program.planned.values():
-            checkpoint.keep_plan(planned)
+        for name in sorted(self.changed):
+            checkpoint.keep_plan(self.program.planned[name])
         kept = {name: checkpoint.facts.relations[name.lower()] for name in self.shared}
         for name in relations.keys() - kept.keys():
             entry = self.program.relations[name]
@@ -99,6 +103,7 @@ def kept_program(  # noqa: PLR0913, PLR0917 — all that is compared
     planning: Planning,
     callbacks: Mapping[str, Callback],
     memory: Mapping[str, pl.DataFrame],
+    statistics: Statistics = NOTHING_KNOWN,
 ) -> Kept:
     """What is to run with a catalog, given what runs and what the checkpoint knows.
 
@@ -109,6 +114,7 @@ def kept_program(  # noqa: PLR0913, PLR0917 — all that is compared
         planning: How new queries are planned.
         callbacks: The functions that ``callback`` sinks name.
         memory: The frames that ``memory`` sources name.
+        statistics: What is known of what new queries read.
 
     Raises:
         RunError: Something is refused.
@@ -120,12 +126,22 @@ def kept_program(  # noqa: PLR0913, PLR0917 — all that is compared
     known = known_sinks(before, opened)
     made = sinks_of(_sinking(opened, known), callbacks)
     by_user = known | {user_name(name): sink for name, sink in made.items()}
-    asked = {n: asked_of(entry, by_user.get(user_name(n))) for n, entry in queries.items()}
+    asked = {
+        n: asked_of(entry, by_user.get(user_name(n)))
+        if n in opened or n.lower() not in facts.queries
+        else facts.queries[n.lower()].asked  # it runs, and asks what it asked
+        for n, entry in queries.items()
+    }
     epochs = checkpoint.check_queries(asked, before.queries.keys() - queries.keys())
     fresh = frozenset(name for name in queries if name.lower() not in facts.queries)
     planned = {
         name: plan_entry(
-            entry, planning, epoch=epochs[name], kept=checkpoint.kept_plan(name), now=now
+            entry,
+            planning,
+            epoch=epochs[name],
+            kept=checkpoint.kept_plan(name),
+            now=now,
+            statistics=statistics,
         )
         if name in opened
         else recut(before.planned[name], entry.cut, now)
@@ -146,14 +162,15 @@ def kept_program(  # noqa: PLR0913, PLR0917 — all that is compared
         frozenset(user_name(n) for n in owned if n not in fresh or not is_first(n)),
     )
     program = reading(program, catalog)
-    program = replace(program, epoch=max(program.epoch, program.graph.epoch))
+    program = program.but(epoch=max(program.epoch, program.graph.epoch))
     if facts.ended and (fresh or not _all_in_files(program)):
         raise checkpoint.has_ended_error()
     _check(program, owned, fresh, checkpoint)
     known_as = {n: KnownQuery(asked[n], epochs[n], planned[n].version) for n in queries}
     shared = {} if facts.ended else _shared(program, fresh, before, checkpoint, memory)
     is_due = not before.queries and outdated_in(planned, facts, planning)
-    return Kept(program, known_as, shared, fresh, None if is_due else planning.facts())
+    changed = frozenset(n for n, one in planned.items() if one is not before.planned.get(n))
+    return Kept(program, known_as, shared, fresh, changed, None if is_due else planning.facts())
 
 
 def _sinking(opened: Mapping[str, QueryEntry], known: Container[str]) -> list[QueryEntry]:

@@ -30,8 +30,10 @@ from tidemill.runtime.local.runner import LocalRunner
 from tidemill.runtime.local.silence import pause
 from tidemill.runtime.local.sources import is_there, read_relation
 from tidemill.runtime.local.stepping import Step, take_stages
+from tidemill.runtime.measuring.measured import Measured
 from tidemill.runtime.past import Past, kept_rows
 from tidemill.runtime.progress import StreamProgress, stream_progress
+from tidemill.runtime.record import relation_digest, stream_digest
 from tidemill.runtime.runs import Moment
 from tidemill.runtime.settling import still_written
 
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from tidemill.catalog.entries import RelationEntry
+    from tidemill.history.replay import Leg
     from tidemill.model.time import Time
     from tidemill.runtime.local.growing import Source
     from tidemill.runtime.local.keeping import Keeper
@@ -74,6 +77,7 @@ class Pipeline:
         memory: The frames that ``memory`` sources name.
         collector: Is told what operators do.
         archives: What streams keep; without it, that is in memory.
+        statistics: Is told what comes in.
 
     Attributes:
         program: What runs.
@@ -83,13 +87,14 @@ class Pipeline:
         closed: What came on streams that are not read any more.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913, PLR0917 — what a pipeline is made of
         self,
         partitions: int,
         clock: Callable[[], int],
         memory: Mapping[str, pl.DataFrame],
         collector: Collector,
         archives: Archives | None = None,
+        statistics: Measured | None = None,
     ) -> None:
         self.program: Program = NOTHING
         self.delivery = Delivery(keeps_all=False)
@@ -105,6 +110,7 @@ class Pipeline:
         self._relations: dict[str, pl.DataFrame] = {}
         self._fed: set[str] = set()
         self._archives = Archives() if archives is None else archives
+        self._statistics = Measured() if statistics is None else statistics
         self._is_recut = False  # rows may leave that have waited, although nothing comes
         self._looked = self._measured = -_LOOK_EVERY
         self._measures = 0
@@ -133,6 +139,7 @@ class Pipeline:
             ends: Whether the streams end with it.
         """
         number, fed = self.batches, frozenset(self._fed | unfed.keys())
+        self._archives.start_step(self._leg())
         step = Step(
             number,
             self._intake,
@@ -152,7 +159,12 @@ class Pipeline:
         take_stages(step)
         self._is_recut = False
         self._fed, self.batches = set(fed), number + 1
+        self._statistics.take(number, self._intake.samples())
         self._measure()
+
+    def _leg(self) -> Leg | None:
+        """How far replays went in the next step when it was taken before, if it was."""
+        return None
 
     def _unfed(self) -> dict[str, str]:
         """The inputs that have not had the rows of their relations, with the relations."""
@@ -198,6 +210,14 @@ class Pipeline:
         self._measured, self._measures = monotonic(), self._measures + 1
         now = self._runner.drain()
         self._collector.take(self._measures, now.values(), now)
+        self._statistics.take_late(self._intake.samples(1))
+        if self._statistics.is_due():
+            self.keep_statistics()
+
+    def keep_statistics(self) -> None:
+        """Keep what was found out of what comes in, if there is a place."""
+        self._statistics.take_metrics(self._collector.metrics())
+        self._statistics.keep()
 
     # Changes
 
@@ -230,7 +250,12 @@ class Pipeline:
     ) -> None:
         """Go on with another program, whose operators run already."""
         before = self.program
+        self.keep_statistics()  # operators that are gone tell nothing any more
         self._collector.begin(program.graph)
+        self._statistics.follow(program.graph.plans.values(), program.relations)
+        for name in relations.keys() - self._relations.keys():
+            identity = relation_digest(program.relations[name])
+            self._statistics.take_relation(name, identity, relations[name])
         for sink in file_sinks(before.left_sinks(program)):
             sink.flush()
         for name in before.streams.keys() - program.streams.keys():
@@ -239,6 +264,7 @@ class Pipeline:
             self._readers.pop(name, None)
         for name, stream in opened.items():
             self._intake.open(stream.gate, self._intake.clock())
+            self._statistics.open(name, stream_digest(stream.gate.stream))
             self._sources[name] = stream.source
         for gate in self._intake.gates.values():
             gate.has_ids = program.graph.needs_ids
@@ -363,6 +389,7 @@ class Pipeline:
         """
         for sink in file_sinks(self.program.sinks):
             sink.flush()
+        self.keep_statistics()
 
 
 def _same_rows(one: pl.DataFrame, other: pl.DataFrame) -> bool:

@@ -16,6 +16,7 @@ from tidemill.catalog.entries import QueryEntry, RelationEntry, StreamEntry
 from tidemill.catalog.records import user_name
 from tidemill.lang.statements import ObjectKind
 from tidemill.optimizer.planner import recut
+from tidemill.optimizer.statistics import NOTHING_KNOWN
 from tidemill.physical.fragments import build_graph
 from tidemill.runtime.archives import replayed_inputs
 from tidemill.runtime.file_sink import FileSink
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from tidemill.model.time import Time
     from tidemill.optimizer.planner import Planned
     from tidemill.optimizer.planning import Planning
+    from tidemill.optimizer.statistics import Statistics
     from tidemill.physical.fragments import Graph
     from tidemill.runtime.callback import Callback
     from tidemill.runtime.local.delivering import LocalSink
@@ -68,6 +70,24 @@ class Program:
     def graph(self) -> Graph:
         """The operators of all queries."""
         return build_graph({name: planned.physical for name, planned in self.planned.items()})
+
+    def but(
+        self,
+        *,
+        epoch: int | None = None,
+        streams: Mapping[str, StreamEntry] | None = None,
+        relations: Mapping[str, RelationEntry] | None = None,
+    ) -> Program:
+        """The program with something else that its operators do not depend on."""
+        changed = replace(
+            self,
+            epoch=self.epoch if epoch is None else epoch,
+            streams=self.streams if streams is None else streams,
+            relations=self.relations if relations is None else relations,
+        )
+        if "graph" in vars(self):
+            vars(changed)["graph"] = self.graph  # the same plans
+        return changed
 
     @cached_property
     def groups(self) -> frozenset[frozenset[str]]:
@@ -110,12 +130,13 @@ NOTHING = Program({}, {}, {}, {}, {}, epoch=-1)
 """What runs before anything does."""
 
 
-def next_program(
+def next_program(  # noqa: PLR0913, PLR0917 — what a program is made of
     catalog: Catalog,
     before: Program,
     planning: Planning,
     callbacks: Mapping[str, Callback],
     run: str,
+    statistics: Statistics = NOTHING_KNOWN,
 ) -> Program:
     """What is to run with a catalog, given what runs; new queries begin in an epoch of their own.
 
@@ -125,6 +146,7 @@ def next_program(
         planning: How new queries are planned.
         callbacks: The functions that ``callback`` sinks name.
         run: The identity of the run, which its sinks know.
+        statistics: What is known of what new queries read.
 
     Raises:
         RunError: A sink cannot be used.
@@ -141,7 +163,7 @@ def next_program(
     }
     sinks = dict(_local(sinks_of(begun.values(), callbacks), run, epoch))
     planned = {
-        name: plan_entry(entry, planning, epoch=epoch)
+        name: plan_entry(entry, planning, epoch=epoch, statistics=statistics)
         if name in new
         else recut(before.planned[name], entry.cut, epoch)
         for name, entry in queries.items()
@@ -159,8 +181,7 @@ def reading(program: Program, catalog: Catalog) -> Program:
     """The program with the streams and relations that it reads; kept streams are read anyway."""
     names = {input_.name for input_ in program.graph.inputs}
     read = {name: catalog.find(name) for name in sorted(names)}
-    return replace(
-        program,
+    return program.but(
         streams=kept_streams(catalog)
         | {name: e for name, e in read.items() if isinstance(e, StreamEntry)},
         relations={name: e for name, e in read.items() if isinstance(e, RelationEntry)},

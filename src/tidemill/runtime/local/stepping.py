@@ -98,7 +98,7 @@ def note(step: Step) -> None:
         return  # time has passed, and nothing has come of it
     files = {n: s for n, s in step.sources.items() if isinstance(s, GrowingFiles)}
     taken = {name: len(source.taken) for name, source in files.items()}
-    step.keeper.note(step.sources, Begun(step.number, noted, taken, step.ends))
+    step.keeper.note(step.sources, Begun(step.number, noted, taken, step.ends, step.archives.leg()))
 
 
 def deliver(step: Step) -> None:

@@ -9,21 +9,33 @@ that move it are applied on demand (``rules_with``), and never both.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Literal, TypeAlias
 
 from tidemill.algebra.plan import Plan
 from tidemill.optimizer.logical.context import Context
+from tidemill.optimizer.logical.rules.drop_distinct_below import drop_distinct_below
+from tidemill.optimizer.logical.rules.drop_distinct_of_unique import drop_distinct_of_unique
+from tidemill.optimizer.logical.rules.drop_empty_input import drop_empty_input
 from tidemill.optimizer.logical.rules.drop_identity_project import drop_identity_project
 from tidemill.optimizer.logical.rules.drop_now_window import drop_now_window
+from tidemill.optimizer.logical.rules.drop_redundant_semi_join import drop_redundant_semi_join
 from tidemill.optimizer.logical.rules.drop_true_filter import drop_true_filter
 from tidemill.optimizer.logical.rules.fold_constants import fold_constants
+from tidemill.optimizer.logical.rules.merge_conditions import merge_conditions
 from tidemill.optimizer.logical.rules.merge_filters import merge_filters
 from tidemill.optimizer.logical.rules.merge_projects import merge_projects
+from tidemill.optimizer.logical.rules.merge_windows_of_union import merge_windows_of_union
 from tidemill.optimizer.logical.rules.prune_columns import prune_columns
 from tidemill.optimizer.logical.rules.pull_anti_join_through_join import pull_anti_join_through_join
+from tidemill.optimizer.logical.rules.push_aggregate_below_join import push_aggregate_below_join
 from tidemill.optimizer.logical.rules.push_anti_join_below_join import push_anti_join_below_join
 from tidemill.optimizer.logical.rules.push_condition_through_join import push_condition_through_join
+from tidemill.optimizer.logical.rules.push_distinct_below_join import push_distinct_below_join
+from tidemill.optimizer.logical.rules.push_distinct_below_union import push_distinct_below_union
+from tidemill.optimizer.logical.rules.push_distinct_through_project import (
+    push_distinct_through_project,
+)
 from tidemill.optimizer.logical.rules.push_filter_through_aggregate import (
     push_filter_through_aggregate,
 )
@@ -37,12 +49,20 @@ from tidemill.optimizer.logical.rules.push_filter_through_semi_join import (
 )
 from tidemill.optimizer.logical.rules.push_filter_through_union import push_filter_through_union
 from tidemill.optimizer.logical.rules.push_filter_through_window import push_filter_through_window
+from tidemill.optimizer.logical.rules.push_project_through_union import push_project_through_union
+from tidemill.optimizer.logical.rules.push_project_through_window import push_project_through_window
+from tidemill.optimizer.logical.rules.replace_empty import replace_empty
+from tidemill.optimizer.logical.rules.replace_outer_join import replace_outer_join
+from tidemill.optimizer.logical.rules.share_condition_across_join import share_condition_across_join
 
 __all__ = [
     "CLEAN_UP",
+    "DEPENDING",
     "PATTERN_RULES",
     "PUSH_DOWN",
     "RULES",
+    "SAVING",
+    "CostedRule",
     "Negation",
     "Phase",
     "Rule",
@@ -54,6 +74,9 @@ Rule: TypeAlias = Callable[[Plan, Context], Plan | None]
 
 Phase: TypeAlias = tuple[Rule, ...] | Rule
 
+CostedRule: TypeAlias = Callable[[Plan, Context], Iterable[Plan]]
+"""A node to others with the same snapshots, any of which may be better."""
+
 Negation: TypeAlias = Literal["written", "pulled", "pushed"]
 """Where anti-joins stand beside inner joins: where the query has them, above, or below."""
 
@@ -62,6 +85,10 @@ PUSH_DOWN: tuple[Rule, ...] = (
     fold_constants,  # a pushed predicate can meet the constant it was waiting for
     drop_true_filter,
     merge_filters,  # before the pushes: filters that go the same way go together
+    merge_conditions,  # of filters that have met
+    replace_empty,  # before FALSE is pushed: whatever is below is not needed
+    drop_empty_input,
+    replace_outer_join,  # while the filter is above the join: it passes more of an inner one
     push_filter_through_project,
     push_filter_through_window,
     push_filter_through_distinct,
@@ -70,6 +97,12 @@ PUSH_DOWN: tuple[Rule, ...] = (
     push_filter_through_semi_join,
     push_filter_through_join,
     push_condition_through_join,  # after the filters that become conditions
+    share_condition_across_join,  # what is shared is pushed further in the next walk
+    # Before columns are pruned: a project between, or fewer columns of one side, are in the way.
+    drop_redundant_semi_join,
+    push_distinct_through_project,
+    drop_distinct_of_unique,
+    drop_distinct_below,
 )
 
 CLEAN_UP: tuple[Rule, ...] = (
@@ -84,6 +117,26 @@ RULES: tuple[Phase, ...] = (
     prune_columns,  # after the pushes: what a filter below reads is not needed above it
     CLEAN_UP,  # a project that has lost columns may do nothing any more
 )
+
+SAVING: tuple[CostedRule, ...] = (
+    push_project_through_union,
+    merge_windows_of_union,  # after it: projects below the union are in nobody's way
+    push_project_through_window,
+)
+"""Rules that leave out an operator or columns, unless parts of the plan are shared.
+
+The same rows flow as before, so they pay if the plan is expected to cost less at all.
+"""
+
+DEPENDING: tuple[CostedRule, ...] = (
+    push_distinct_below_union,
+    push_distinct_below_join,
+    push_aggregate_below_join,
+)
+"""Rules that pay or do not, depending on how often rows have the same values.
+
+They are asked only if that is known of every stream that the query reads: measured, or said.
+"""
 
 PATTERN_RULES: Mapping[Negation, tuple[Rule, ...]] = {
     "written": (),

@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from tidemill.algebra.plan import Plan
     from tidemill.optimizer.logical.context import Context
 
-__all__ = ["fold_constants"]
+__all__ = ["fold_constants", "folded"]
 
 LONGEST = 1000
 """The longest text that is written into a plan."""
@@ -62,30 +62,31 @@ LONGEST = 1000
 
 def fold_constants(plan: Plan, _context: Context) -> Plan | None:
     """The operator with its expressions simplified."""
-    folded: Plan
+    new: Plan
     match plan:
         case Filter(source, predicate):
-            folded = Filter(source, _folded(predicate))
+            new = Filter(source, folded(predicate))
         case Project(source, columns):
-            folded = Project(source, tuple(Named(c.name, _folded(c.expr)) for c in columns))
+            new = Project(source, tuple(Named(c.name, folded(c.expr)) for c in columns))
         case Aggregate(source, keys, aggregates):
-            by = tuple(Named(key.name, _folded(key.expr)) for key in keys)
-            folded = Aggregate(source, by, tuple(map(_folded_aggregate, aggregates)))
+            by = tuple(Named(key.name, folded(key.expr)) for key in keys)
+            new = Aggregate(source, by, tuple(map(_folded_aggregate, aggregates)))
         case Join() | SemiJoin() | AntiJoin():
-            folded = with_condition(plan, plan.left, plan.right, _folded(plan.condition))
+            new = with_condition(plan, plan.left, plan.right, folded(plan.condition))
         case _:
             return None
-    return None if folded == plan else folded
+    return None if new == plan else new
 
 
 def _folded_aggregate(aggregate: NamedAggregate) -> NamedAggregate:
     call = aggregate.call
     parts = (call.argument, call.condition)
-    argument, condition = (None if part is None else _folded(part) for part in parts)
+    argument, condition = (None if part is None else folded(part) for part in parts)
     return NamedAggregate(aggregate.name, replace(call, argument=argument, condition=condition))
 
 
-def _folded(expr: Expr) -> Expr:
+def folded(expr: Expr) -> Expr:
+    """The expression with what can be computed now in the place of what says how."""
     return transform_expr(expr, _simpler)
 
 

@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from tidemill.optimizer.planner import recut
+from tidemill.optimizer.statistics import NOTHING_KNOWN
 from tidemill.physical.fragments import build_graph
 from tidemill.physical.plan import Input, walk_physical
 from tidemill.runtime.file_sink import FileSink
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from tidemill.catalog.catalog import Catalog
     from tidemill.catalog.entries import QueryEntry, RelationEntry, StreamEntry
     from tidemill.optimizer.planner import Planned
+    from tidemill.optimizer.statistics import Statistics
     from tidemill.physical.fragments import Graph
     from tidemill.physical.plan import PhysicalPlan
     from tidemill.runtime.sinks import Sink
@@ -129,6 +131,7 @@ def check_queries(  # noqa: PLR0913 — all that is checked
     dropped: Collection[str],
     compared: Container[str],
     running: Mapping[str, Planned] = MappingProxyType({}),
+    statistics: Statistics = NOTHING_KNOWN,
 ) -> Checked:
     """Find out whether queries can run; nothing is written.
 
@@ -144,6 +147,7 @@ def check_queries(  # noqa: PLR0913 — all that is checked
         dropped: The names of queries that the session has given up.
         compared: The relations that were compared with what is kept since the job began.
         running: The plans of queries that run now.
+        statistics: What is known of what new queries read.
 
     Raises:
         RunError: Something is refused.
@@ -164,6 +168,7 @@ def check_queries(  # noqa: PLR0913 — all that is checked
             epoch=epochs[q.name],
             kept=checkpoint.kept_plan(q.name),
             now=now,
+            statistics=statistics,
         )
         for q in queries
     }

@@ -263,6 +263,8 @@ class Delivery:
         self.batch_log.end(batch, self._ending(messages, deployed, begun))
         self.archives.replays = dict(self.batch_log.replays)
         self.tables.publish()
+        if self._report.statistics.is_due():
+            self._report.keep_statistics()
         self.came |= dict.fromkeys(files, begun.now)
         # Spark begins a batch when it has noted that the one before is done.
         self._forget(begun.files)
@@ -292,6 +294,7 @@ class Delivery:
 
     def _begin_replays(self, batch: int, deployed: Deployed) -> None:
         """Decide what is replayed in a batch that is still to be delivered."""
+        self.archives.start_step()
         self.batch_log.begin(batch)
         if not (deployed.replayed or self.batch_log.replays):
             return

@@ -22,6 +22,8 @@ from tidemill.errors import RunError
 from tidemill.lang.statements import ObjectKind
 from tidemill.optimizer.physical.fold import stages_needed
 from tidemill.runtime.damage import telling_where
+from tidemill.runtime.measuring.known import statistics_of
+from tidemill.runtime.measuring.measured import load_measured
 from tidemill.runtime.one_time import NotKeptError
 from tidemill.runtime.planning import plan_entry
 from tidemill.runtime.progress import with_replays
@@ -54,8 +56,10 @@ if TYPE_CHECKING:
     from tidemill.engine.ingest import Gate
     from tidemill.history.table_view import TableView
     from tidemill.optimizer.planner import Planned
+    from tidemill.optimizer.statistics import Statistics
     from tidemill.runtime.answers import Answer
     from tidemill.runtime.callback import Callback
+    from tidemill.runtime.measuring.measured import Measured
     from tidemill.runtime.metrics import OperatorMetrics
     from tidemill.runtime.progress import Progress
     from tidemill.runtime.runs import Moment
@@ -317,6 +321,7 @@ class SparkJob:
             dropped=_gone(self._catalog, catalog),
             compared=self._compared,
             running=self._known.planned,
+            statistics=self.known(catalog),
         )
         self._compared |= set(checked.declared)
         return checked
@@ -349,6 +354,7 @@ class SparkJob:
                 self.stop()
             finally:
                 if self._checkpoint is not None:
+                    self._report.keep_statistics()
                     if self._checkpoint.is_temporary:
                         self._take_refused()
                     forget_java(self._checkpoint.directory)
@@ -422,6 +428,14 @@ class SparkJob:
         """What each operator has done in this run and remembers, by fingerprint."""
         return self._report.metrics()
 
+    def measured(self) -> Measured:
+        """What has been found out of what comes in, up to now."""
+        return self._report.measured()
+
+    def known(self, catalog: Catalog) -> Statistics:
+        """What is known of what comes in, for queries that are planned now."""
+        return statistics_of(catalog, self.measured())
+
     def _has_lost_java(self) -> bool:
         return self._cluster is not None and has_ended(self._cluster.java)
 
@@ -475,7 +489,9 @@ class SparkJob:
         is_change: bool,
     ) -> None:
         require_formats(cluster.spark, (s for s in sinks.values() if isinstance(s, FormatSink)))
-        checkpoint = self._opened(cluster, queries)
+        self._load_statistics()
+        statistics = self.known(self._catalog)  # all that is planned now is planned with the same
+        checkpoint = self._opened(cluster, queries, statistics)
         check_place(checkpoint, ends=self._ends)
         checked = check_queries(
             checkpoint,
@@ -486,6 +502,7 @@ class SparkJob:
             memory=self._memory,
             dropped=dropped,
             compared=self._compared,
+            statistics=statistics,
         )
         self._compared = set(checked.declared)
         if checkpoint.facts.ended:  # what there is to read is in files, and nothing runs any more
@@ -516,13 +533,25 @@ class SparkJob:
         running.delivery.between = lambda: self._asked(running)
         self._known.take(checked)
 
-    def _opened(self, cluster: Cluster, queries: list[QueryEntry]) -> Checkpoint:
+    def _load_statistics(self) -> None:
+        """Go on with what an earlier session has found out, once."""
+        if self._checkpoint is None and self._settings.checkpoint is not None:
+            self._report.statistics = load_measured(Path(self._settings.checkpoint))
+
+    def _opened(
+        self, cluster: Cluster, queries: list[QueryEntry], statistics: Statistics
+    ) -> Checkpoint:
         """Where to keep the state; a new place has room for the queries."""
         if self._checkpoint is None:
             settings = self._settings
             count = settings.partitions or cluster.tasks
             stages = settings.stages_with(count) or stages_needed(
-                *(plan_entry(q, settings.planning, partitions=count).physical for q in queries)
+                *(
+                    plan_entry(
+                        q, settings.planning, partitions=count, statistics=statistics
+                    ).physical
+                    for q in queries
+                )
             )
             facts = Facts(partition_ids(count, cluster.tasks), stages, settings.planning.facts())
             checkpoint = open_checkpoint(settings, facts)

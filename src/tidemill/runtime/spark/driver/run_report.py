@@ -6,6 +6,7 @@ counted once. A query that came later counts it for itself.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -13,14 +14,17 @@ from tidemill.engine.engine import Metrics
 from tidemill.engine.ingest import Gate, latest_row
 from tidemill.model.time import END_OF_TIME, Time
 from tidemill.runtime.answers import Answer
+from tidemill.runtime.measuring.measured import Measured
+from tidemill.runtime.measuring.sample import Sample
 from tidemill.runtime.metrics import Collector
 from tidemill.runtime.progress import Progress, QueryProgress, stream_progress
+from tidemill.runtime.record import stream_digest
 from tidemill.runtime.runs import Moment
 from tidemill.runtime.spark.worker.stage import KNOWN
 from tidemill.runtime.spark.worker.wire import Kind, read_figures
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Mapping, Sequence
+    from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 
     import polars as pl
 
@@ -39,9 +43,11 @@ class RunReport:
 
     Attributes:
         gates: What came on each stream, and what was refused.
+        statistics: What has been found out of what comes in.
     """
 
     def __init__(self) -> None:
+        self.statistics = Measured()
         self.gates: dict[str, Gate] = {}
         self._plans: dict[str, Plan] = {}
         self._answers: dict[str, Answer] = {}
@@ -107,15 +113,32 @@ class RunReport:
         """Count for streams that are read from now on."""
         for name, stream in streams.items():
             self.gates.setdefault(name, Gate(stream))
+            self.statistics.open(name, stream_digest(stream))
 
-    def add_operators(self, graph: Graph) -> None:
-        """Count for the operators of a graph, and no others; those that are the same go on."""
+    def add_operators(self, graph: Graph, relations: Collection[str] = ()) -> None:
+        """Count for the operators of a graph, and no others; those that are the same go on.
+
+        Args:
+            graph: What runs from now on.
+            relations: The inputs that are relations.
+        """
+        self.statistics.take_metrics(self._collector.metrics())
+        self.statistics.follow(graph.plans.values(), relations)
         self._collector.begin(graph)
         self._inputs = graph.intake_inputs()
 
     def metrics(self) -> dict[str, OperatorMetrics]:
         """What each operator has done here, and what it remembers."""
         return self._collector.metrics()
+
+    def measured(self) -> Measured:
+        """What has been found out of what comes in, up to now."""
+        self.statistics.take_metrics(self._collector.metrics())
+        return self.statistics
+
+    def keep_statistics(self) -> None:
+        """Keep what has been found out of what comes in, if there is a place."""
+        self.measured().keep()
 
     def refuse(self, stream: str, counts: Mapping[str, int], removed: int) -> None:
         """Take how many rows of a stream have been refused so far, by reason.
@@ -178,6 +201,7 @@ class RunReport:
         for sender, facts in told:
             self._note(sender, facts, rows, is_new=is_new)
         self._measure(batch, told)
+        self.statistics.take(batch, _samples(told))
         for query, channel in channels.items():
             if batch > self._latest[query]:
                 self._latest[query] = batch
@@ -261,6 +285,19 @@ class RunReport:
                 pass  # the least of all partitions counts
             case _:
                 raise AssertionError(f"there is no report {sender}: {facts}")
+
+
+def _samples(told: Iterable[tuple[str, Mapping[str, object]]]) -> dict[str, Sample]:
+    """What a batch says about each stream: what its tasks say together."""
+    found: dict[str, Sample] = {}
+    for sender, facts in told:
+        match sender.partition(" "), facts:
+            case ("stream", _, name), {"sample": dict(sample)}:
+                with suppress(ValueError):  # a worker has another version of Polars
+                    found.setdefault(name, Sample()).merge(Sample.read(sample))
+            case _:
+                pass
+    return found
 
 
 def known_channels(messages: Iterable[Message]) -> dict[str, int]:

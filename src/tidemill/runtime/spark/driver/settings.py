@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tidemill.history.replay import REPLAY_ROWS
+from tidemill.history.pace import REPLAY_ROWS, REPLAY_SHARE, Pace
 from tidemill.optimizer.planning import PLANNING, Planning
+from tidemill.optimizer.statistics import NOTHING_KNOWN
 from tidemill.runtime.clock import now
 from tidemill.runtime.lock import take_lock
 from tidemill.runtime.planning import plan_entry
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
     from tidemill.catalog.entries import QueryEntry
     from tidemill.optimizer.planner import Planned
+    from tidemill.optimizer.statistics import Statistics
     from tidemill.runtime.lock import Lock
 
 __all__ = ["SparkSettings"]
@@ -38,7 +40,8 @@ class SparkSettings:
         cache_bytes: How many bytes the copies of state on each host may take.
         clock: What time it is, in microseconds since 1970.
         take_lock: Takes the lock of the checkpoint; a session that has it already gives a share.
-        replay_rows: About how many kept rows are replayed in a batch.
+        replay_rows: About how many kept rows are replayed in a batch at most.
+        replay_share: Which share of the time of a batch that may take.
     """
 
     master: str | None = "local[*]"
@@ -52,6 +55,12 @@ class SparkSettings:
     clock: Callable[[], int] = now
     take_lock: Callable[[Path], Lock] = take_lock
     replay_rows: int = REPLAY_ROWS
+    replay_share: float = REPLAY_SHARE
+
+    @property
+    def replay_pace(self) -> Pace:
+        """How many kept rows are replayed in a batch."""
+        return Pace(self.replay_rows, self.replay_share)
 
     def stages_with(self, partitions: int | None) -> int | None:
         """How many stages a new pipeline has; ``None`` for as many as its queries need.
@@ -60,7 +69,13 @@ class SparkSettings:
         """
         return 1 if self.stages is None and partitions == 1 else self.stages
 
-    def plan(self, query: QueryEntry) -> Planned:
+    def plan(self, query: QueryEntry, statistics: Statistics = NOTHING_KNOWN) -> Planned:
         """The plan that a query would have in a new pipeline."""
         stages = self.stages_with(self.partitions)
-        return plan_entry(query, self.planning, partitions=self.partitions, stages=stages)
+        return plan_entry(
+            query,
+            self.planning,
+            partitions=self.partitions,
+            stages=stages,
+            statistics=statistics,
+        )

@@ -17,6 +17,7 @@ from tidemill.algebra.reach import begin_by_time
 from tidemill.physical.plan import Input, walk_physical
 from tidemill.runtime.archives import replayed_inputs
 from tidemill.runtime.quarantine import Quarantine
+from tidemill.runtime.record import relation_digest
 from tidemill.runtime.spark.driver.assembly import deployment_of
 from tidemill.runtime.spark.driver.control import Control, Word
 from tidemill.runtime.spark.driver.delivery import Delivery, Deployed
@@ -103,6 +104,9 @@ def claim_sinks(start: Start) -> None:
 def keep_relations(start: Start) -> None:
     """Keep the rows of relations that are new, so that a replayed batch sees the same."""
     start.relations = start.checked.keep_relations(start.checkpoint)
+    for name, rows in start.checked.unread:
+        identity = relation_digest(start.checked.declared[name])
+        start.report.statistics.take_relation(name, identity, rows)
 
 
 def keep_plans(start: Start) -> None:
@@ -119,7 +123,7 @@ def open_sources(start: Start) -> None:
 
 def open_archives(start: Start) -> None:
     """Open what streams keep; rows of batches that are not done are taken again."""
-    start.archives = SparkArchives(start.checkpoint.kept, start.settings.replay_rows)
+    start.archives = SparkArchives(start.checkpoint.kept, start.settings.replay_pace)
     start.archives.open_at(start.checked.streams, start.batch_log)
 
 
@@ -258,7 +262,7 @@ def know(report: RunReport, checked: Checked, batch_log: BatchLog) -> None:
     known = {query: batch_log.known[c] for query, c in channels if c in batch_log.known}
     report.begin(checked.queries, checked.sinks, known, checked.resumed)
     report.add_streams(checked.streams)
-    report.add_operators(checked.graph)
+    report.add_operators(checked.graph, checked.declared)
 
 
 def launch(start: Start, ready: Callable[[Running], None]) -> None:

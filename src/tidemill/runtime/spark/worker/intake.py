@@ -22,6 +22,7 @@ from tidemill.model.batch import ID, START
 from tidemill.model.time import Time
 from tidemill.physical.fragments import Route
 from tidemill.physical.state.strings import compact_strings
+from tidemill.runtime.measuring.sample import Sampler
 from tidemill.runtime.spark.worker.keeping import PieceWriter
 from tidemill.runtime.spark.worker.wire import Kind, Message, figures_of
 
@@ -105,6 +106,7 @@ def take_in(  # noqa: PLR0913 — what comes in, and where it goes
     gate.refused = gate.refused if refused is None else refused
     needs_ids, keeps = deployment.graph.needs_ids, kept is not None and stream.keep is not None
     writer = _writer(stream, origin, kept or "", gate.refused) if keeps else None
+    sampler = Sampler()
     home = deployment.pids[origin.task % len(deployment.pids)]
     rows, files, latest = 0, set[int](), None
     for number, frame, file in pieces:
@@ -124,6 +126,7 @@ def take_in(  # noqa: PLR0913 — what comes in, and where it goes
         assert isinstance(greatest, int), "times are integers"
         latest = greatest if latest is None else max(latest, greatest)
         taken = gate.admit(elements)
+        sampler.take(frame, number, taken[START])
         if writer is not None:
             writer.take(taken, number, frame.height, file)
             taken = taken if needs_ids else taken.drop(ID)
@@ -138,6 +141,7 @@ def take_in(  # noqa: PLR0913 — what comes in, and where it goes
         "notes": len(files),
         "latest": latest,
         "refused": gate.refused.counts,
+        "sample": sampler.drain().write(),
         "operators": {k: f for e in entrances for k, f in figures_of(e.drain()).items()},
     }
     yield Message.of_facts(home, Kind.REPORT, f"stream {name}", counts)

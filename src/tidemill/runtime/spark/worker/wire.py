@@ -55,7 +55,8 @@ Figures: TypeAlias = "list[int | float]"
 """Metrics of an operator in one partition, field by field."""
 
 Fact: TypeAlias = (
-    "int | dict[str, int] | Figures | dict[str, Figures] | list[dict[str, object]] | None"
+    "int | dict[str, int] | Figures | dict[str, Figures] | list[dict[str, object]]"
+    " | Mapping[str, object] | None"
 )
 
 Facts: TypeAlias = "Mapping[str, Fact]"

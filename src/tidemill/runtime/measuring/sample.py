@@ -1,0 +1,222 @@
+"""Samples: what a batch says about an input, found out of a few of its rows.
+
+All rows are counted, and it is known from when to when they are. Their values are looked at in a
+sample: the first ``HEAD`` rows of each file, and one in ``EVERY`` of the others. Whether a row is
+in the sample follows from its place alone, so it makes no difference how the rows are cut into
+batches, nor which engine reads them. In one batch no more than ``LIMIT`` rows are looked at.
+
+Law: a sample of some batches is what the samples of each give when they are merged.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import gcd
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import polars as pl
+
+from tidemill.engine.ingest import place_in_file
+from tidemill.runtime.measuring.sketch import HASHES, Sketch
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["EVERY", "HEAD", "LIMIT", "WORTH_IT", "Sample", "Sampler", "sample_of", "sampled"]
+
+HEAD: Final = 1_024
+
+EVERY: Final = 1_021
+"""A prime: what repeats itself in the rows does not repeat itself in the sample."""
+
+LIMIT: Final = 4_096
+
+WORTH_IT: Final = 1_024
+"""It takes as long to look at one row as at some hundreds, so small batches are put together."""
+
+_TEXT: Final = 16
+"""How many bytes a text takes besides its letters."""
+
+
+@dataclass(slots=True)
+class Sample:
+    """What some rows say about an input.
+
+    Attributes:
+        rows: How many there were.
+        least: The least of their times; ``None`` if there were none.
+        latest: The greatest of their times.
+        looked_at: How many of them are in the sample.
+        granule: Of what the times of these are multiples; 0 if all of them are 0.
+        bytes: How many bytes these take.
+        nulls: How many of them are NULL, by column.
+        values: Their values, by column.
+    """
+
+    rows: int = 0
+    least: int | None = None
+    latest: int | None = None
+    looked_at: int = 0
+    granule: int = 0
+    bytes: int = 0
+    nulls: dict[str, int] = field(default_factory=dict)
+    values: dict[str, Sketch] = field(default_factory=dict)
+
+    def count(self, starts: pl.Series) -> None:
+        """Count rows, given their times."""
+        if not starts.len():
+            return
+        least, latest = starts.min(), starts.max()
+        assert isinstance(least, int), "times are integers"
+        assert isinstance(latest, int), "times are integers"
+        self.rows += starts.len()
+        self._span(least, latest)
+
+    def look_at(self, rows: pl.DataFrame) -> None:
+        """Look at rows that are in the sample."""
+        self.looked_at += rows.height
+        for column in rows.get_columns():
+            name = column.name
+            self.nulls[name] = self.nulls.get(name, 0) + column.null_count()
+            self.values.setdefault(name, Sketch()).add(column)
+            self.bytes += _bytes(column)
+
+    def look_at_times(self, starts: pl.Series) -> None:
+        """Look at times of rows that are in the sample."""
+        self.granule = gcd(self.granule, int(np.gcd.reduce(starts.to_numpy())))
+
+    def merge(self, other: Sample) -> None:
+        """Add what other rows say."""
+        self.rows += other.rows
+        if other.least is not None and other.latest is not None:
+            self._span(other.least, other.latest)
+        self.looked_at += other.looked_at
+        self.granule = gcd(self.granule, other.granule)
+        self.bytes += other.bytes
+        for name, nulls in other.nulls.items():
+            self.nulls[name] = self.nulls.get(name, 0) + nulls
+        for name, values in other.values.items():
+            self.values.setdefault(name, Sketch()).merge(values)
+
+    def write(self) -> dict[str, object]:
+        """The sample, for ``json``."""
+        return {
+            "rows": self.rows,
+            "least": self.least,
+            "latest": self.latest,
+            "looked_at": self.looked_at,
+            "granule": self.granule,
+            "bytes": self.bytes,
+            "nulls": dict(self.nulls),
+            "values": {name: sketch.write() for name, sketch in self.values.items()},
+            "hashes": HASHES,
+        }
+
+    @classmethod
+    def read(cls, written: Mapping[str, object]) -> Sample:
+        """The sample that was written.
+
+        Raises:
+            ValueError: It is none, or values were hashed otherwise.
+        """
+        match written:
+            case {
+                "rows": int(rows),
+                "least": int() | None as least,
+                "latest": int() | None as latest,
+                "looked_at": int(looked_at),
+                "granule": int(granule),
+                "bytes": int(bytes_),
+                "nulls": dict(nulls),
+                "values": dict(values),
+                "hashes": str(hashes),
+            } if hashes == HASHES:
+                sketches = {name: Sketch.read(one) for name, one in values.items()}
+                return cls(rows, least, latest, looked_at, granule, bytes_, nulls, sketches)
+            case _:
+                raise ValueError(f"{sorted(written)} is no sample")
+
+    def _span(self, least: int, latest: int) -> None:
+        self.least = least if self.least is None else min(self.least, least)
+        self.latest = latest if self.latest is None else max(self.latest, latest)
+
+
+class Sampler:
+    """Takes the sample of an input, batch by batch.
+
+    Rows of small batches wait until it is worth to look at them: it takes about as long for a few
+    rows as for a thousand.
+    """
+
+    def __init__(self) -> None:
+        self._sample = Sample()
+        self._waiting: list[tuple[pl.DataFrame, pl.Series]] = []
+        self._rows = 0
+
+    def take(self, frame: pl.DataFrame, first_id: int, starts: pl.Series) -> None:
+        """Take rows that have come.
+
+        Args:
+            frame: The rows, as they came.
+            first_id: The id of the first of them.
+            starts: The times of those that were taken.
+        """
+        self._sample.count(starts)
+        if self._rows < LIMIT:
+            places = sampled(place_in_file(first_id), frame.height)[: LIMIT - self._rows]
+            if places.size:
+                rows = frame if places.size == frame.height else frame[places]
+                times = (
+                    starts
+                    if places.size >= starts.len()
+                    else starts.gather(places[places < starts.len()])
+                )
+                self._waiting.append((rows, times))
+                self._rows += places.size
+
+    def drain(self, enough: int = 1) -> Sample:
+        """What the rows say that came since this was asked last.
+
+        Args:
+            enough: Rows of the sample are looked at if there are so many.
+        """
+        if self._rows >= enough and self._waiting:
+            self._sample.look_at(pl.concat([rows for rows, _ in self._waiting], rechunk=True))
+            times = [starts for _, starts in self._waiting if starts.len()]
+            if times:
+                self._sample.look_at_times(pl.concat(times, rechunk=True))
+            self._waiting, self._rows = [], 0
+        done, self._sample = self._sample, Sample()
+        return done
+
+
+def sampled(place: int, rows: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    """Which of some rows are in the sample, counted from the first of them.
+
+    Args:
+        place: How many rows of the file come before.
+        rows: How many rows there are.
+
+    >>> sampled(0, 3), sampled(2 * EVERY - 1, 3)
+    (array([0, 1, 2]), array([1]))
+    """
+    head = min(max(HEAD - place, 0), rows)
+    first = head + -(place + head) % EVERY
+    return np.concatenate([np.arange(head), np.arange(first, rows, EVERY)])
+
+
+def sample_of(frame: pl.DataFrame) -> Sample:
+    """What the rows of a relation say, of which a part is looked at."""
+    found = Sample(rows=frame.height)
+    if frame.height:
+        every = -(-frame.height // LIMIT)
+        found.look_at(frame if every == 1 else frame[np.arange(0, frame.height, every)])
+    return found
+
+
+def _bytes(column: pl.Series) -> int:
+    """How many bytes the values of a column take."""
+    if column.dtype == pl.String:
+        return int(column.str.len_bytes().sum()) + _TEXT * column.len()
+    return int(column.estimated_size())
