@@ -33,8 +33,9 @@ from tidemill.algebra.expr import Column, Named
 from tidemill.algebra.plan import Filter, Project, TimeWindow, Window
 from tidemill.engine import bundles, engine, views
 from tidemill.engine.bundles import Bundle
+from tidemill.model.batch import END, START
 from tidemill.physical.kernels.segments import Addends
-from tidemill.physical.operators.aggregate import crowd
+from tidemill.physical.operators.aggregate import aggregate, crowd
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -75,6 +76,7 @@ schedule = {
     max_delay=st.sampled_from([None, 0, 1, 3]),
     much=st.sampled_from([20_000, 20_000, 2]),
     portion=st.sampled_from([1 << 21, 3]),
+    shrinks=st.sampled_from([4, 0, 0]),
     reload=st.booleans(),
     **schedule,
 )
@@ -86,12 +88,14 @@ def test_queries_that_differ_come_and_go(  # noqa: PLR0913, PLR0917 — it draws
     max_delay: int | None,
     much: int,
     portion: int,
+    shrinks: int,
     *,
     reload: bool,
 ) -> None:
     with (
         patch.object(engine, "STACK_LIMIT_ROWS", much),
         patch.object(crowd, "_LOOKED_AT", portion),
+        patch.object(aggregate, "_SHRINKS", shrinks),  # 0: rows always become panes
     ):
         come_and_go(data, drawn, content, partitions, max_delay, reload=reload)
 
@@ -103,6 +107,21 @@ def test_queries_that_differ_come_and_go_in_a_pipeline(
     """The same with the stages of the pipeline on Spark, and state that is kept in stores."""
     with patch.object(engine, "STACK_LIMIT_ROWS", much):
         come_and_go_in_a_pipeline(drawn, content, partitions, reopen=reopen)
+
+
+@given(data=st.data(), wide=st.booleans())
+def test_segments_are_added_up_exactly(data: st.DataObject, *, wide: bool) -> None:
+    least = -(2**100) if wide else -(2**40)
+    numbers = st.sampled_from([0, 1, -1, least, -least]) | st.integers(least, -least)
+    values = data.draw(st.lists(numbers, min_size=1, max_size=8))
+    column = pl.Series("c", values, pl.Int128 if wide else pl.Int64)
+    picked = data.draw(st.lists(st.integers(0, len(values) - 1), min_size=1, max_size=9))
+    starts = sorted({0, *data.draw(st.lists(st.integers(0, len(picked) - 1)))})
+    summed = Addends(column).sums(np.array(picked), np.array(starts))
+    ends = [*starts[1:], len(picked)]
+    expected = [sum(values[i] for i in picked[a:b]) for a, b in zip(starts, ends, strict=True)]
+    assert summed.dtype == column.dtype
+    assert summed.to_list() == expected
 
 
 # The law finds what is wrong
@@ -139,7 +158,7 @@ def _panes_whenever_they_begin() -> ExitStack:
     right = crowd.Panes.of
 
     def of(keys: pl.DataFrame, shown: object, times: pl.DataFrame) -> crowd.Panes:
-        once = times.with_columns(times["@start"].min(), times["@end"].min())
+        once = times.with_columns(pl.col(START, END).min())
         return replace(right(keys, shown, once), times=times)  # type: ignore[arg-type]
 
     return _patched(crowd.Panes, "of", of)

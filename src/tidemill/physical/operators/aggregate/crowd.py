@@ -107,8 +107,8 @@ class Panes:
             shown: The numbers of the rows that it shows; ``None`` for all.
             times: The start and the end of each of these.
         """
-        known = keys if shown is None else keys[pl.Series(shown)]
-        frame = known.hstack(times.get_columns())
+        known = keys if shown is None or not keys.width else keys[pl.Series(shown)]
+        frame = framed([*known.get_columns(), *times.get_columns()])
         first = pl.col(_PANE).first().over(frame.columns).cast(pl.Int64)
         numbers = frame.with_row_index(_PANE).select(first).to_series().to_numpy()
         order = np.argsort(numbers, kind="stable")
