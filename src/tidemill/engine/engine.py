@@ -7,21 +7,25 @@ into steps: outputs are snapshot-equal.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import TYPE_CHECKING, Protocol
 
+from tidemill.engine.flows import Flow
 from tidemill.engine.pool import in_pool
 from tidemill.engine.stacks import Stack, members, move, stacked_state, stacks_of
 from tidemill.errors import RunError, TooLargeError
 from tidemill.model.time import END_OF_TIME, Time
 from tidemill.physical.fragments import Node, Route, has_no_time
 from tidemill.physical.limits import bounded
+from tidemill.physical.operators.windows.validity import validity_of
 from tidemill.physical.state.at_rest import Remembered
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from tidemill.engine.stacks import Gathered
+    from tidemill.engine.views import View
     from tidemill.model.batch import Batch
     from tidemill.physical.fragments import Fragment
     from tidemill.physical.operator import State
@@ -31,14 +35,6 @@ __all__ = ["AtRest", "Engine", "Flow", "Metrics"]
 
 STACK_LIMIT_ROWS = 20_000
 """With more rows than this for each member in a step, a stack takes longer than its members."""
-
-
-@dataclass(slots=True)
-class Flow:
-    """Elements, and the promise that none that starts before ``watermark`` will follow."""
-
-    batches: list[Batch]
-    watermark: Time
 
 
 @dataclass(slots=True)
@@ -99,6 +95,8 @@ class Engine:
         self._clock = clock
         self._units = _in_order(fragment)
         self._timed = _needs_time(fragment)
+        found = {node.name: validity_of(node.apply.operator) for node in fragment.nodes}
+        self._validities = {name: v for name, v in found.items() if v is not None}
         self.states: dict[str, State] = {
             u.name: u.new_state() if isinstance(u, Stack) else u.apply.operator.new_state()
             for u in self._units
@@ -114,14 +112,16 @@ class Engine:
             nodes = [unit] if isinstance(unit, Node) else []
             if isinstance(unit, Stack):
                 ports = [flows[node.reads[0]] for node in unit.nodes]
-                if _is_much(ports):
+                gathered = unit.gathered(ports)
+                if gathered.rows > STACK_LIMIT_ROWS * len(unit.nodes):
                     self._split(unit)
                     nodes = list(unit.nodes)
                 else:
-                    flows |= self._run_stack(unit, ports)
+                    flows |= self._run_stack(unit, ports, gathered)
             for node in nodes:
                 flows[node.name] = self._run(node, [flows[name] for name in node.reads])
-        return {channel.name: flows[channel.source] for channel in self.fragment.writes}
+        out = {channel.name: flows[channel.source] for channel in self.fragment.writes}
+        return {name: Flow(flow.taken(), flow.watermark) for name, flow in out.items()}
 
     def remembered(self) -> dict[str, Remembered]:
         """What every operator or stack remembers, by its name."""
@@ -204,9 +204,12 @@ class Engine:
         return done
 
     def _run(self, node: Node, ports: list[Flow]) -> Flow:
+        validity = self._validities.get(node.name)
+        if validity is not None and ports[0].view is not None and ports[0].view.validity is None:
+            return self._view(node, ports[0], ports[0].view.windowed(validity))
         operator, state = node.apply.operator, self.states[node.name]
         began, metrics = self._clock(), self.metrics[node.name]
-        given = [(port, batch) for port, flow in enumerate(ports) for batch in flow.batches]
+        given = [(port, batch) for port, flow in enumerate(ports) for batch in flow.taken()]
         metrics.rows_in += sum(batch.height for _, batch in given)
         watermark = min((flow.watermark for flow in ports), default=END_OF_TIME)
         assert watermark >= self.watermarks[node.name], "time does not run backwards"
@@ -229,14 +232,23 @@ class Engine:
         metrics.seconds += self._clock() - began
         return Flow(out, min(watermark, operator.held(state)))
 
-    def _run_stack(self, stack: Stack, ports: list[Flow]) -> dict[str, Flow]:
+    def _view(self, node: Node, port: Flow, view: View) -> Flow:
+        """What a window gives, for whoever looks at it."""
+        assert not port.batches, "all that comes on a channel of a bundle comes in bundles"
+        assert port.watermark >= self.watermarks[node.name], "time does not run backwards"
+        self.watermarks[node.name] = port.watermark
+        self.metrics[node.name].rows_in += replace(view, validity=None).count
+        self.metrics[node.name].rows_out += view.count
+        return Flow([], port.watermark, view)
+
+    def _run_stack(self, stack: Stack, ports: list[Flow], gathered: Gathered) -> dict[str, Flow]:
         operator, state = stack.operator, self.states[stack.name]
         began = self._clock()
         out: list[Batch] = []
-        given = [[batch for batch in flow.batches if batch.height] for flow in ports]
-        batch = stack.gathered(given)
-        if batch is not None:
-            out += operator.on_batch(state, 0, batch)
+        if gathered.batch is not None:
+            out += operator.on_batch(state, 0, gathered.batch)
+        if gathered.crowd is not None:
+            gathered.crowd.insert(state)
         watermark = ports[0].watermark
         assert all(flow.watermark == watermark for flow in ports), "they read the same input"
         assert watermark >= self.watermarks[stack.name], "time does not run backwards"
@@ -252,9 +264,9 @@ class Engine:
             for name, given in stack.separated(out).items()
         }
         seconds = (self._clock() - began) / len(stack.nodes)
-        for node, batches in zip(stack.nodes, given, strict=True):
+        for node, port in zip(stack.nodes, ports, strict=True):
             metrics = self.metrics[node.name]
-            metrics.rows_in += sum(b.height for b in batches)
+            metrics.rows_in += port.count()
             metrics.rows_out += sum(b.height for b in flows[node.name].batches)
             metrics.seconds += seconds
         return flows
@@ -280,12 +292,6 @@ def _in_order(fragment: Fragment) -> list[Node | Stack]:
     before = [node for node in fragment.nodes if node.name not in above]
     after = [node for node in fragment.nodes if node.name in above - stacked]
     return [*before, *stacks, *after]
-
-
-def _is_much(ports: Sequence[Flow]) -> bool:
-    """Whether there is so much to do for each member that there is nothing to be gained by one."""
-    rows = sum(batch.height for flow in ports for batch in flow.batches)
-    return rows > STACK_LIMIT_ROWS * len(ports)
 
 
 def _needs_time(fragment: Fragment) -> frozenset[str]:

@@ -31,28 +31,59 @@ from tidemill.model.batch import START, Form, time_columns
 from tidemill.model.time import END_OF_TIME, Time
 from tidemill.physical.frames import pick
 from tidemill.physical.kernels.sweep import SINCE
+from tidemill.physical.operators.aggregate.crowd import (
+    Contributed,
+    Crowd,
+    Panes,
+    crowd_contributions,
+)
 from tidemill.physical.operators.aggregate.tagged import (
     TAG,
     aggregation,
-    columns_read,
     tag_key,
     tagged,
+    taken_by,
 )
 from tidemill.physical.plan import Apply, Exchange, Input, PhysicalPlan, inputs
+from tidemill.physical.selections import stays_small
 from tidemill.physical.traits import Emission
 
 if TYPE_CHECKING:
     from collections.abc import Container, Mapping, Sequence
 
+    from tidemill.algebra.expr import Expr, Named
+    from tidemill.engine.flows import Flow
+    from tidemill.engine.views import Arrived, View
     from tidemill.model.batch import Batch
     from tidemill.physical.fragments import Node
+    from tidemill.physical.grouping.contributions import Contributions
     from tidemill.physical.operator import State
     from tidemill.physical.operators.aggregate.aggregate import Aggregate
+    from tidemill.physical.operators.aggregate.tagged import Taken
     from tidemill.physical.traits import Traits
 
 __all__ = ["Stack", "members", "move", "stacked_state", "stacks_of"]
 
 _MEMBER = "member "
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """What came for the members of a stack.
+
+    Attributes:
+        batch: Rows with the member they are for.
+        crowd: Rows that several members look at.
+    """
+
+    batch: Batch | None
+    crowd: Crowd | None
+
+    @property
+    def rows(self) -> int:
+        """How many rows there are, each as often as it is remembered."""
+        own = 0 if self.batch is None else self.batch.height
+        return own + (0 if self.crowd is None else self.crowd.rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,14 +99,25 @@ class Stack:
     nodes: tuple[Node, ...]
     name: str = field(init=False)
     operator: Aggregate = field(init=False)
+    _taken: tuple[Taken, ...] = field(init=False, repr=False, compare=False)
+    _contributions: Contributions = field(init=False, repr=False, compare=False)
+    _known: dict[tuple[str, tuple[Named, ...]], Taken | None] = field(
+        init=False, repr=False, compare=False, default_factory=dict
+    )
+    _times: tuple[str, str] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         names = " ".join(sorted(node.name for node in self.nodes))
         short = hashlib.sha256(names.encode()).hexdigest()[:16]
         assert len({_tag(node) for node in self.nodes}) == len(self.nodes), "tags differ"
         object.__setattr__(self, "name", f"stack-{short}")
-        operator = tagged(aggregation(self.nodes[0].apply.operator))
-        object.__setattr__(self, "operator", replace(operator, members=len(self.nodes)))
+        every = [aggregation(node.apply.operator) for node in self.nodes]
+        operator = replace(tagged(every[0]), members=len(every))
+        object.__setattr__(self, "operator", operator)
+        object.__setattr__(self, "_taken", tuple(map(taken_by, every)))
+        object.__setattr__(self, "_contributions", crowd_contributions(operator))
+        form = operator.traits.gives or Form.INTERVAL
+        object.__setattr__(self, "_times", time_columns(form))
 
     def new_state(self) -> State:
         """The state before any input; it says who the members are."""
@@ -83,18 +125,68 @@ class Stack:
         state.numbers |= {_MEMBER + node.name: 1 for node in self.nodes}
         return state
 
-    def gathered(self, batches: Sequence[Sequence[Batch]]) -> Batch | None:
-        """What came for all members, given what came for each, with the member it came for."""
-        operator = aggregation(self.nodes[0].apply.operator)
+    def gathered(self, flows: Sequence[Flow]) -> Gathered:
+        """What came for all members, given what came for each.
+
+        Rows of a bundle are gone through together by all members that look at them alike; others
+        become one batch, with the member that each came for.
+        """
+        apart: list[tuple[Node, Taken, Sequence[Batch]]] = []
+        views: list[tuple[Node, Taken, View]] = []
+        for node, taken, flow in zip(self.nodes, self._taken, flows, strict=True):
+            view = flow.view
+            over = None if view is None else self._over(node, taken, view.member.selection.columns)
+            if view is None or view.validity is None or over is None:
+                apart.append((node, taken, flow.taken()))
+            else:
+                views.append((node, over, view))
+        return Gathered(self._batch(apart), self._crowd(views) if views else None)
+
+    def _crowd(self, views: Sequence[tuple[Node, Taken, View]]) -> Crowd:
+        looks: dict[tuple[Taken, Arrived], int] = {}
+        for _, over, view in views:
+            looks.setdefault((over, view.arrived), len(looks))
+        looked_at = [over.of(arrived.rows) for over, arrived in looks]
+        given = Contributed(self.operator, self._contributions, looked_at)
+        crowd = Crowd(self.operator, given)
+        for node, over, view in views:
+            look = looks[over, view.arrived]
+            panes = self._panes(view, over.keys, given.keys_of(look))
+            crowd.add(look, panes, view.arrived.wanted(view.member.bit), _tag(node))
+        return crowd
+
+    def _panes(self, view: View, keys: tuple[Expr, ...], values: pl.DataFrame) -> Panes:
+        """Which rows become one; found out once for all stacks."""
+        assert view.validity is not None, "what is looked at together is in a window"
+        window = view.arrived.windowed(view.validity)
+        has_panes = self.operator.has_panes(window.times[START])
+        key = (keys if has_panes else None), view.validity
+        if key not in view.arrived.panes:
+            made = Panes.of(values, *window) if has_panes else Panes.single(*window)
+            view.arrived.panes[key] = made
+        return view.arrived.panes[key]
+
+    def _over(self, node: Node, taken: Taken, columns: tuple[Named, ...]) -> Taken | None:
+        """What a member looks at, in columns of a bundle; ``None`` if it must be its own rows."""
+        key = node.name, columns
+        if key not in self._known:
+            over = None if aggregation(self.operator).combined else taken.over(columns)
+            is_plain = over is not None and all(map(stays_small, over.exprs))
+            self._known[key] = over if is_plain else None
+        return self._known[key]
+
+    def _batch(self, given: Sequence[tuple[Node, Taken, Sequence[Batch]]]) -> Batch | None:
+        is_combined = self.operator.combined
         # What was combined where it came in has columns for keys already, if it has keys.
-        tag = tag_key(operator) if operator.combined else TAG
-        columns = columns_read(operator)
+        tag = tag_key(aggregation(self.nodes[0].apply.operator)) if is_combined else TAG
+        columns: list[str] = []
         frames: list[pl.DataFrame] = []
-        for node, given in zip(self.nodes, batches, strict=True):
-            for batch in given:
-                columns = columns or batch.columns  # in one order, whatever that of others is
+        for node, taken, batches in given:
+            for batch in (some for some in batches if some.height):
+                rows = batch if is_combined else taken.of(batch)
+                columns = columns or rows.columns  # in one order, whatever that of others is
                 tags = pl.Series(tag, [_tag(node)], pl.Int64).new_from_index(0, batch.height)
-                frames.append(pick(batch, columns).hstack([tags]))
+                frames.append(pick(rows, columns).hstack([tags]))
         return pl.concat(frames, rechunk=True) if frames else None
 
     def separated(self, batches: Sequence[Batch]) -> dict[str, list[Batch]]:
@@ -124,10 +216,6 @@ class Stack:
             for node in self.nodes
             if node.name in names
         }
-
-    @property
-    def _times(self) -> tuple[str, str]:
-        return time_columns(self.operator.traits.gives or Form.INTERVAL)
 
     def rows(self, state: State) -> dict[str, int]:
         """How many rows are remembered for each member."""

@@ -130,6 +130,18 @@ class Graph:
             found[node.name] = found[read]
         return {node.name: found[node.name] for node in self.fragments[0].nodes}
 
+    def intake(self, name: str) -> Fragment:
+        """What is done with the rows of one input where they come in."""
+        first = self.fragments[0]
+        known = {name}
+        nodes = []
+        for node in first.nodes:
+            if known.issuperset(node.reads):
+                known.add(node.name)
+                nodes.append(node)
+        used = tuple(channel for channel in first.writes if channel.source in known)
+        return Fragment(0, tuple(nodes), frozenset({name}), used, first.queries)
+
     def groups(self) -> frozenset[frozenset[str]]:
         """The inputs that the answer of each query is made of, by name."""
         below: dict[str, set[str]] = {}

@@ -94,6 +94,10 @@ class Bag:
             ),
         }
 
+    def keeps(self, elements: pl.DataFrame) -> pl.Series:
+        """Which elements have a value that is kept, given what they contribute."""
+        return elements.select(self._kept).to_series()
+
     def insert(self, state: State, elements: pl.DataFrame, *, panes: bool) -> None:
         """Remember the values of elements, given what they contribute."""
         pending = state.tables[self._name("pending")]

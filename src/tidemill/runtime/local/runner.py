@@ -13,9 +13,12 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from tidemill.engine.engine import Engine, Flow
+from tidemill.engine.bundles import bundles_of, rest_of, sent_on
+from tidemill.engine.engine import Engine, Metrics
+from tidemill.engine.flows import Flow
 from tidemill.engine.pool import in_pool
 from tidemill.engine.routing import route
+from tidemill.engine.views import views_of
 from tidemill.model.time import END_OF_TIME, Time
 from tidemill.physical.cut_answer import cut_answer
 from tidemill.physical.fragments import Channel, Graph, Route
@@ -24,7 +27,8 @@ from tidemill.physical.frames import pick
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from tidemill.engine.engine import AtRest, Metrics
+    from tidemill.engine.bundles import Bundle
+    from tidemill.engine.engine import AtRest
     from tidemill.model.batch import Batch
     from tidemill.physical.fragments import Node
     from tidemill.physical.operator import State
@@ -53,12 +57,15 @@ class LocalRunner:
         self.partitions = partitions
         self._clock = clock
         self.known: dict[str, Time] = dict.fromkeys(graph.answers, Time(0))
-        self.engines = self._fresh(graph)
+        self._bundles = _bundles(graph)
+        self.engines = self._new_engines(graph)
+        self._told = _nothing_done(self._bundles)
 
     @in_pool
     def step(self, inputs: Mapping[str, Flow]) -> dict[str, list[Batch]]:
         """Pass what arrived on each input through all stages; the new elements of each answer."""
         flows = {name: self._spread(flow) for name, flow in inputs.items()}
+        flows |= self._together(inputs)
         answers: dict[str, list[Batch]] = {}
         known: dict[str, Time] = {}
         for engines in self.engines:
@@ -83,7 +90,7 @@ class LocalRunner:
         Those that are new begin empty, and those that are gone are forgotten. If this fails, all is
         as it was.
         """
-        fresh = self._fresh(graph)
+        fresh = self._new_engines(graph)
         for partition in range(self.partitions):
             left: dict[str, AtRest] = {
                 name: _Left(remembered.state, remembered.watermark)
@@ -93,19 +100,14 @@ class LocalRunner:
             for engines in fresh:
                 engines[partition].restore(left)
         before, self.graph, self.engines = self.graph.plans, graph, fresh
+        self._bundles = _bundles(graph)
+        self._told = _nothing_done(self._bundles) | self._told
         # What is the same but for the instants that are wanted is known as far as it was.
         whole = {query: cut_answer(plan, None) for query, plan in before.items()}
         self.known = {
             query: self.known[query] if whole.get(query) == cut_answer(plan, None) else Time(0)
             for query, plan in graph.plans.items()
         }
-
-    def _fresh(self, graph: Graph) -> list[list[Engine]]:
-        """Engines that remember nothing, by fragment and partition."""
-        return [
-            [Engine(fragment, self._clock) for _ in range(self.partitions)]
-            for fragment in graph.fragments
-        ]
 
     def remembered(self) -> dict[str, Remembered]:
         """What every operator or stack remembers in each partition, by ``state_name``."""
@@ -134,11 +136,13 @@ class LocalRunner:
 
     def drain(self) -> dict[str, dict[str, Metrics]]:
         """What operators have done since this was asked last, and remember, by place."""
-        return {
+        done = {
             f"{stage} {partition}": engine.drain()
             for stage, engines in enumerate(self.engines)
             for partition, engine in enumerate(engines)
         }
+        done["0 0"], self._told = self._told | done["0 0"], _nothing_done(self._bundles)
+        return done
 
     def remembers(self) -> bool:
         """Whether anything is remembered."""
@@ -148,6 +152,32 @@ class LocalRunner:
             for engine in engines
             for state in engine.states.values()
         )
+
+    def _new_engines(self, graph: Graph) -> list[list[Engine]]:
+        """Engines that remember nothing; channels that go together are not theirs."""
+        first, *others = graph.fragments
+        bundles = [bundle for some in _bundles(graph).values() for bundle in some]
+        fragments = [rest_of(first, bundles), *others]
+        return [
+            [Engine(fragment, self._clock) for _ in range(self.partitions)]
+            for fragment in fragments
+        ]
+
+    def _together(self, inputs: Mapping[str, Flow]) -> dict[str, list[Flow]]:
+        """The channels that go together, by partition."""
+        flows: dict[str, list[Flow]] = {}
+        for source, bundles in self._bundles.items():
+            given = inputs[source]
+            for bundle in bundles:
+                packed = [bundle.packed(b, self._told) for b in given.batches if b.height]
+                filled = self._spread(Flow(packed, given.watermark))
+                parts = self._routed(bundle.channel, filled)
+                for part in parts:
+                    views = views_of({"": bundle}, {"": [b for b in part.batches if b.height]})
+                    for member in bundle.members:
+                        flow = Flow([], given.watermark, views.get(member.channel))
+                        flows.setdefault(member.channel, []).append(flow)
+        return flows
 
     def _spread(self, flow: Flow) -> list[Flow]:
         """The rows of an input, dealt out to the partitions as they come."""
@@ -171,6 +201,18 @@ class LocalRunner:
         whole = pl.concat([pick(batch, batches[0].columns) for batch in batches])
         parts = route(whole, channel.keys, self.partitions)
         return [Flow([part], watermark) for part in parts]
+
+
+def _bundles(graph: Graph) -> dict[str, tuple[Bundle, ...]]:
+    """The bundles of each input."""
+    among = sent_on(graph)
+    inputs = (input_.rows for input_ in graph.inputs)
+    return {name: bundles_of(graph.intake(name), among) for name in inputs}
+
+
+def _nothing_done(bundles: Mapping[str, tuple[Bundle, ...]]) -> dict[str, Metrics]:
+    members = (member for some in bundles.values() for bundle in some for member in bundle.members)
+    return {name: Metrics() for member in members for name in member.tells}
 
 
 def state_name(partition: int, operator: str) -> str:

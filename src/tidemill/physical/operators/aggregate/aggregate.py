@@ -34,6 +34,7 @@ from tidemill.physical.grouping.bags import Bag, Swept
 from tidemill.physical.grouping.contributions import Contributions
 from tidemill.physical.grouping.counters import deltas, oldest, take_totals
 from tidemill.physical.grouping.leaders import Leaders, SweptStep
+from tidemill.physical.grouping.shape import shape_of
 from tidemill.physical.kernels.aggregates import median_of, result
 from tidemill.physical.kernels.arguments import ROWS, Argument, argument_of, carry
 from tidemill.physical.kernels.cover import ROW, VALUE, extremes, located, middle
@@ -56,7 +57,7 @@ if TYPE_CHECKING:
     from tidemill.physical.kernels.sweep import Overdue
     from tidemill.physical.kernels.wide import Wide
 
-__all__ = ["Aggregate", "SweptGroups", "output"]
+__all__ = ["Aggregate", "SweptGroups", "counters_of", "output"]
 
 _SHRINKS = 4
 """Elements become panes if there are this many for each different start."""
@@ -158,9 +159,10 @@ class Aggregate:
         """What aggregations have in common that can run as one; ``None`` if this one cannot."""
         if self.takes is not Form.INTERVAL:
             return None
-        keys = tuple(key.expr for key in self.keys)
-        calls = tuple(aggregate.call for aggregate in self.aggregates)
-        return repr((keys, calls, self.panes, self.max_delay, self.combined, self.partial))
+        shape = shape_of(
+            [key.expr for key in self.keys], [aggregate.call for aggregate in self.aggregates]
+        )
+        return repr((shape, self.panes, self.max_delay, self.combined, self.partial))
 
     def new_state(self) -> State:
         """The state before any input."""
@@ -173,7 +175,7 @@ class Aggregate:
             "ends": Table({**keys, END: TIME_TYPE, **counters}, (END,)),
             "totals": KeyedTable({**keys, SINCE: TIME_TYPE, **every}, (SINCE,), index=list(keys)),
         }
-        for part in self._parts():
+        for part in self.parts:
             tables |= part.tables(keys)
         return State(tables, {"watermark": _BEGINNING})
 
@@ -181,17 +183,19 @@ class Aggregate:
         """Remember what the elements contribute until the watermark has passed their start."""
         del port
         elements = batch if self.combined else self._contributions.of(batch)
-        panes = not self.combined and (
-            self.panes or elements[START].n_unique() * _SHRINKS * self.members <= elements.height
-        )
-        for part in self._parts():
+        panes = not self.combined and self.has_panes(elements[START], self.members)
+        for part in self.parts:
             part.insert(state, elements, panes=panes)
         pending = state.tables["pending"]
         if panes:
             row = (*self._contributions.key_columns(), START, END)
-            elements = elements.group_by(row).agg(pl.col(_counters(pending)).sum())
+            elements = elements.group_by(row).agg(pl.col(counters_of(pending)).sum())
         pending.insert(elements)
         yield from ()
+
+    def has_panes(self, starts: pl.Series, members: int = 1) -> bool:
+        """Whether elements with these starts are to become fewer before they are remembered."""
+        return self.panes or starts.n_unique() * _SHRINKS * members <= len(starts)
 
     def on_watermark(self, state: State, time: Time) -> Iterator[Batch]:
         """Emit the segments that have ended, and cut those overdue."""
@@ -216,7 +220,7 @@ class Aggregate:
         """The groups that change before ``time`` or are overdue, whose totals are taken out."""
         since, state.numbers["watermark"] = state.numbers["watermark"], time
         keys, totals = self._contributions.key_columns(), keyed(state, "totals")
-        changes = deltas(state, time, _counters(state.tables["ends"]))
+        changes = deltas(state, time, counters_of(state.tables["ends"]))
         known = take_totals(totals, changes, keys, late)
         if known.is_empty() and changes.is_empty():
             return None
@@ -230,7 +234,7 @@ class Aggregate:
         swept = {b.argument: b.sweep(*of_part[b], since=since, time=time) for b in bags}
         for bag in bags:
             bag.store(state, swept[bag.argument], names)
-        counters = _counters(state.tables["totals"])
+        counters = counters_of(state.tables["totals"])
         rows = timeline(known, self._with_distinct(changes, swept), counters).with_row_index(ROW)
         values: dict[tuple[Argument, str], pl.Series] = {}
         for extreme in self._extremes:
@@ -262,7 +266,9 @@ class Aggregate:
         ]
         return pl.concat([changes, *added], how="diagonal").fill_null(0) if added else changes
 
-    def _parts(self) -> tuple[Bag | Extreme | Leaders, ...]:
+    @property
+    def parts(self) -> tuple[Bag | Extreme | Leaders, ...]:
+        """What has tables of its own, besides the counters."""
         return (*self._bags, *self._extremes, *self._leaders)
 
     def emitted(self, rows: pl.DataFrame, form: Form) -> Batch:
@@ -317,7 +323,7 @@ def _contribution_types(argument: Argument) -> dict[str, pl.DataType]:
     return dict(column.select(argument.contributions()).schema)
 
 
-def _counters(table: Table) -> list[str]:
+def counters_of(table: Table) -> list[str]:
     """The names of the counters in a table: no other column has a point in its name."""
     return [name for name in table.schema if name == ROWS or "." in name]
 

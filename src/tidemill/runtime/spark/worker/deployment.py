@@ -23,15 +23,19 @@ from tidemill.catalog.codec import (
     write_relation_entry,
     write_stream_entry,
 )
+from tidemill.engine.bundles import bundles_of, sent_on
+from tidemill.engine.entrance import Entrance
 from tidemill.lang.statements import ConnectorCall
 from tidemill.physical.codec.plans import read_plans, write_plans
-from tidemill.physical.fragments import Fragment, Graph, Route, build_graph
+from tidemill.physical.fragments import Graph, Route, build_graph
 from tidemill.runtime.spark.worker.sink_writer import SinkWriter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from tidemill.catalog.entries import RelationEntry, StreamEntry
+    from tidemill.engine.bundles import Bundle
+    from tidemill.physical.fragments import Fragment
 
 __all__ = ["Deployment", "digest", "read_deployment"]
 
@@ -88,15 +92,23 @@ class Deployment:
 
     def intake(self, name: str) -> Fragment:
         """What is done with the rows of one input where they come in."""
-        first = self.graph.fragments[0]
-        known = {name}
-        nodes = []
-        for node in first.nodes:
-            if known.issuperset(node.reads):
-                known.add(node.name)
-                nodes.append(node)
-        used = tuple(channel for channel in first.writes if channel.source in known)
-        return Fragment(0, tuple(nodes), frozenset({name}), used, first.queries)
+        return self.graph.intake(name)
+
+    def entrance(self, rows: str) -> Entrance:
+        """Where the rows of an input come in."""
+        return Entrance(self.intake(rows), self._bundled[rows])
+
+    @cached_property
+    def bundles(self) -> Mapping[str, Bundle]:
+        """The bundles in which rows of streams arrive, by their channels."""
+        return {bundle.channel.name: bundle for some in self._bundled.values() for bundle in some}
+
+    @cached_property
+    def _bundled(self) -> Mapping[str, tuple[Bundle, ...]]:
+        """The bundles of each input that is read from a stream."""
+        among = sent_on(self.graph)
+        inputs = (*self.streams, *self.replayed)
+        return {rows: bundles_of(self.intake(rows), among) for rows in inputs}
 
     @cached_property
     def replayed(self) -> Mapping[str, str]:

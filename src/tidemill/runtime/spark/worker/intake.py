@@ -15,7 +15,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from tidemill.engine.engine import Engine, Flow
 from tidemill.engine.ingest import Gate, file_id, timed
 from tidemill.engine.routing import route
 from tidemill.errors import RunError
@@ -102,8 +101,7 @@ def take_in(  # noqa: PLR0913 — what comes in, and where it goes
         kept: Where streams keep their past.
     """
     stream = deployment.streams[name]
-    fragments = {rows: deployment.intake(rows) for rows in deployment.read_by(name)}
-    engines = {rows: Engine(fragment) for rows, fragment in fragments.items()}
+    entrances = [deployment.entrance(rows) for rows in deployment.read_by(name)]
     gate = Gate(stream, watermark=origin.watermark)
     gate.refused = gate.refused if refused is None else refused
     needs_ids, keeps = deployment.graph.needs_ids, kept is not None and stream.keep is not None
@@ -132,12 +130,10 @@ def take_in(  # noqa: PLR0913 — what comes in, and where it goes
         if writer is not None:
             writer.take(taken, number, frame.height, file)
             taken = taken if needs_ids else taken.drop(ID)
-        for read_as, engine in engines.items():
-            outputs = engine.step({read_as: Flow([taken], Time(0))})
-            for channel in fragments[read_as].writes:
-                for batch in outputs[channel.name].batches:
-                    for pid, part in spread(channel, batch, deployment.pids, home):
-                        yield from deal(deployment, channel, part, pid)
+        for entrance in entrances:
+            for channel, batch in entrance.step(taken):
+                for pid, part in spread(channel, batch, deployment.pids, home):
+                    yield from deal(deployment, channel, part, pid)
     yield from _kept(home, gate.refused)
     counts: Facts = {
         "rows": rows,
@@ -146,7 +142,7 @@ def take_in(  # noqa: PLR0913 — what comes in, and where it goes
         "latest": latest,
         "refused": gate.refused.counts,
         "sample": sampler.drain().write(),
-        "operators": {k: f for e in engines.values() for k, f in figures_of(e.drain()).items()},
+        "operators": {k: f for e in entrances for k, f in figures_of(e.drain()).items()},
     }
     yield Message.of_facts(home, Kind.REPORT, f"stream {name}", counts)
     if writer is not None:

@@ -17,10 +17,8 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from tidemill.engine.engine import Engine, Flow
 from tidemill.history.pieces import joined
 from tidemill.model.batch import ID
-from tidemill.model.time import Time
 from tidemill.runtime.archive_files import ArchiveFiles, archive_place
 from tidemill.runtime.durable import make_directory
 from tidemill.runtime.spark.worker.intake import deal, spread
@@ -38,7 +36,6 @@ if TYPE_CHECKING:
     import polars as pl
 
     from tidemill.history.pieces import Piece
-    from tidemill.physical.fragments import Fragment
     from tidemill.runtime.spark.worker.deployment import Deployment
     from tidemill.runtime.spark.worker.wire import Facts
 
@@ -82,31 +79,25 @@ class Share:
 
     def _made(self, deployment: Deployment, kept: str, home: int) -> Iterator[Message]:
         for rows, pieces in self.pieces.items():
-            stream, fragment = (
-                deployment.streams[deployment.replayed[rows]],
-                deployment.intake(rows),
-            )
+            stream = deployment.streams[deployment.replayed[rows]]
             files = ArchiveFiles(archive_place(Path(kept), stream.name), stream)
-            yield from _taken_in(deployment, rows, fragment, map(files.get, joined(pieces)), home)
+            yield from _taken_in(deployment, rows, map(files.get, joined(pieces)), home)
 
 
 def _taken_in(
     deployment: Deployment,
     rows: str,
-    fragment: Fragment,
     batches: Iterable[pl.DataFrame],
     home: int,
 ) -> Iterator[Message]:
-    engine, count = Engine(fragment), 0
+    entrance, count = deployment.entrance(rows), 0
     for batch in batches:
         count += batch.height
         given = batch if deployment.graph.needs_ids else batch.drop(ID)
-        outputs = engine.step({rows: Flow([given], Time(0))})
-        for channel in fragment.writes:
-            for out in outputs[channel.name].batches:
-                for pid, part in spread(channel, out, deployment.pids, home):
-                    yield from deal(deployment, channel, part, pid)
-    facts: Facts = {"rows": count, "operators": figures_of(engine.drain())}
+        for channel, out in entrance.step(given):
+            for pid, part in spread(channel, out, deployment.pids, home):
+                yield from deal(deployment, channel, part, pid)
+    facts: Facts = {"rows": count, "operators": figures_of(entrance.drain())}
     yield Message.of_facts(home, Kind.REPORT, f"{REPLAYED} {rows}", facts)
 
 

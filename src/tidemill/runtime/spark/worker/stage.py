@@ -13,9 +13,11 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from tidemill.engine.engine import Engine, Flow
+from tidemill.engine.engine import Engine
+from tidemill.engine.flows import Flow
 from tidemill.engine.ingest import relation_flow
 from tidemill.engine.routing import route
+from tidemill.engine.views import views_of
 from tidemill.model.batch import START
 from tidemill.model.time import END_OF_TIME, Time
 from tidemill.physical.fragments import Route
@@ -82,6 +84,8 @@ class Stage:
         inputs = (*read, *deployment.relations) if number == 1 else ()
         self._intakes = {name: deployment.intake(name) for name in inputs}
         self._streams = {c.name: name for name in read for c in self._intakes[name].writes}
+        self._bundles = deployment.bundles if number == 1 else {}
+        self._streams |= {name: b.channel.source for name, b in self._bundles.items()}
         self._groups = deployment.groups if number == 1 else frozenset()
         self._fed: list[Engine] = []
 
@@ -137,12 +141,18 @@ class Stage:
             for channel in self._intakes[name].writes
             if channel.route is not Route.QUERY
         }
+        bundled: dict[str, list[Batch]] = {name: [] for name in self._bundles}
         for message in by_kind[Kind.ROWS]:
             rows, watermark = message.rows(), self._watermark(self._streams[message.channel])
             least = rows[START].min()
             assert least is None or isinstance(least, int), "times are integers"
             assert least is None or least >= watermark, "late rows are left out at the intake"
-            flows[message.channel].batches.append(rows)
+            if message.channel in bundled:
+                bundled[message.channel].append(rows)
+            else:
+                flows[message.channel].batches.append(rows)
+        for name, view in views_of(self._bundles, bundled).items():
+            flows[name].view = view
         return flows, [message.to(self.pid) for message in by_kind[Kind.ANSWER]]
 
     def _advance(self, pulses: Sequence[Message]) -> None:
