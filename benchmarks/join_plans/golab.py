@@ -244,7 +244,9 @@ def _scan(  # noqa: PLR0913 — what a scan needs
     return found
 
 
-def _restored(windows: Sequence[_Window], row: tuple[int, int], others: list[int], value: int) -> int:
+def _restored(
+    windows: Sequence[_Window], row: tuple[int, int], others: list[int], value: int
+) -> int:
     """How many results a row has with rows of the others: all of them count at one instant.
 
     They do if they count when the last of them comes. So for each row that may be the last one, its
