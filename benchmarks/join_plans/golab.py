@@ -196,7 +196,7 @@ def _probe(
     work.results += found
 
 
-def _evaluate(  # noqa: PLR0913 — what an evaluation needs
+def _evaluate(  # noqa: PLR0913, PLR0917 — what an evaluation needs
     windows: Sequence[_Window],
     waiting: list[list[tuple[int, int]]],
     order: Sequence[int],
@@ -223,7 +223,7 @@ def _evaluate(  # noqa: PLR0913 — what an evaluation needs
             work.results += sum(_restored(windows, one, others, value) for one in rows_of)
 
 
-def _scan(  # noqa: PLR0913 — what a scan needs
+def _scan(  # noqa: PLR0913, PLR0917 — what a scan needs
     windows: Sequence[_Window],
     others: Sequence[int],
     work: Work,

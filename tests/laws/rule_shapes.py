@@ -251,7 +251,8 @@ def distinct_rows(draw: DrawFn) -> Plan:
 @st.composite
 def filters(draw: DrawFn) -> Plan:
     """Conditions on one column: bounds above and below, constants, and others."""
-    plan: Plan = draw(st.sampled_from([S, _X]))
+    inputs: list[Plan] = [S, _X]
+    plan = draw(st.sampled_from(inputs))
     signs = st.sampled_from(["=", "<", "<=", ">", ">="])
     bounds = st.builds(
         lambda sign, value: Call(sign, (Column("a", BIGINT), Literal(value, BIGINT)), BOOLEAN),

@@ -34,6 +34,7 @@ from tidemill.algebra.plan import Filter, Project, TimeWindow, Window
 from tidemill.engine import bundles, engine, views
 from tidemill.engine.bundles import Bundle
 from tidemill.model.batch import END, START
+from tidemill.physical.frames import keep
 from tidemill.physical.kernels.segments import Addends
 from tidemill.physical.operators.aggregate import aggregate, crowd
 
@@ -42,7 +43,9 @@ if TYPE_CHECKING:
 
     from hypothesis.strategies import DrawFn
 
+    from tidemill.algebra.expr import Expr
     from tidemill.algebra.plan import Plan
+    from tidemill.physical.operators.windows.validity import Validity
 
 
 @st.composite
@@ -56,9 +59,9 @@ def unlike(draw: DrawFn) -> list[Query]:
     return found
 
 
-def _rows_of(predicate: object) -> Plan:
+def _rows_of(predicate: Expr) -> Plan:
     """A query that is no aggregation, of the same rows."""
-    kept = Filter(S, predicate)  # type: ignore[arg-type] — an expression
+    kept = Filter(S, predicate)
     last = Project(kept, tuple(Named(f"p{f.name}", Column(f.name, f.type)) for f in PAIR))
     return Window(last, TimeWindow(3))
 
@@ -141,14 +144,14 @@ def _first_conditions_only() -> ExitStack:
 
 
 def _what_no_other_wants_stays_behind() -> ExitStack:
-    right = bundles.keep
+    right = keep
     return _patched(bundles, "keep", lambda rows, mask: right(rows, mask)[1:])
 
 
 def _one_window_for_all() -> ExitStack:
     right = views.Arrived.windowed
 
-    def windowed(self: views.Arrived, validity: views.Validity) -> views.Windowed:
+    def windowed(self: views.Arrived, validity: Validity) -> views.Windowed:
         return next(iter(self._windows.values()), None) or right(self, validity)
 
     return _patched(views.Arrived, "windowed", windowed)
@@ -177,7 +180,7 @@ def _everybody_looks_at_all() -> ExitStack:
     right = crowd.Crowd.add
 
     def add(self: crowd.Crowd, look: int, panes: crowd.Panes, mask: object, tag: int) -> None:
-        right(self, look, panes, np.ones_like(mask), tag)  # type: ignore[arg-type, type-var]
+        right(self, look, panes, np.ones_like(mask), tag)
 
     return _patched(crowd.Crowd, "add", add)
 

@@ -1,9 +1,9 @@
-"""The formulas of resources as Krämer's thesis prints them (22.13 to 22.56), written down once more.
+"""The formulas of resources as Krämer's thesis prints them (22.13 to 22.56), written once more.
 
 They are an oracle and a point of reference, not the cost model of this engine, which works in steps
 on columns: ``test_printed_formulas.py`` says where the two agree and where they differ. Memory is
-the steady state; work is per unit of the stream's time. ``C_X`` of the thesis is ``x`` of ``Costs``,
-whose meaning differs from operator to operator, as there.
+the steady state; work is per unit of the stream's time. ``C_X`` of the thesis is ``x`` of
+``Costs``, whose meaning differs from operator to operator, as there.
 """
 
 from __future__ import annotations

@@ -112,7 +112,7 @@ def written_to(file: Path, constants: Constants) -> Path:
 
 
 def free() -> Constants:
-    """Constants by which nothing costs anything, so that no order is better than what is written."""
+    """Constants by which nothing costs anything: no order is better than the written one."""
     nothing = OperatorCost(0, 0, 0)
     plain = {f.name: 0.0 for f in fields(Constants) if f.name not in ("operators", "values")}
     return Constants(dict.fromkeys(DEFAULTS.operators, nothing), nothing, **plain)

@@ -3,16 +3,15 @@
 Memory agrees with what the operators of this engine remember, but for this: the thesis purges when
 an element comes, we when the watermark has passed (``d / 2`` less for a join); a DISTINCT remembers
 rows, not elements; an aggregate remembers ends and totals, not partial aggregates. Work is another
-thing here: columns are worked on in steps, so a step costs calls whatever comes, and a row a little.
-Of the printed variables there remain those by row that comes, by row that leaves and by pair that is
-compared, for every operator.
+thing here: columns are worked on in steps, so a step costs calls whatever comes, and a row a
+little. Of the printed variables there remain those by row that comes, by row that leaves and by
+pair that is compared, for every operator.
 """
 
 from __future__ import annotations
 
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from optimizer import printed
 from optimizer.test_characteristics import COUNTS, SHARES, TRIPLES

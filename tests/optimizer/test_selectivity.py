@@ -93,7 +93,7 @@ def test_a_harmonic_number(count: int) -> None:
         (call("is_false", call("<", A, number(3))), 2 / 3),
         (call("and", call("<", A, number(3)), call("<", A, number(3))), 1 / 3),
         (call("or", call("<", A, number(3)), call(">", A, number(9))), 5 / 9),
-        (Literal(True, BOOLEAN), 1),  # noqa: FBT003
+        (Literal(True, BOOLEAN), 1),
         (Literal(None, BOOLEAN), 0),
     ],
 )

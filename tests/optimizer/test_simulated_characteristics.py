@@ -9,26 +9,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import polars as pl
 import pytest
 
 from tidemill.calibration.observe import observe
-from tidemill.calibration.streams import NAMES, STEP, Load, feed, statistics
+from tidemill.calibration.streams import STEP, Load, feed, statistics
 from tidemill.calibration.workload import CASES, Case, inputs_of, plan_of
-from tidemill.engine.engine import Flow
-from tidemill.model.batch import END, START, Form
-from tidemill.model.time import Time
 from tidemill.optimizer.estimates.flow import Pace
 from tidemill.optimizer.estimates.plan import estimate
-from tidemill.optimizer.physical.techniques import Technique
 from tidemill.physical.codec.operators import operator_name
-from tidemill.physical.forms import form_of
 from tidemill.physical.plan import Apply, walk_physical
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
-    from tidemill.model.batch import Batch
     from tidemill.optimizer.estimates.flow import Work
     from tidemill.physical.plan import PhysicalPlan
 

@@ -1,8 +1,8 @@
 """The calibration: the workload is run in several sizes, and constants are fitted to what it took.
 
 Each operator of each plan is a sample: how often it was called, how many rows came and left, and
-how many pairs it compared and rows it looked at, as the cost model counts them. What is done between
-operators is another sample of each plan.
+how many pairs it compared and rows it looked at, as the cost model counts them. What is done
+between operators is another sample of each plan.
 """
 
 from __future__ import annotations

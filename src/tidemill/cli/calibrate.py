@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from pathlib import Path  # noqa: TC003 — typer reads it
 from time import perf_counter
 from typing import Annotated
 

@@ -131,11 +131,11 @@ class Bundle:
             return np.empty((0, batch.height), bool)
         judged = [column.to_numpy() for column in batch.select(self._judged).get_columns()]
         found = np.empty((len(self.wanted), batch.height), bool)
-        for row, conditions in zip(found, self.wanted, strict=True):
+        for bit, conditions in enumerate(self.wanted):
             first, *others = (judged[self.conditions[condition]] for condition in conditions)
-            row[:] = first
+            found[bit] = first
             for other in others:
-                row &= other
+                found[bit] &= other
         return found
 
     def _words(self, wanted: NDArray[np.bool_]) -> list[pl.Series]:

@@ -192,7 +192,8 @@ def advance(of: Triple, size: float, slide: float) -> Triple:
 def group_at_random(of: Triple, groups: float, *, chained: bool = False) -> Triple:
     """An aggregate of groups whose elements come at random, without a case distinction.
 
-    A start begins a result, and an end does if the group has ``others``. With many elements in each group this is 22.7, with few ``of`` itself.
+    A start begins a result, and an end does if the group has ``others``. With many elements in
+    each group this is 22.7, with few ``of`` itself.
 
     Args:
         of: The input.
