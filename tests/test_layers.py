@@ -54,7 +54,7 @@ SIDEWAYS = {
 LIBRARIES = {
     "datasketches": {"runtime/measuring"},
     "duckdb": {"demo/checks"},
-    "numpy": {"physical/state", "runtime/measuring", "runtime/reading"},
+    "numpy": {"engine", "physical", "runtime/measuring", "runtime/reading"},
     "pandas": {"runtime/frames", "runtime/spark/worker"},
     "polars": {
         *(

@@ -22,8 +22,8 @@ STREAMS = "".join(
 PLAIN = "SELECT k, SUM(v) AS x FROM s [RANGE 10 SECONDS] GROUP BY k"
 ABOVE = f"SELECT a.k, a.x, u.v FROM ({PLAIN}) a JOIN u [RANGE 10 SECONDS] u ON a.k = u.k"
 NEGATED = """
-    SELECT s.k, u.v FROM s [RANGE 10 SECONDS] s JOIN u [RANGE 10 SECONDS] u ON s.k = u.k
-    WHERE NOT EXISTS (SELECT * FROM r [RANGE 10 SECONDS] r WHERE r.k = s.k)
+    SELECT s.k, u.v FROM s [RANGE {0} SECONDS] s JOIN u [RANGE {0} SECONDS] u ON s.k = u.k
+    WHERE NOT EXISTS (SELECT * FROM r [RANGE {0} SECONDS] r WHERE r.k = s.k)
 """
 
 
@@ -47,7 +47,11 @@ def test_an_answer_that_is_to_come_at_once_is_not_held_back_for_its_cost(
 
 
 def test_anti_joins_go_below_joins_where_that_is_cheaper() -> None:
-    assert forms(NEGATED, None) == ["pattern, negation pushed"]
+    assert forms(NEGATED.format(100), None) == ["pattern, negation pushed"]
+
+
+def test_few_rows_cost_calls_so_anti_joins_stay_where_they_are_called_less() -> None:
+    assert forms(NEGATED.format(1), None) == ["pattern, negation written"]
 
 
 def test_nothing_is_planned_twice_that_has_one_way_only() -> None:
@@ -57,7 +61,7 @@ def test_nothing_is_planned_twice_that_has_one_way_only() -> None:
 def test_what_is_set_is_not_open() -> None:
     with tidemill.connect(negation="written", technique="pattern") as session:
         session.sql(STREAMS)
-        query = session.query(NEGATED)
+        query = session.query(NEGATED.format(10))
         assert session.planned(query.name).decisions == ()
 
 
