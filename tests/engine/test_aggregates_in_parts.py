@@ -37,15 +37,15 @@ def test_every_partition_combines_its_share_and_few_rows_are_exchanged() -> None
     combined = rows(runner, Combine)
     assert combined == [(STEPS * ROWS // PARTITIONS, ROWS // SLIDE * STEPS)] * PARTITIONS
     taken = [taken for taken, _ in rows(runner, Aggregate)]
-    assert taken == [sum(given for _, given in combined), 0, 0, 0]
+    assert taken == [sum(given for _, given in combined)], "it rests in the other partitions"
 
 
 def rows(runner: LocalRunner, operator: type) -> list[tuple[int, int]]:
-    """How many rows each partition of an operator has taken and given."""
+    """How many rows an operator has taken and given in each partition where it runs."""
     return [
         (engine.metrics[node.name].rows_in, engine.metrics[node.name].rows_out)
         for engines in runner.engines
         for engine in engines
         for node in engine.fragment.nodes
-        if isinstance(node.apply.operator, operator)
+        if isinstance(node.apply.operator, operator) and node.name in engine.metrics
     ]

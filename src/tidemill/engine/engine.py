@@ -79,9 +79,13 @@ class AtRest(Protocol):
 class Engine:
     """The operators of a fragment with the state of one partition.
 
+    Operators that get rows in the first partition only rest in the others: there is nothing to
+    compute, to remember or to wait for.
+
     Args:
         fragment: The operators.
         clock: What says for how many seconds they have worked.
+        is_first: Whether it is the first partition.
 
     Attributes:
         fragment: The operators.
@@ -90,24 +94,33 @@ class Engine:
         metrics: What each operator has done.
     """
 
-    def __init__(self, fragment: Fragment, clock: Callable[[], float] = perf_counter) -> None:
+    def __init__(
+        self,
+        fragment: Fragment,
+        clock: Callable[[], float] = perf_counter,
+        *,
+        is_first: bool = True,
+    ) -> None:
         self.fragment = fragment
         self._clock = clock
-        self._units = _in_order(fragment)
+        self._resting = frozenset[str]() if is_first else fragment.alone
+        nodes = tuple(node for node in fragment.nodes if node.name not in self._resting)
+        self._units = _in_order(nodes)
         self._timed = _needs_time(fragment)
-        found = {node.name: validity_of(node.apply.operator) for node in fragment.nodes}
+        found = {node.name: validity_of(node.apply.operator) for node in nodes}
         self._validities = {name: v for name, v in found.items() if v is not None}
         self.states: dict[str, State] = {
             u.name: u.new_state() if isinstance(u, Stack) else u.apply.operator.new_state()
             for u in self._units
         }
         self.watermarks: dict[str, Time] = dict.fromkeys(self.states, Time(0))
-        self.metrics: dict[str, Metrics] = {node.name: Metrics() for node in fragment.nodes}
+        self.metrics: dict[str, Metrics] = {node.name: Metrics() for node in nodes}
 
     @in_pool
     def step(self, inputs: Mapping[str, Flow]) -> dict[str, Flow]:
         """Pass what arrived through the operators."""
         flows: dict[str, Flow] = {name: inputs[name] for name in self.fragment.reads}
+        flows |= {name: Flow([], END_OF_TIME) for name in self._resting}
         for unit in list(self._units):
             nodes = [unit] if isinstance(unit, Node) else []
             if isinstance(unit, Stack):
@@ -281,16 +294,16 @@ def _named(error: TooLargeError, queries: Sequence[str]) -> RunError:
     return RunError(f"{word} {names}: {error.message}", hint=error.hint)
 
 
-def _in_order(fragment: Fragment) -> list[Node | Stack]:
+def _in_order(nodes: Sequence[Node]) -> list[Node | Stack]:
     """What runs one after another: what stacks read, the stacks, and all else."""
-    stacks = stacks_of(fragment.nodes)
+    stacks = stacks_of(nodes)
     stacked = {node.name for stack in stacks for node in stack.nodes}
     above = set(stacked)
-    for node in fragment.nodes:
+    for node in nodes:
         if not above.isdisjoint(node.reads):
             above.add(node.name)
-    before = [node for node in fragment.nodes if node.name not in above]
-    after = [node for node in fragment.nodes if node.name in above - stacked]
+    before = [node for node in nodes if node.name not in above]
+    after = [node for node in nodes if node.name in above - stacked]
     return [*before, *stacks, *after]
 
 

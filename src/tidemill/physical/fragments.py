@@ -86,6 +86,7 @@ class Fragment:
         reads: The channels and inputs it takes from outside.
         writes: The channels it fills.
         queries: The queries that each node works for, by its name; for errors.
+        alone: The nodes that get rows in the first partition only.
     """
 
     stage: int
@@ -93,6 +94,7 @@ class Fragment:
     reads: frozenset[str]
     writes: tuple[Channel, ...]
     queries: Mapping[str, tuple[str, ...]] = field(default_factory=dict, repr=False, compare=False)
+    alone: frozenset[str] = field(default=frozenset(), repr=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,9 +172,9 @@ def build_graph(queries: Mapping[str, PhysicalPlan]) -> Graph:
     channels: dict[int, dict[str, Channel]] = {}
     for stage, channel in [*_crossings(parts, stages), *_answers(queries, stages)]:
         channels.setdefault(stage, {})[channel.name] = channel
-    users = _users(queries)
+    users, alone = _users(queries), _alone(parts)
     fragments = [
-        _fragment(stage, parts, stages, tuple(channels.get(stage, {}).values()), users)
+        _fragment(stage, parts, stages, tuple(channels.get(stage, {}).values()), users, alone)
         for stage in range(max((*stages.values(), *channels), default=0) + 1)
     ]
     read = tuple(part for part in parts if isinstance(part, Input))
@@ -228,12 +230,28 @@ def _users(queries: Mapping[str, PhysicalPlan]) -> dict[str, tuple[str, ...]]:
     return {part: tuple(names) for part, names in users.items()}
 
 
-def _fragment(
+def _alone(parts: list[PhysicalPlan]) -> frozenset[str]:
+    """The parts whose rows are in the first partition only: behind an exchange without keys."""
+    alone: set[str] = set()
+    for part in parts:
+        match part:
+            case Exchange(keys=keys):
+                is_alone = not keys
+            case _:
+                below = [rows_name(child) for child in inputs(part)]
+                is_alone = bool(below) and alone.issuperset(below)
+        if is_alone:
+            alone.add(rows_name(part))
+    return frozenset(alone)
+
+
+def _fragment(  # noqa: PLR0913, PLR0917 — what all fragments are made of
     stage: int,
     parts: list[PhysicalPlan],
     stages: dict[str, int],
     writes: tuple[Channel, ...],
     users: Mapping[str, tuple[str, ...]],
+    alone: frozenset[str],
 ) -> Fragment:
     nodes = tuple(
         Node(rows_name(part), part, tuple(map(rows_name, part.inputs)))
@@ -243,4 +261,4 @@ def _fragment(
     made = {node.name for node in nodes}
     used = {read for node in nodes for read in node.reads} | {c.source for c in writes}
     queries = {name: users[name] for name in made}
-    return Fragment(stage, nodes, frozenset(used - made), writes, queries)
+    return Fragment(stage, nodes, frozenset(used - made), writes, queries, alone & made)

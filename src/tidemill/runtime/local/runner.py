@@ -159,7 +159,10 @@ class LocalRunner:
         bundles = [bundle for some in _bundles(graph).values() for bundle in some]
         fragments = [rest_of(first, bundles), *others]
         return [
-            [Engine(fragment, self._clock) for _ in range(self.partitions)]
+            [
+                Engine(fragment, self._clock, is_first=partition == 0)
+                for partition in range(self.partitions)
+            ]
             for fragment in fragments
         ]
 

@@ -79,7 +79,8 @@ class Stage:
         self.pid = pid
         self.progress = Progress()
         fragment = deployment.fragment(number)
-        self.engines = [] if fragment is None else [Engine(fragment)]
+        is_first = pid == deployment.pids[0]
+        self.engines = [] if fragment is None else [Engine(fragment, is_first=is_first)]
         read = (*deployment.streams, *deployment.replayed) if number == 1 else ()
         inputs = (*read, *deployment.relations) if number == 1 else ()
         self._intakes = {name: deployment.intake(name) for name in inputs}
