@@ -19,6 +19,7 @@ OTHERS: dict[str, object] = {
     "technique": "negative",
     "joins": "multiway",
     "negation": "pulled",
+    "spread": "one",
     "lazy": 0.5,
     "constants": "constants.json",
 }

@@ -70,6 +70,7 @@ def connect(  # noqa: PLR0913 — every setting has a name and a default
     technique: str | _Unset = _UNSET,
     joins: str | _Unset = _UNSET,
     negation: str | _Unset = _UNSET,
+    spread: str | _Unset = _UNSET,
     lazy: float | _Unset = _UNSET,
     constants: str | Path | _Unset | None = _UNSET,
     trigger: float = 0,
@@ -102,6 +103,7 @@ def connect(  # noqa: PLR0913 — every setting has a name and a default
         technique: Likewise.
         joins: Likewise.
         negation: Likewise.
+        spread: Likewise.
         lazy: Likewise.
         constants: Likewise.
         trigger: On Spark, how often a batch begins while the session is running, in seconds; 0
@@ -149,6 +151,7 @@ def connect(  # noqa: PLR0913 — every setting has a name and a default
         "technique": technique,
         "joins": joins,
         "negation": negation,
+        "spread": spread,
         "lazy": lazy,
         "constants": constants,
     }

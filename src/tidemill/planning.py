@@ -33,10 +33,16 @@ CHOICES = {
     "technique": (AUTO, *(known.value for known in Technique)),
     "joins": (AUTO, *(known.value for known in optimizer.Joins)),
     "negation": (AUTO, *PATTERN_RULES),
+    "spread": (AUTO, *(known.value for known in optimizer.Spread)),
 }
 """What can be chosen, setting by setting."""
 
-_WORDS = {"technique": "technique", "joins": "kind of joins", "negation": "place of negation"}
+_WORDS = {
+    "technique": "technique",
+    "joins": "kind of joins",
+    "negation": "place of negation",
+    "spread": "spread",
+}
 _MICROSECONDS = 1_000_000
 
 
@@ -68,6 +74,8 @@ class Planning:
         negation: Where NOT EXISTS and NOT IN are computed: ``"written"``, where the query has
             them; ``"pulled"`` above joins, so that these know the ends of their rows; ``"pushed"``
             below joins, so that these have fewer rows; ``"auto"``, where it costs least.
+        spread: Whether rows go to all partitions by their ``"keys"``, or those of a query to
+            ``"one"``; ``"auto"``, to one if few come.
         lazy: With ``joins="multiway"``, every how many seconds of the streams' time what has come
             is joined; 0 for at once. The answers are the same, but later.
         constants: The file with what the work of operators costs on this machine, which ``tidemill
@@ -82,6 +90,7 @@ class Planning:
     technique: str = AUTO
     joins: str = AUTO
     negation: str = AUTO
+    spread: str = AUTO
     lazy: float = 0
     constants: str | Path | None = None
 
@@ -125,6 +134,7 @@ class Planning:
             technique=usual.technique if self.technique == AUTO else Technique(self.technique),
             joins=usual.joins if self.joins == AUTO else optimizer.Joins(self.joins),
             negation=usual.negation if self.negation == AUTO else cast("Negation", self.negation),
+            spread=usual.spread if self.spread == AUTO else optimizer.Spread(self.spread),
             lazy=round(self.lazy * _MICROSECONDS),
             left_open=frozenset(one for one in optimizer.Open if getattr(self, one.value) == AUTO),
             constants=_constants(self.constants),

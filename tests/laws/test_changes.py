@@ -37,7 +37,7 @@ from tidemill.lang.statements import Change
 from tidemill.model.time import END_OF_TIME, Time
 from tidemill.model.types import BIGINT
 from tidemill.optimizer.physical.techniques import Technique
-from tidemill.optimizer.planning import Joins, Planning
+from tidemill.optimizer.planning import Joins, Planning, Spread
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -68,6 +68,7 @@ def plannings(draw: DrawFn) -> Planning:
         max_delay=draw(st.sampled_from([None, 0, 3])),
         technique=draw(st.sampled_from(Technique)),
         joins=draw(st.sampled_from(Joins)),
+        spread=draw(st.sampled_from(Spread)),
     )
 
 

@@ -17,7 +17,7 @@ from tidemill.algebra.explain import explain
 from tidemill.algebra.tree import share
 from tidemill.model.batch import Form
 from tidemill.optimizer.physical.techniques import Technique
-from tidemill.optimizer.planning import Joins, Planning
+from tidemill.optimizer.planning import Joins, Planning, Spread
 
 if TYPE_CHECKING:
     from tidemill.algebra.plan import Plan
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     multiway=st.booleans(),
     lazy=st.sampled_from([0, 1, 3]),
     negation=st.none() | st.sampled_from(["written", "pulled", "pushed"]),
+    spread=st.sampled_from(Spread),
     reload=st.booleans(),
 )
 def test_all_techniques_give_the_answer_of_the_reference(  # noqa: PLR0913 — it draws everything
@@ -50,6 +51,7 @@ def test_all_techniques_give_the_answer_of_the_reference(  # noqa: PLR0913 — i
     multiway: bool,
     lazy: int,
     negation: Negation | None,
+    spread: Spread,
     reload: bool,
 ) -> None:
     plan: Plan = share(data.draw(strict_plans(shape)))
@@ -60,6 +62,7 @@ def test_all_techniques_give_the_answer_of_the_reference(  # noqa: PLR0913 — i
         technique=technique,
         joins=Joins.MULTIWAY if multiway else Joins.BINARY,
         negation=negation or "written",
+        spread=spread,
         lazy=lazy,
     )
     out = emitted(

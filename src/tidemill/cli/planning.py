@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 __all__ = ["OPTIONS", "takes_planning"]
 
-_TECHNIQUE, _JOINS, _NEGATION = (
+_TECHNIQUE, _JOINS, _NEGATION, _SPREAD = (
     StrEnum(setting, {choice.upper(): choice for choice in CHOICES[setting]})
-    for setting in ("technique", "joins", "negation")
+    for setting in ("technique", "joins", "negation", "spread")
 )
 
 _option = partial(typer.Option, rich_help_panel="Planning, for experts: no answer depends on it")
@@ -44,6 +44,9 @@ OPTIONS: dict[str, object] = {
     ],
     "negation": Annotated[
         _NEGATION, _option(help="Where NOT EXISTS and NOT IN are computed, beside joins.")
+    ],
+    "spread": Annotated[
+        _SPREAD, _option(help="Whether rows go to all partitions by their keys, or to one.")
     ],
     "lazy": Annotated[
         float,

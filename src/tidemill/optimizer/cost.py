@@ -12,7 +12,7 @@ a part that is used twice counts once. It does not fall if an input gets more ro
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, assert_never
 
 from tidemill.optimizer.characteristics import covered_part
@@ -23,7 +23,7 @@ from tidemill.optimizer.physical.implement import implement
 from tidemill.optimizer.physical.techniques import Technique
 from tidemill.optimizer.statistics import NOTHING_KNOWN, Edge
 from tidemill.physical.codec.operators import operator_name
-from tidemill.physical.fragments import build_graph
+from tidemill.physical.fragments import alone_in, build_graph, rows_name
 from tidemill.physical.plan import Apply, Exchange, Input, PhysicalPlan, walk_physical
 
 if TYPE_CHECKING:
@@ -86,15 +86,24 @@ class PlanCost:
         parts: Of each part, by fingerprint.
         steps: For how many microseconds in a second there is work that belongs to no part: that of
             steps and of stages.
+        alone: For how many microseconds parts work that have rows in one partition only.
+        partitions: How many partitions there are.
     """
 
     parts: Mapping[str, PartCost]
     steps: float
+    alone: float = 0.0
+    partitions: int = 1
 
     @property
     def cpu(self) -> float:
         """For how many microseconds the plan works in a second of the stream's time."""
         return sum(part.cpu for part in self.parts.values()) + self.steps
+
+    @property
+    def busiest(self) -> float:
+        """For how many microseconds in a second the partition works that has most to do."""
+        return self.alone + (self.cpu - self.alone) / self.partitions
 
     @property
     def memory(self) -> float:
@@ -130,14 +139,18 @@ def cost_of(
 ) -> PlanCost:
     """What the plans of several queries take that run together; equal parts count once."""
     works = estimate(plans.values(), statistics, pace, relations)
-    parts = {
-        part.fingerprint: _part_cost(part, works[part.fingerprint], constants, pace)
-        for part in walk_physical(plans.values())
-    }
+    every = list(walk_physical(plans.values()))
+    alone, once = alone_in(every), replace(pace, partitions=1)
+    parts: dict[str, PartCost] = {}
+    for part in every:
+        is_called_once = rows_name(part) in alone and isinstance(part, Apply)
+        own = once if is_called_once else pace
+        parts[part.fingerprint] = _part_cost(part, works[part.fingerprint], constants, own)
     fragments = build_graph(dict(plans)).fragments
     stages = Counter(fragment.stage for fragment in fragments)
     each = constants.batch + constants.stage * len(stages) * pace.partitions
-    return PlanCost(parts, each * pace.steps * _MICROSECONDS)
+    there = sum(parts[part.fingerprint].cpu for part in every if rows_name(part) in alone)
+    return PlanCost(parts, each * pace.steps * _MICROSECONDS, there, pace.partitions)
 
 
 def logical_cost(  # noqa: PLR0913 — what a plan is made for, and what is known
@@ -177,8 +190,9 @@ def _part_cost(part: PhysicalPlan, work: Work, constants: Constants, pace: Pace)
         case Exchange():
             cpu, memory = 0.0, 0.0
             if pace.partitions > 1:  # else nothing moves
+                reached = pace.partitions if part.keys else 1
                 cpu = work.taken * constants.exchange_row
-                cpu += constants.message * pace.partitions * pace.steps
+                cpu += constants.message * reached * pace.steps
         case Apply(operator):
             cost = constants.operators[operator_name(operator)]
             cpu = _cpu(cost, work, pace) + work.values * _cpu(constants.values, work, pace)

@@ -31,6 +31,7 @@ from tidemill.optimizer.logical.rewrite_by_cost import rewrite_by_cost
 from tidemill.optimizer.logical.rules import DEPENDING, SAVING, rules_with
 from tidemill.optimizer.physical.check import check_plan
 from tidemill.optimizer.physical.fold import folded, stages_needed
+from tidemill.optimizer.physical.gather import gather
 from tidemill.optimizer.physical.implement import implement
 from tidemill.optimizer.physical.labels import Labels
 from tidemill.optimizer.physical.limit_delay import limit_delay
@@ -38,7 +39,8 @@ from tidemill.optimizer.physical.merge_joins import JoinStages, has_stages, merg
 from tidemill.optimizer.physical.push_exchanges import push_exchanges
 from tidemill.optimizer.physical.split_aggregates import split_aggregates
 from tidemill.optimizer.physical.steps import held_until_due, in_form, lies_behind
-from tidemill.optimizer.planning import PLANNING, Joins
+from tidemill.optimizer.planning import PLANNING, Joins, Spread
+from tidemill.optimizer.spreading import choose_spread, in_one, may_gather
 from tidemill.optimizer.statistics import NOTHING_KNOWN, Statistics
 from tidemill.optimizer.variants import Variant, choose_variant, variants
 from tidemill.physical.codec.plans import plan_version
@@ -52,6 +54,7 @@ if TYPE_CHECKING:
 
     from tidemill.algebra.plan import Plan
     from tidemill.model.spans import Cut
+    from tidemill.optimizer.cost import PlanCost
     from tidemill.optimizer.decisions import Decision
     from tidemill.optimizer.estimates.flow import Flow
     from tidemill.optimizer.physical.placement import Placed
@@ -283,8 +286,8 @@ def _implement(draft: Draft) -> Draft:
 
 
 def _split_aggregates(draft: Draft) -> Draft:
-    if draft.target.partitions == 1:
-        return draft  # nothing is exchanged
+    if draft.target.partitions == 1 or draft.planning.spread is Spread.ONE:
+        return draft  # nothing is exchanged, or all of it goes to one partition anyway
     return draft.changed("split_aggregates", *split_aggregates(draft.physical))
 
 
@@ -318,6 +321,12 @@ def _shape_answer(draft: Draft) -> Draft:
 
 def _push_exchanges(draft: Draft) -> Draft:
     return draft.changed("push_exchanges", *push_exchanges(draft.physical))
+
+
+def _gather(draft: Draft) -> Draft:
+    if draft.planning.spread is Spread.KEYS or draft.target.partitions == 1:
+        return draft
+    return draft.changed("gather", *gather(draft.physical))
 
 
 def _limit_delay(draft: Draft) -> Draft:
@@ -367,6 +376,8 @@ PHASES: tuple[Callable[[Draft], Draft], ...] = (
     # After joins are merged: whether an answer lies behind depends on whether they are lazy.
     _shape_answer,
     _push_exchanges,
+    # After it: the rows that come in are gathered, before they get their validity.
+    _gather,
     _limit_delay,
     # Last the shape of the pipeline: how many stages, and since when.
     _fold,
@@ -401,13 +412,35 @@ def plan(
         templates: The plans of alike queries, if they are kept.
     """
     ways = variants(query, context.planning, target.answer)
-    if len(ways) == 1:
-        return _planned(query, target, replace(context, planning=ways[0]), templates)
     made = [_planned(query, target, replace(context, planning=way), templates) for way in ways]
+    if len(ways) == 1:
+        return _spread(made[0], ways[0], context, templates)
     found = [_variant(way, one, context) for way, one in zip(ways, made, strict=True)]
     best, decision = choose_variant(found)
     chosen = made[found.index(best)]
-    return replace(chosen, decisions=(decision, *chosen.decisions))
+    chosen = replace(chosen, decisions=(decision, *chosen.decisions))
+    return _spread(chosen, best.planning, context, templates)
+
+
+def _spread(
+    usual: Planned, planning: Planning, context: Context, templates: Templates | None
+) -> Planned:
+    """The plan with its rows in all partitions, or in one."""
+    query, target, known = usual.bound, usual.target, context.statistics
+    if not may_gather(query, planning, usual.physical, target.partitions, known):
+        return usual
+    one = _planned(query, target, replace(context, planning=in_one(planning)), templates)
+    spread, decision = choose_spread(_cost(usual, context), _cost(one, context))
+    chosen = one if spread is Spread.ONE else usual
+    return replace(chosen, decisions=(*usual.decisions, decision))
+
+
+def _cost(made: Planned, context: Context) -> PlanCost:
+    """What a plan is expected to take."""
+    pace = Pace(partitions=made.target.partitions or 1)
+    relations = {node.name for node in walk(made.bound) if isinstance(node, Relation)}
+    constants = context.planning.constants
+    return plan_cost(made.physical, context.statistics, constants, pace, relations)
 
 
 def _variant(way: Planning, made: Planned, context: Context) -> Variant:
@@ -416,7 +449,7 @@ def _variant(way: Planning, made: Planned, context: Context) -> Variant:
     relations = {node.name for node in walk(made.bound) if isinstance(node, Relation)}
     top = made.physical.fingerprint
     flow = estimate([made.physical], context.statistics, pace, relations)[top].flow
-    cost = plan_cost(made.physical, context.statistics, way.constants, pace, relations)
+    cost = _cost(made, context)
     return Variant(way, cost.cpu, cost.memory, flow.delay)
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tidemill.optimizer.constants import Constants
     from tidemill.optimizer.logical.rules import Negation
 
-__all__ = ["PLANNING", "Joins", "Open", "Planning"]
+__all__ = ["PLANNING", "Joins", "Open", "Planning", "Spread"]
 
 
 class Joins(Enum):
@@ -28,12 +28,20 @@ class Joins(Enum):
     MULTIWAY = "multiway"
 
 
+class Spread(Enum):
+    """Where rows go that are remembered, or looked at together."""
+
+    KEYS = "keys"
+    ONE = "one"
+
+
 class Open(Enum):
     """What can be left open, to be chosen for each query by what it is expected to cost."""
 
     TECHNIQUE = "technique"
     NEGATION = "negation"
     JOINS = "joins"
+    SPREAD = "spread"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +55,7 @@ class Planning:
         technique: What decides on the form of each edge.
         joins: Whether joins of joins remember intermediate results.
         negation: Where anti-joins stand, beside joins.
+        spread: Whether rows go to all partitions by their keys, or to one.
         lazy: At multiples of how many microseconds joins of many inputs are evaluated, where the
             ends of rows are known; 0 for at once.
         left_open: What is chosen for each query; the setting itself says what is usual.
@@ -60,6 +69,7 @@ class Planning:
     technique: Technique = Technique.PATTERN
     joins: Joins = Joins.BINARY
     negation: Negation = "written"
+    spread: Spread = Spread.KEYS
     lazy: int = 0
     left_open: frozenset[Open] = frozenset()
     cpu_limit: float | None = None
@@ -78,6 +88,7 @@ class Planning:
             "technique": self.technique.value,
             "joins": self.joins.value,
             "negation": self.negation,
+            "spread": self.spread.value,
             "lazy": self.lazy,
         }
         return chosen | {one.value: "auto" for one in self.left_open}

@@ -22,7 +22,7 @@ from tidemill.physical.plan import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from tidemill.algebra.expr import Expr
     from tidemill.model.schema import Schema
@@ -33,6 +33,7 @@ __all__ = [
     "Graph",
     "Node",
     "Route",
+    "alone_in",
     "build_graph",
     "has_no_time",
     "rows_name",
@@ -172,7 +173,7 @@ def build_graph(queries: Mapping[str, PhysicalPlan]) -> Graph:
     channels: dict[int, dict[str, Channel]] = {}
     for stage, channel in [*_crossings(parts, stages), *_answers(queries, stages)]:
         channels.setdefault(stage, {})[channel.name] = channel
-    users, alone = _users(queries), _alone(parts)
+    users, alone = _users(queries), alone_in(parts)
     fragments = [
         _fragment(stage, parts, stages, tuple(channels.get(stage, {}).values()), users, alone)
         for stage in range(max((*stages.values(), *channels), default=0) + 1)
@@ -230,8 +231,12 @@ def _users(queries: Mapping[str, PhysicalPlan]) -> dict[str, tuple[str, ...]]:
     return {part: tuple(names) for part, names in users.items()}
 
 
-def _alone(parts: list[PhysicalPlan]) -> frozenset[str]:
-    """The parts whose rows are in the first partition only: behind an exchange without keys."""
+def alone_in(parts: Iterable[PhysicalPlan]) -> frozenset[str]:
+    """The names of parts whose rows are in the first partition only: behind an exchange to it.
+
+    Args:
+        parts: The parts of plans, inputs before what stands above them.
+    """
     alone: set[str] = set()
     for part in parts:
         match part:
