@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from itertools import accumulate, pairwise
 from math import exp, inf
+from pathlib import Path
 from typing import TypeAlias
 
 import polars as pl
@@ -198,6 +200,25 @@ def test_a_batch_has_a_sample_of_bounded_size() -> None:
     sample = sampler.drain()
     assert sample.rows == 40 * 500
     assert sample.looked_at == LIMIT
+
+
+def resident() -> int:
+    """How many bytes of memory this process has."""
+    found = re.search(r"VmRSS:\s*(\d+) kB", Path("/proc/self/status").read_text(encoding="utf-8"))
+    assert found
+    return int(found[1]) << 10
+
+
+def test_rows_that_wait_do_not_keep_the_texts_of_their_batch() -> None:
+    """Of each batch a few rows wait; all batches have 400 MB of texts."""
+    sampler, before = Sampler(), resident()
+    for number in range(20):
+        texts = pl.Series("name", ["x" * 1_000]).new_from_index(0, 20_000) + str(number)
+        frame = texts.to_frame().with_columns(at=pl.int_range(pl.len()))
+        sampler.take(frame, file_id(16 * number, 0), frame["at"], 20_000)
+        del texts, frame
+    assert resident() - before < 150 << 20
+    assert sampler.drain().looked_at > 0
 
 
 @pytest.mark.parametrize("broken", [{}, {"rows": -1}, {"elapsed": inf}, {"recent": []}, {"x": 1}])

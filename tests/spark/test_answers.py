@@ -76,7 +76,11 @@ def assert_explained(job: SparkJob, queries: set[str], kept: list[tuple[Deployme
             assert planned is not None
             assert plan_version(plan) == planned.version
             shown = explain_planned(ExplainMode.PHYSICAL, planned)
-            assert shown == explain_physical(plan, planned.labels)
+            decided = [f"decided: {one.text()}" for one in planned.decisions]
+            assert shown.splitlines() == [
+                *explain_physical(plan, planned.labels).splitlines(),
+                *decided,
+            ]
 
 
 @pytest.mark.parametrize(("path", "partitions"), CASES)

@@ -18,6 +18,7 @@ import numpy as np
 import polars as pl
 
 from tidemill.engine.ingest import file_number, place_in_file
+from tidemill.physical.state.strings import compact_strings
 from tidemill.runtime.measuring.sketch import HASHES, Sketch
 
 if TYPE_CHECKING:
@@ -180,7 +181,8 @@ class Sampler:
         is_whole, is_late = places.size == frame.height, starts.len() < frame.height
         known = places[places < starts.len()] if is_late else places
         times = starts.to_numpy() if is_whole else starts.to_numpy()[known]
-        self._waiting.append((frame if is_whole else frame[places], times))
+        # Rows that wait must not keep the texts of a whole file alive.
+        self._waiting.append((compact_strings(frame if is_whole else frame[places]), times))
         self._rows += places.size
 
     def drain(self, enough: int = 1) -> Sample:
