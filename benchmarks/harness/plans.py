@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from tidemill.optimizer.physical.limit_delay import DEFAULT_DELAY
 from tidemill.optimizer.physical.techniques import Technique
-from tidemill.optimizer.planner import Context, Target, plan
+from tidemill.optimizer.planned import Context, Target
+from tidemill.optimizer.planner import plan
 from tidemill.optimizer.planning import PLANNING, Joins, Planning
 
 if TYPE_CHECKING:

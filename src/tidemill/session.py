@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     from tidemill.errors import Span
     from tidemill.history.table_view import Bag
     from tidemill.model.time import Time
-    from tidemill.optimizer.planner import Planned
+    from tidemill.optimizer.planned import Planned
     from tidemill.optimizer.statistics import Statistics
     from tidemill.runtime.answers import Answer
     from tidemill.runtime.callback import Callback

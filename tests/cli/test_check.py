@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from cli.shop import GROWING, write_shop
 from tidemill.cli.app import app
 from tidemill.errors import PlanError
-from tidemill.optimizer import planner
+from tidemill.optimizer import phases
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -117,7 +117,7 @@ def test_a_plan_that_the_planner_refuses_is_refused(
     def refuse(*_: object) -> None:
         raise PlanError("the planner made a plan that cannot run: it is a test")
 
-    monkeypatch.setattr(planner, "check_plan", refuse)
+    monkeypatch.setattr(phases, "check_plan", refuse)
     result = check(write_shop(tmp_path), "--engine", engine)
     assert result.exit_code == 1
     assert "cannot run: it is a test" in result.stderr

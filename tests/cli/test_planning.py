@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import tidemill
     from tidemill.catalog.entries import QueryEntry
     from tidemill.optimizer import planning as optimizer
-    from tidemill.optimizer.planner import Planned
+    from tidemill.optimizer.planned import Planned
     from tidemill.optimizer.statistics import Statistics
 
 COMMANDS = ("run", "explain", "check")

@@ -14,7 +14,8 @@ from laws.test_join_orders import blocks
 from streams import assert_same, differing
 from tidemill.algebra.plan import Join, Plan, Relation, Source
 from tidemill.algebra.tree import transform_up, walk
-from tidemill.optimizer.planner import Context, Planned, Target, plan
+from tidemill.optimizer.planned import Context, Planned, Target
+from tidemill.optimizer.planner import plan
 from tidemill.optimizer.planning import PLANNING
 from tidemill.optimizer.statistics import (
     Edge,

@@ -17,7 +17,8 @@ from tidemill.algebra.plan import Filter, Join, JoinKind, Plan, Window
 from tidemill.algebra.tree import share
 from tidemill.model.batch import Form
 from tidemill.model.types import BIGINT, BOOLEAN
-from tidemill.optimizer.planner import Context, Target, plan
+from tidemill.optimizer.planned import Context, Target
+from tidemill.optimizer.planner import plan
 from tidemill.optimizer.planning import Joins, Open, Planning
 from tidemill.optimizer.statistics import Edge, Statistics
 from tidemill.physical.operators.join.merging import joining_of

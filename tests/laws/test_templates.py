@@ -26,7 +26,8 @@ from tidemill.model.batch import Form
 from tidemill.model.schema import Field, Schema
 from tidemill.model.types import BIGINT, BOOLEAN, DOUBLE, VARCHAR
 from tidemill.optimizer import templates as module
-from tidemill.optimizer.planner import CONTEXT, TARGET, Context, Target, plan
+from tidemill.optimizer.planned import CONTEXT, TARGET, Context, Target
+from tidemill.optimizer.planner import plan
 from tidemill.optimizer.planning import PLANNING, Joins, Planning
 from tidemill.optimizer.statistics import Edge, Statistics
 from tidemill.optimizer.templates import Templates
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 
     from tidemill.algebra.parameters import Constant
     from tidemill.algebra.plan import Plan
-    from tidemill.optimizer.planner import Planned
+    from tidemill.optimizer.planned import Planned
 
 A = Source("a", Schema((Field("k", BIGINT), Field("v", BIGINT), Field("c", VARCHAR))))
 B = Source("b", Schema((Field("k2", BIGINT), Field("w", BIGINT))))

@@ -17,7 +17,8 @@ from oracle.world import DEFINITIONS
 from tidemill.model.batch import Form
 from tidemill.optimizer.logical.rules import Negation
 from tidemill.optimizer.physical.techniques import Technique
-from tidemill.optimizer.planner import Context, Target, plan
+from tidemill.optimizer.planned import Context, Target
+from tidemill.optimizer.planner import plan
 from tidemill.optimizer.planning import Joins, Planning
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from tidemill.algebra.tree import share
 from tidemill.model.batch import Form
 from tidemill.optimizer.explain.physical import explain_physical
 from tidemill.optimizer.physical.techniques import Technique
-from tidemill.optimizer.planner import Context, Target
+from tidemill.optimizer.planned import Context, Target
 from tidemill.optimizer.planner import plan as planned
 from tidemill.optimizer.planning import Joins, Planning
 

@@ -22,6 +22,7 @@ from tidemill.model.schema import Field, Schema
 from tidemill.model.types import BIGINT
 from tidemill.optimizer import planner
 from tidemill.optimizer.explain.planned import explain_json, explain_planned
+from tidemill.optimizer.phases import PHASES, Draft
 from tidemill.optimizer.physical.check import check_plan
 from tidemill.physical import interval, signed
 from tidemill.physical.codec.plans import plan_version, read_physical
@@ -201,13 +202,13 @@ def test_rows_that_do_not_meet_are_found() -> None:
     session = tidemill.connect()
     session.sql(STREAM)
 
-    def without_exchanges(draft: planner.Draft) -> planner.Draft:
+    def without_exchanges(draft: Draft) -> Draft:
         def skipped(part: PhysicalPlan) -> PhysicalPlan:
             return part.input if isinstance(part, Exchange) else part
 
         return draft.changed("skip", *rebuilt(draft.physical, skipped))
 
-    phases = (*planner.PHASES[:-1], without_exchanges, planner.PHASES[-1])
+    phases = (*PHASES[:-1], without_exchanges, PHASES[-1])
     for text in (
         COUNTS,
         "SELECT DISTINCT k FROM s [RANGE 10]",

@@ -16,7 +16,8 @@ from laws.test_techniques import test_all_techniques_give_the_answer_of_the_refe
 from tidemill.engine.engine import Engine
 from tidemill.model.batch import Form
 from tidemill.optimizer.cost import PlanCost
-from tidemill.optimizer.planner import Context, Planned, Target, plan
+from tidemill.optimizer.planned import Context, Planned, Target
+from tidemill.optimizer.planner import plan
 from tidemill.optimizer.planning import PLANNING, Planning, Spread
 from tidemill.optimizer.spreading import choose_spread
 from tidemill.optimizer.statistics import Edge, Statistics

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 import tidemill
 from tidemill.model.batch import Form
 from tidemill.optimizer.physical.techniques import Technique
-from tidemill.optimizer.planner import Context, Target, plan
+from tidemill.optimizer.planned import Context, Target
+from tidemill.optimizer.planner import plan
 from tidemill.optimizer.planning import PLANNING, Planning
 from tidemill.optimizer.variants import CLEARLY, Variant, choose_variant
 

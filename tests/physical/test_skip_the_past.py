@@ -6,7 +6,8 @@ import pytest
 
 import tidemill
 from tidemill.model.time import Time
-from tidemill.optimizer.planner import Target, plan
+from tidemill.optimizer.planned import Target
+from tidemill.optimizer.planner import plan
 from tidemill.physical import interval
 from tidemill.physical.plan import Apply, walk_physical
 from tidemill.physical.skip_the_past import skip_the_past

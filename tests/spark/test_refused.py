@@ -14,7 +14,7 @@ import pytest
 import tidemill
 from spark.on_spark import MASTER
 from tidemill.optimizer import planner
-from tidemill.optimizer.planner import PHASES
+from tidemill.optimizer.phases import PHASES
 from tidemill.runtime.statement_log import STATEMENTS_FILE
 
 if TYPE_CHECKING:

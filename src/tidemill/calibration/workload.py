@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Final, NoReturn
 from tidemill.calibration.streams import DECLARATIONS
 from tidemill.model.batch import Form
 from tidemill.optimizer.physical.techniques import Technique
-from tidemill.optimizer.planner import Context, Target, plan
+from tidemill.optimizer.planned import Context, Target
+from tidemill.optimizer.planner import plan
 from tidemill.optimizer.planning import Joins, Planning
 from tidemill.physical import interval, signed
 from tidemill.physical.plan import Apply, Input, walk_physical

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from tidemill.optimizer.cost import PlanCost
-    from tidemill.optimizer.planner import Planned
+    from tidemill.optimizer.planned import Planned
 
 __all__ = ["NO_LIMITS", "SessionLimits", "over_limits", "session_limits"]
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from tidemill.control.queries import LivingQueries
     from tidemill.engine.ingest import Gate
-    from tidemill.optimizer.planner import Planned
+    from tidemill.optimizer.planned import Planned
     from tidemill.optimizer.statistics import Statistics
 
 __all__ = ["known_of"]

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tidemill.catalog.catalog import Catalog
     from tidemill.lang.statements import Name
     from tidemill.optimizer.explain.physical import Figures
-    from tidemill.optimizer.planner import Planned
+    from tidemill.optimizer.planned import Planned
     from tidemill.runtime.runs import Moment, Runs
 
 __all__ = ["answer_in", "figures_in", "gone_from", "is_in", "past_of", "planned_in"]

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tidemill.errors import Span
     from tidemill.model.time import Time
     from tidemill.optimizer.explain.physical import Figures
-    from tidemill.optimizer.planner import Planned
+    from tidemill.optimizer.planned import Planned
     from tidemill.runtime.answers import Answer
     from tidemill.runtime.metrics import OperatorMetrics
     from tidemill.runtime.progress import Progress

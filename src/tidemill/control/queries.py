@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from tidemill.control.kept import KeptCatalog
     from tidemill.control.verdict import Verdict
     from tidemill.lang.statements import Drop, Lifecycle
-    from tidemill.optimizer.planner import Planned
+    from tidemill.optimizer.planned import Planned
     from tidemill.optimizer.statistics import Statistics
     from tidemill.runtime.answers import Answer
     from tidemill.runtime.past import Past

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from tidemill.catalog.entries import QueryEntry
     from tidemill.catalog.listing import Listing
     from tidemill.connectors.connector import Engine
-    from tidemill.optimizer.planner import Planned
+    from tidemill.optimizer.planned import Planned
     from tidemill.optimizer.statistics import Statistics
     from tidemill.runtime.runs import Runs
 

@@ -68,7 +68,7 @@ if TYPE_CHECKING:
     from tidemill.control.verdict import Verdict
     from tidemill.errors import Note
     from tidemill.lang.parse import Script
-    from tidemill.optimizer.planner import Planned
+    from tidemill.optimizer.planned import Planned
     from tidemill.runtime.answers import Answer
     from tidemill.runtime.one_time import OneTimeAnswer
 

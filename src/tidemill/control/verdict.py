@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from tidemill.control.change import Changed
     from tidemill.control.standpoint import Standpoint
     from tidemill.control.variants import Switch
-    from tidemill.optimizer.planner import Planned
+    from tidemill.optimizer.planned import Planned
 
 __all__ = ["Alternative", "Stretch", "Verdict", "exact_from", "verdict_on"]
 

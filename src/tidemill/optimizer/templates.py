@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from tidemill.algebra.expr import Literal
     from tidemill.algebra.parameters import Constant
     from tidemill.algebra.plan import Plan
-    from tidemill.optimizer.planner import Draft
+    from tidemill.optimizer.phases import Draft
     from tidemill.optimizer.planning import Planning
     from tidemill.physical.operator import Operator
     from tidemill.physical.plan import PhysicalPlan

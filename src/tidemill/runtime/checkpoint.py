@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
     from tidemill.algebra.codec.values import Json
     from tidemill.catalog.entries import RelationEntry, StreamEntry
-    from tidemill.optimizer.planner import Planned
+    from tidemill.optimizer.planned import Planned
     from tidemill.optimizer.statistics import Statistics
     from tidemill.runtime.file_sink import FileSink
     from tidemill.runtime.lock import Lock

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from tidemill.optimizer.planner import Context, Target, plan, resume
+from tidemill.optimizer.planned import Context, Target
+from tidemill.optimizer.planner import plan, resume
 from tidemill.optimizer.planning import PLANNING
 from tidemill.optimizer.statistics import NOTHING_KNOWN
 from tidemill.runtime.shapes import answer_form
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
     from tidemill.catalog.entries import QueryEntry
     from tidemill.optimizer.decisions import Decision
-    from tidemill.optimizer.planner import Planned
+    from tidemill.optimizer.planned import Planned
     from tidemill.optimizer.planning import Planning
     from tidemill.optimizer.statistics import Statistics
     from tidemill.optimizer.templates import Templates

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from tidemill.algebra.codec.values import Json
     from tidemill.optimizer.cost import Pace, PartCost, PlanCost
     from tidemill.optimizer.explain.physical import Figures
-    from tidemill.optimizer.planner import Planned
+    from tidemill.optimizer.planned import Planned
     from tidemill.optimizer.statistics import Statistics
     from tidemill.physical.plan import PhysicalPlan
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tidemill.optimizer.decisions import Decision
     from tidemill.optimizer.explain.cost import Known
     from tidemill.optimizer.explain.physical import Figures
-    from tidemill.optimizer.planner import Planned
+    from tidemill.optimizer.planned import Planned
 
 __all__ = ["explain_json", "explain_planned"]
 

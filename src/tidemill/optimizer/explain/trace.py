@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from tidemill.algebra.codec.values import Json
     from tidemill.algebra.plan import Plan
-    from tidemill.optimizer.planner import PhysicalStep
+    from tidemill.optimizer.planned import PhysicalStep
 
 __all__ = ["trace_json", "trace_text"]
 

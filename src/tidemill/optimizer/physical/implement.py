@@ -6,7 +6,7 @@ made of several (``implement_joins.py``), and a window over elements longer than
 split below it (KB04, KB05).
 
 An exchange is put where rows must meet that are not known to be in one partition. What follows are
-passes over the whole plan (``optimizer/planner.py``).
+passes over the whole plan (``optimizer/phases.py``).
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Container, Mapping
 
     from tidemill.catalog.catalog import Catalog
-    from tidemill.optimizer.planner import Planned
+    from tidemill.optimizer.planned import Planned
     from tidemill.optimizer.planning import Planning
     from tidemill.optimizer.statistics import Statistics
     from tidemill.optimizer.templates import Templates

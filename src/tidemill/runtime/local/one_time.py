@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from tidemill.algebra.plan import Plan
     from tidemill.model.batch import Batch
-    from tidemill.optimizer.planner import Planned
+    from tidemill.optimizer.planned import Planned
 
 __all__ = ["always_valid", "computed", "planned_once"]
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from tidemill.catalog.catalog import Catalog
     from tidemill.catalog.entries import QueryEntry, RelationEntry, StreamEntry
-    from tidemill.optimizer.planner import Planned
+    from tidemill.optimizer.planned import Planned
     from tidemill.optimizer.statistics import Statistics
     from tidemill.physical.fragments import Graph
     from tidemill.physical.plan import PhysicalPlan

@@ -12,7 +12,7 @@ from tidemill.runtime.file_sink import FileSink
 from tidemill.runtime.sinks import TableSink
 
 if TYPE_CHECKING:
-    from tidemill.optimizer.planner import Planned
+    from tidemill.optimizer.planned import Planned
     from tidemill.runtime.answers import Answer
     from tidemill.runtime.sinks import Sink
     from tidemill.runtime.spark.driver.checks import Checked
