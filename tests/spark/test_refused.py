@@ -224,8 +224,8 @@ def test_a_changed_statement_is_refused_with_a_way_on(place: Place) -> None:
     assert str(caught.value) == (
         'query "counted" is not the one that this checkpoint runs: that one asks '
         "SELECT k, COUNT(*) AS n FROM s [RANGE 100] GROUP BY k\n"
-        "hint: a running query cannot be changed yet (ALTER QUERY will do that): create it as it "
-        "was, give this one another name, or write DROP QUERY counted and create it again"
+        "hint: create it as it was and change it while it runs, with ALTER QUERY counted AS …; "
+        "or give this one another name, or write DROP QUERY counted and create it again"
     )
     assert place.files() == before
 

@@ -409,9 +409,9 @@ def _another(name: str, known: Asked, asked: Asked) -> RunError:
         why = "the text is the same, but a stream, view or function that it uses is another one"
     return RunError(
         f'query "{name}" is not the one that this checkpoint runs: {why}',
-        hint="a running query cannot be changed yet (ALTER QUERY will do that): create it as it"
-        f" was, give this one another name, or write DROP QUERY {quote_name(name)} and create it"
-        " again",
+        hint="create it as it was and change it while it runs, with ALTER QUERY"
+        f" {quote_name(name)} AS …; or give this one another name, or write DROP QUERY"
+        f" {quote_name(name)} and create it again",
     )
 
 
