@@ -2,7 +2,7 @@
 
 Written well is a chain of windows in the order of its links; written badly is one whose FROM names
 windows first that nothing links, so that without the optimizer their product is made. NEXMark's
-queries are those that look at several rows; Linear Road is its check.
+queries are those that look at several rows; Linear Road's are taken one by one, and all together.
 """
 
 from __future__ import annotations
@@ -24,6 +24,11 @@ from benchmarks.harness.comparable import same_answer, same_rows
 from benchmarks.harness.measure import WrongAnswerError
 from benchmarks.harness.question import Question
 from benchmarks.harness.table import Table
+from benchmarks.linear_road.check import scaled
+from benchmarks.linear_road.queries import QUERIES, views
+from benchmarks.linear_road.queries import declarations as declarations_of_road
+from benchmarks.linear_road.rules import Rules
+from benchmarks.linear_road.simulator import Traffic, write_traffic
 from benchmarks.nexmark.generator import around_midnight, write
 from benchmarks.nexmark.queries import ASKED, declarations
 
@@ -43,6 +48,7 @@ ENOUGH = 0.95
 def answers(context: Context) -> Iterator[Table]:
     """One table a kind of query."""
     yield _nexmark(context)
+    yield _linear_road(context)
     yield _joins(context)
     yield _chains(context)
     yield _planning(context)
@@ -105,6 +111,40 @@ def _run(declared: str, sql: str, *, optimize: bool) -> pl.DataFrame:
         query = session.query(sql)
         session.run()
         return query.results()
+
+
+# Linear Road
+
+
+def _linear_road(context: Context) -> Table:
+    cars, minutes = (300, 40) if context.full else (300, 10)
+    place = context.folder / "linear_road"
+    full = scaled(cars)
+    reports = write_traffic(Traffic(1, cars, minutes, context.seed, jam=full), place)
+    rules = Rules(free_cars=full)
+    rows: list[tuple[Cell, ...]] = []
+    for name in (*QUERIES, "all together"):
+        context.progress(name)
+        queries = {name: QUERIES[name]} if name in QUERIES else QUERIES
+        sides = {
+            str(on): partial(_road, place, rules, queries, optimize=on) for on in (True, False)
+        }
+        rows.append(_ratio(name, _in_turns(sides, 5 if context.full else 3)))
+    return Table(
+        f"Linear Road, {reports.height:,} reports, seconds",
+        ("query", "with", "without", "ratio"),
+        tuple(rows),
+    )
+
+
+def _road(place: Path, rules: Rules, queries: Mapping[str, str], *, optimize: bool) -> pl.DataFrame:
+    """The answer of the last of some queries, which run together."""
+    with tidemill.connect(optimize=optimize) as session:
+        session.sql(declarations_of_road(place))
+        session.sql(views(rules))
+        asked = [session.query(text) for text in queries.values()]
+        session.run()
+        return asked[-1].results()
 
 
 # Joins of windows
