@@ -92,7 +92,8 @@ def _state(
     knows_ends = operator.takes is Form.INTERVAL
     for argument in arguments(a.call for a in operator.aggregates):
         values = _values(argument, below)
-        own = present * seen(values, each)
+        of_group = seen(values, each)
+        own = present * of_group
         if argument.keeps_values:
             tables |= _named(argument, "bag", pending=pending, ends=rising, totals=own)
         elif argument.keeps_wide:
@@ -102,7 +103,7 @@ def _state(
                 stairs = present * min(harmonic(each), each)
                 tables |= _named(argument, name, pending=pending, stairs=stairs)
             elif not argument.keeps_values:
-                first = min(own, present * max(_LEAST_LEADERS, _ROOTS * (own / present) ** 0.5))
+                first = min(own, present * max(_LEAST_LEADERS, _ROOTS * of_group**0.5))
                 tables |= _named(argument, name, pending=pending, leaders=first, others=own - first)
     return tables
 

@@ -6,6 +6,9 @@ either form: in signed form an element is one message, or two if it ends within 
 Time lags behind operators that hold back what has not ended: ``lag`` is how far the watermark of
 what leaves is behind the latest time, and ``delay`` how long after its start an element leaves, on
 average; it is negative for elements that begin in the future.
+
+Law: whatever is believed of inputs, every figure is a number and not negative. What is beyond
+``MOST`` is taken as ``MOST``, so that products of some figures are numbers as well.
 """
 
 from __future__ import annotations
@@ -26,7 +29,13 @@ if TYPE_CHECKING:
     from tidemill.model.types import DataType
     from tidemill.optimizer.statistics import Edge
 
-__all__ = ["PACE", "Flow", "Pace", "Work", "shaped", "width"]
+__all__ = ["MOST", "PACE", "Flow", "Pace", "Work", "bounded", "never", "shaped", "width"]
+
+MOST: Final = 1e30
+"""Of nothing is there more, and nothing is further apart without being infinitely far."""
+
+_WIDEST: Final = 1e9
+"""No row takes more bytes."""
 
 _WIDTHS: Final = {
     Kind.NULL: 1.0,
@@ -134,7 +143,7 @@ class Flow:
         found = 1.0
         for expr in exprs:
             found *= values_of(expr, self.columns)
-        return found
+        return min(found, MOST)
 
     def present(self, exprs: Iterable[Expr]) -> float:
         """How many combinations of values there are at an instant."""
@@ -145,7 +154,8 @@ class Flow:
         found = 1.0
         for one in schema:
             found *= max(1.0, self.edge.distinct.get(one.name, VALUES))
-        return found
+        is_numbered = any(self.edge.distinct.get(one.name) == inf for one in schema)
+        return inf if is_numbered else min(found, MOST)
 
     def waiting(self, lag: float) -> float:
         """How many elements have come and are not due, if the watermark is so far behind."""
@@ -194,6 +204,20 @@ def shaped(flow: Flow, triple: Triple) -> Flow:
         flow.edge, distance=triple.distance, length=length, granule=max(triple.granule, 1.0)
     )
     return replace(flow, edge=edge)
+
+
+def bounded(edge: Edge, pace: Pace) -> Edge:
+    """The same elements in numbers that can be computed with; what is one already stays."""
+    last = max(pace.for_ever, 1.0)
+    distance = edge.distance
+    return replace(
+        edge,
+        distance=inf if distance > MOST else max(distance, 1 / MOST),
+        length=min(max(edge.length, 1.0), last),
+        granule=min(max(edge.granule, 1.0), last),
+        standing=min(max(edge.standing, 0.0), MOST),
+        row_bytes=min(max(edge.row_bytes, 1.0), _WIDEST),
+    )
 
 
 def never(flow: Flow) -> Flow:

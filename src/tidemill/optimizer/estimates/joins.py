@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from tidemill.algebra.expr import Call, conjunction
 from tidemill.model.types import BOOLEAN
-from tidemill.optimizer.estimates.flow import Flow, Work
+from tidemill.optimizer.estimates.flow import MOST, Flow, Work, bounded
 from tidemill.optimizer.estimates.rows import common_lag, kept
 from tidemill.optimizer.selectivity import Columns, selectivity, values_of
 from tidemill.physical.joining.condition_parts import ConditionParts, member
@@ -139,14 +139,14 @@ def _pairs(left: Flow, right: Flow) -> Flow:
     edge = replace(
         one,
         distance=1 / rate if rate else inf,
-        length=max(sum(rate * length for rate, length in kinds) / rate, 1.0) if rate else 1.0,
+        length=sum(rate * length for rate, length in kinds) / rate if rate else 1.0,
         standing=one.standing * other.standing,
         granule=min(one.granule, other.granule),
         distinct={**one.distinct, **other.distinct},
     )
     return replace(
         left,
-        edge=edge,
+        edge=bounded(edge, left.pace),
         origins={**left.origins, **right.origins},
         is_ahead=False,
         is_chained=False,
@@ -244,7 +244,7 @@ def _probed(
             keyed = equal or split_condition(due, parts.names(*prefix), parts.names(other))[0]
             at_once = found / times if times else 0.0
             looked += times * (_gone_through(sizes[other], at_once) if keyed else sizes[other])
-            found *= sizes[other] * selectivity(conjunction(*equal), everything)
+            found = min(found * sizes[other], MOST) * selectivity(conjunction(*equal), everything)
             compared += found
             found *= selectivity(due, everything)
             prefix.append(other)

@@ -10,7 +10,7 @@ from math import inf
 from typing import TYPE_CHECKING, Final, assert_never
 
 from tidemill.optimizer.estimates import aggregates, joins, rows, sets, windows
-from tidemill.optimizer.estimates.flow import PACE, Flow, Pace, Work, width
+from tidemill.optimizer.estimates.flow import MOST, PACE, Flow, Pace, Work, bounded, width
 from tidemill.optimizer.selectivity import VALUES
 from tidemill.optimizer.statistics import NOTHING_KNOWN, Edge
 from tidemill.physical import interval, signed
@@ -87,9 +87,11 @@ def _input(
         edge = Edge(inf, length=pace.for_ever, standing=RELATION_ROWS, row_bytes=width(schema))
     if edge.distance == inf and edge.standing:
         edge = replace(edge, length=pace.for_ever)
-    values = {field.name: max(1.0, edge.distinct.get(field.name, VALUES)) for field in schema}
+    edge = bounded(edge, pace)
+    known_values = edge.distinct
+    values = {one.name: min(max(1.0, known_values.get(one.name, VALUES)), MOST) for one in schema}
     return Flow(
-        replace(edge, distinct=values, length=min(edge.length, pace.for_ever)),
+        replace(edge, distinct=values),
         pace,
         {field.name: f"{name}.{field.name}" for field in schema},
         statistics.conditions,
@@ -101,7 +103,7 @@ def _weighed(schema: Schema, below: Sequence[Flow], work: Work) -> Work:
     """The work with how many bytes a row takes that leaves."""
     flow = work.flow
     weight = max((one.weight for one in below), default=flow.weight)
-    edge = replace(flow.edge, row_bytes=width(schema) * weight)
+    edge = bounded(replace(flow.edge, row_bytes=width(schema) * weight), flow.pace)
     return replace(work, flow=replace(flow, edge=edge, weight=weight))
 
 
