@@ -36,7 +36,7 @@ from tidemill.runtime.parted import Piece, parted
 from tidemill.runtime.runs import Moment
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
     from laws.arrivals import Step
     from tidemill.algebra.plan import Plan
@@ -74,6 +74,7 @@ class LivingQuery:
         clips: Whether parts have bounds; mutants have none.
         form: The form that answers must have; ``None`` for either.
         keeps: For how long streams keep their past; ``None`` if they do not.
+        keepers: Which streams do.
         archives: What they have kept.
         changed_at: What was known when it was changed, if it was.
     """
@@ -83,13 +84,14 @@ class LivingQuery:
     planning: Planning
     neighbours: Mapping[str, PhysicalPlan] = field(default_factory=dict)
     partitions: int = 1
-    begins: Callable[[Plan, Time], Plan] = begun_at
+    begins: Callable[[Plan, Mapping[str, Time]], Plan] = begun_at
     plannings: dict[int, Planning] = field(default_factory=dict)
     hurry: int = 0
     epochs: bool = True
     clips: bool = True
     form: Form | None = None
     keeps: int | None = None
+    keepers: Collection[str] = tuple(source.name for source in SOURCES)
     archives: Archives = field(default_factory=lambda: Archives(pace=Pace(2)))
     changed_at: Standpoint | None = None
     answers: dict[int, Answer] = field(default_factory=dict)
@@ -161,7 +163,8 @@ class LivingQuery:
                 continue
             parts = walk_physical([self.plan_of(one)])
             mine = [p for p in parts if isinstance(p, Input) and p.name not in RELATIONS]
-            new = {p.rows: (p.name, one.fresh) for p in mine if p.rows not in self._fed}
+            firsts = one.firsts(self.record.version(one.version).plan)
+            new = {p.rows: (p.name, firsts[p.name]) for p in mine if p.rows not in self._fed}
             self._fed.update(new)
             assert new.keys() <= there.keys(), "they are read"
             self.archives.fill(new, self.steps)
@@ -169,7 +172,8 @@ class LivingQuery:
     def _keep(self, streams: Mapping[str, Flow]) -> None:
         """Keep what has come, and forget what is too old, as early as can be."""
         self.archives.replays = self.archives.advance()
-        for name, flow in streams.items() if self.keeps is not None else ():
+        kept = {} if self.keeps is None else {name: streams[name] for name in self.keepers}
+        for name, flow in kept.items():
             archive = self.archives.by_stream.get(name)
             if archive is None:
                 self._stores[name] = MemoryStore()
@@ -222,7 +226,7 @@ class LivingQuery:
     def plan_of(self, one: Instance) -> PhysicalPlan:
         """What an instance runs with now."""
         plan = self.record.version(one.version).plan
-        begun = self.begins(plan, one.fresh) if one.fresh else plan
+        begun = self.begins(plan, one.firsts(plan)) if one.fresh or one.later else plan
         made = physical(begun, self.plannings.get(one.number, self.planning), answer=self.form)
         anew = (
             (*RELATIONS, *(source.name for source in SOURCES))

@@ -25,7 +25,6 @@ from laws.test_delivered import asked as changed
 from laws.test_one_time import bag, wanted
 from laws.test_tables import living, view
 from tidemill.algebra.plan import Relation, TimeWindow, Union, Window
-from tidemill.algebra.reach import begun_at
 from tidemill.catalog.entries import Kept, QueryEntry
 from tidemill.control.asked_tables import KeptTables
 from tidemill.errors import PlanError, RunError
@@ -142,7 +141,7 @@ class Story:
         for part in record.parts:
             if part.since <= time < part.until:
                 one = record.instance(part.instance)
-                plan = begun_at(record.version(one.version).plan, one.fresh)
+                plan = one.begun(record.version(one.version).plan)
                 there += Counter(wanted(reference.snapshot(plan, time)))
         return there + Counter(wanted(reference.snapshot(BESIDE, time))) if beside else there
 

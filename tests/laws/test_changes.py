@@ -307,10 +307,10 @@ def test_a_change_on_top_of_a_change(data: st.DataObject, scene: Scene) -> None:
             if part.since <= time < part.until:
                 one = record.instance(part.instance)
                 asked = meant[one.version - 1]
-                if forgets(scene.asked[asked]) or not one.fresh:
+                if forgets(scene.asked[asked]):
                     expected += scene.undisturbed(asked, time)
                 else:
-                    begun = begun_at(scene.asked[asked], one.fresh)
+                    begun = one.begun(scene.asked[asked])
                     expected += scene.content.reference().snapshot(begun, time)
         assert given[time] == expected, f"at {time}"
     assert record.parts[-1].until == END_OF_TIME

@@ -238,7 +238,7 @@ def test_whatever_is_asked_the_sink_gets_what_the_parts_answer(
             if part.since <= time < part.until:
                 one = record.instance(part.instance)
                 plan = record.version(one.version).plan
-                there += reference.snapshot(begun_at(plan, one.fresh) if one.fresh else plan, time)
+                there += reference.snapshot(one.begun(plan), time)
         assert given[time] == there, f"at {time}: {record.parts}"
 
 

@@ -7,6 +7,7 @@ come. From the instant on that the query is said to answer, its answer is that o
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
 from unittest.mock import patch
@@ -15,10 +16,21 @@ import pytest
 from hypothesis import Phase, find, given, settings
 from hypothesis import strategies as st
 
+from laws.catalogue import PAIR, S, T
 from laws.living import END, LivingQuery, version
-from laws.test_changes import COUNTS, FAR, Scene, scenes
+from laws.strategies import conformed, time_windows
+from laws.test_changes import COUNT, COUNTS, FAR, Scene, scenes
 from tidemill.algebra.explain import explain
-from tidemill.algebra.reach import clear
+from tidemill.algebra.expr import TRUE
+from tidemill.algebra.plan import (
+    Aggregate,
+    Join,
+    JoinKind,
+    NamedAggregate,
+    Unbounded,
+    Window,
+)
+from tidemill.algebra.reach import begun_at, clear
 from tidemill.algebra.tree import streams_of
 from tidemill.catalog.entries import QueryEntry
 from tidemill.catalog.records import Instance, Part
@@ -31,9 +43,12 @@ from tidemill.physical.operators.windows import time_window
 from tidemill.runtime.runs import Moment
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection, Mapping
+
+    from hypothesis.strategies import DrawFn
 
     from tidemill.algebra.plan import Plan
+    from tidemill.algebra.snapshot import Row
 
 
 def moment_of(living: LivingQuery) -> Moment:
@@ -69,11 +84,13 @@ def _created(
     return living, since
 
 
-def _begin(living: LivingQuery, late: Plan) -> Time | None:
+def _begin(
+    living: LivingQuery, late: Plan, start: StartMode | None = StartMode.HISTORY
+) -> Time | None:
     """Create the late query, beside the one that runs."""
     new = version(2, late)
     moment = moment_of(living)
-    entry = QueryEntry("late", new.plan, new.text, new.uses, start=StartMode.HISTORY)
+    entry = QueryEntry("late", new.plan, new.text, new.uses, start=start)
     try:
         record = begun_late(entry, moment).record
     except RunError:
@@ -107,11 +124,17 @@ def _next(entry: QueryEntry, moment: Moment) -> Time:
 
 def differing(scene: Scene, living: LivingQuery, since: Time) -> list[int]:
     """The instants at which the late query does not answer as one that has always run."""
-    given: list[dict[tuple[object, ...], int]] = [{} for _ in range(FAR)]
+    given = _given(living)
+    return [t for t in range(since, FAR) if given[t] != scene.undisturbed(1, t)]
+
+
+def _given(living: LivingQuery) -> list[Counter[Row]]:
+    """What the late query answers at every instant."""
+    given: list[Counter[Row]] = [Counter() for _ in range(FAR)]
     for *row, start, end in living.answers[2].elements().rows():
         for time in range(start, min(end, FAR)):
-            given[time][tuple(row)] = given[time].get(tuple(row), 0) + 1
-    return [t for t in range(since, FAR) if given[t] != scene.undisturbed(1, t)]
+            given[time][tuple(row)] += 1
+    return given
 
 
 def _as_it_is(_living: LivingQuery) -> None:
@@ -131,7 +154,106 @@ def test_a_late_query_with_history_is_as_one_that_has_always_run(
         assert done[0].archives.replays == {}, "they come to an end"
 
 
+@settings(max_examples=2 * settings().max_examples)
+@given(
+    data=st.data(),
+    scene=scenes(),
+    keepers=st.sets(st.sampled_from(["S", "T", "U"])),
+)
+def test_a_late_query_has_the_past_of_the_streams_that_keep_it(
+    data: st.DataObject, scene: Scene, keepers: set[str]
+) -> None:
+    """Of a stream that keeps what its windows hold it has all rows, of others those from now on."""
+    after = data.draw(st.integers(0, len(scene.arrival.steps)))
+    late = scene.asked[1]
+    wrong = _differing_in_part(scene, late, after, keepers)
+    assert not wrong, f"instants {wrong}:\n{explain(late)}"
+
+
+def _differing_in_part(
+    scene: Scene,
+    late: Plan,
+    after: int,
+    keepers: Collection[str],
+    harm: Callable[[LivingQuery], None] = _as_it_is,
+) -> list[int]:
+    """The instants at which a query that begins late is not what its streams say."""
+    living = scene.living()
+    living.keepers = keepers
+    since, begins = Time(0), dict.fromkeys(streams_of(late), Time(0))
+    with patch.object(time_window, "_GRAINS", 1):
+        for number, step in enumerate([*scene.arrival.steps, END]):
+            if number == after:
+                harm(living)
+                begins = _begins(late, moment_of(living))
+                begun = _begin(living, late, None)
+                assert begun is not None, "it is not refused"
+                since = begun
+            living.step(step)
+    plan, reference = begun_at(late, begins), scene.content.reference()
+    given = _given(living)
+    return [time for time in range(since, FAR) if given[time] != reference.snapshot(plan, time)]
+
+
+def _begins(plan: Plan, moment: Moment) -> dict[str, Time]:
+    """From when on the rows of each stream are for a query that is created now: the promise."""
+    first = _next(QueryEntry("late", plan, "", frozenset()), moment)
+    had = {name: min(moment.kept.get(name, first), first) for name in streams_of(plan)}
+    everything = dict.fromkeys(had, Time(0))
+    full = clear(plan, had)
+    if full is not None and full <= first:
+        return everything
+
+    def is_enough(name: str) -> bool:
+        alone = clear(plan, {**everything, name: had[name]})
+        return alone is not None and alone <= first
+
+    return {name: Time(0) if is_enough(name) else first for name in had}
+
+
 # Mutants: the law must fail for them.
+
+
+def _fills_nothing(living: LivingQuery) -> None:
+    living.archives.fill = lambda inputs, until: None  # type: ignore[method-assign] # noqa: ARG005
+
+
+def _all_begin_at_once(living: LivingQuery) -> None:
+    def begun(plan: Plan, firsts: Mapping[str, Time]) -> Plan:
+        return begun_at(plan, Time(min(firsts.values())))
+
+    living.begins = begun
+
+
+def _all_begin_now(living: LivingQuery) -> None:
+    def begun(plan: Plan, firsts: Mapping[str, Time]) -> Plan:
+        return begun_at(plan, Time(max(firsts.values())))
+
+    living.begins = begun
+
+
+@pytest.mark.parametrize("harm", [_fills_nothing, _all_begin_at_once, _all_begin_now])
+def test_the_law_of_the_past_finds_what_is_wrong(harm: Callable[[LivingQuery], None]) -> None:
+    joins = _both().map(lambda plan: conformed(plan, PAIR))
+
+    def is_wrong(drawn: tuple[Scene, int]) -> bool:
+        scene, after = drawn
+        number = min(after, len(scene.arrival.steps))
+        return bool(_differing_in_part(scene, scene.asked[1], number, ["S"], harm))
+
+    find(
+        st.tuples(scenes(queries=joins), st.integers(0, 4)),
+        is_wrong,
+        settings=settings(max_examples=4000, deadline=None, phases=[Phase.generate]),
+    )
+
+
+@st.composite
+def _both(draw: DrawFn) -> Plan:
+    """All that a stream has ever had beside a window of another one."""
+    kept = Aggregate(Window(S, Unbounded()), (), (NamedAggregate("n", COUNT),))
+    window = Window(T, draw(time_windows()))
+    return Join(kept, window, JoinKind.INNER, TRUE, ("n", "a", "b"))
 
 
 def _skips_a_batch(living: LivingQuery) -> None:

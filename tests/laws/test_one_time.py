@@ -23,7 +23,7 @@ from laws.strategies import pairs, plans
 from physical.run import normal
 from tidemill.algebra.explain import explain
 from tidemill.algebra.plan import Relation
-from tidemill.algebra.reach import begun_at, clear, needs
+from tidemill.algebra.reach import clear, needs
 from tidemill.algebra.tree import share, streams_of
 from tidemill.catalog.entries import QueryEntry
 from tidemill.catalog.records import Instance, Part, Record, Version
@@ -209,7 +209,7 @@ def test_the_answer_of_a_query_is_what_its_parts_say(drawn: tuple[Record, Scene]
     for part in record.parts:
         if part.since <= scene.time < part.until:
             instance = record.instance(part.instance)
-            plan = begun_at(record.version_of(part).plan, instance.fresh)
+            plan = instance.begun(record.version_of(part).plan)
             total += Counter(wanted(reference.snapshot(plan, scene.time)))
     assert found == total
 

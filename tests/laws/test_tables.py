@@ -23,7 +23,6 @@ from laws.delivering import SinkQuery
 from laws.living import END, version
 from laws.test_changes import FAR, Scene, scenes
 from laws.test_delivered import asked
-from tidemill.algebra.reach import begun_at
 from tidemill.catalog.entries import Kept
 from tidemill.catalog.records import Record
 from tidemill.connectors.forms import Delivered
@@ -165,7 +164,7 @@ def wrong(query: TableQuery, scene: Scene) -> str:
             if part.since <= time < part.until:
                 one = record.instance(part.instance)
                 plan = record.version(one.version).plan
-                there += reference.snapshot(begun_at(plan, one.fresh) if one.fresh else plan, time)
+                there += reference.snapshot(one.begun(plan), time)
         try:
             found = Counter(now.at(Time(time)).rows.rows())
         except AssertionError as error:

@@ -212,11 +212,14 @@ def is_silent(plan: Plan) -> bool:
             return all(is_silent(child) for child in children(plan))
 
 
-def begun_at(plan: Plan, time: Time) -> Plan:
-    """The plan as if all streams began at an instant (FStart, L3)."""
+def begun_at(plan: Plan, time: Time | Mapping[str, Time]) -> Plan:
+    """The plan as if all streams began at an instant (FStart, L3), or each at its own."""
 
     def begun(node: Plan) -> Plan | None:
-        return replace(node, since=max(time, node.since)) if isinstance(node, Source) else None
+        if not isinstance(node, Source):
+            return None
+        since = time if isinstance(time, int) else time[node.name]
+        return replace(node, since=max(since, node.since)) if since else None
 
     return transform_up(plan, begun)
 

@@ -1,13 +1,14 @@
 """Records: what has become of a query, as a list of parts.
 
 A query has versions, one for each statement that it was given. An instance is a version that runs:
-all rows of the streams from ``fresh`` on are for it. A part is a stretch of time that an instance
-answers. START, STOP, PAUSE, RESUME, the six kinds of ALTER, and migration are lists of parts that
-differ in a few numbers (``control/``); nothing else in the engine knows about them.
+all rows of the streams from ``fresh`` on are for it, of some streams those from a later instant on.
+A part is a stretch of time that an instance answers. START, STOP, PAUSE, RESUME, the kinds of
+ALTER, and migration are lists of parts that differ in a few numbers (``control/``); nothing else in
+the engine knows about them.
 
 Law: the answer of a query at an instant is the bag of all rows that its parts have there. What a
-part has at an instant in ``[since, until)`` is the answer of its version to the streams as if they
-began at ``fresh``, and nothing at other instants.
+part has at an instant in ``[since, until)`` is the answer of its version to the streams as if each
+began at its ``first``, and nothing at other instants.
 """
 
 from __future__ import annotations
@@ -16,10 +17,14 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import TYPE_CHECKING
 
+from tidemill.algebra.reach import begun_at
+from tidemill.algebra.tree import streams_of
 from tidemill.model.time import END_OF_TIME, Time
 from tidemill.model.types import BIGINT
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from tidemill.algebra.plan import Plan
     from tidemill.model.types import DataType
 
@@ -86,7 +91,9 @@ class Instance:
             what is withdrawn. An answer in memory, or of rows with ends, does not need it.
         is_cut: Whether a sink gets some instants of its answer only, or once did.
         replays: From when on its answer is asked for, if it is filled with rows that streams have
-            kept, from ``fresh`` on.
+            kept.
+        later: The streams whose rows are for it from a later instant on than ``fresh``, with that
+            instant: those that have not kept what its windows hold, or of which less is needed.
     """
 
     number: int
@@ -96,6 +103,22 @@ class Instance:
     counts: bool = False
     is_cut: bool = False
     replays: Time | None = None
+    later: tuple[tuple[str, Time], ...] = ()
+
+    @staticmethod
+    def spread(firsts: Mapping[str, Time]) -> tuple[Time, tuple[tuple[str, Time], ...]]:
+        """``fresh`` and ``later`` of an instance for which streams begin at some instants."""
+        fresh = Time(min(firsts.values(), default=BEGINNING))
+        return fresh, tuple(sorted((name, at) for name, at in firsts.items() if at > fresh))
+
+    def firsts(self, plan: Plan) -> dict[str, Time]:
+        """From when on rows are for it, by the streams that a plan reads."""
+        later = dict(self.later)
+        return {name: later.get(name, self.fresh) for name in streams_of(plan)}
+
+    def begun(self, plan: Plan) -> Plan:
+        """What it computes: a plan over the rows that are for it."""
+        return begun_at(plan, self.firsts(plan)) if self.fresh or self.later else plan
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tidemill.algebra.reach import begun_at
 from tidemill.catalog.durable import question
 from tidemill.control.change import Changed
 from tidemill.control.instances import instance_name, record_of
@@ -52,7 +51,7 @@ def changed_in(
     record, plans = changed.record, None
     if changed.switch is not None:
         new = record.instances[-1]
-        plan = begun_at(record.version(new.version).plan, new.fresh)
+        plan = new.begun(record.version(new.version).plan)
         plans = look.planned(entry.name), look.planner(replace(entry, plan=plan))
     state = _state_text(look, entry)
     sink = sink_text(here.sink, before, record)

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from tidemill.algebra.reach import begun_at, needs, newest, since_of
+from tidemill.algebra.reach import needs, newest, since_of
 from tidemill.algebra.tree import streams_of
 from tidemill.catalog.entries import QueryEntry, RelationEntry, StreamEntry, kind_of
 from tidemill.control.asked_tables import KeptTables
@@ -289,8 +289,7 @@ class Asked:
     def _part_rows(self, query: str, record: Record, part: Part, time: Time) -> pl.DataFrame:
         """What a part of a query answers."""
         instance = record.instance(part.instance)
-        plan = record.version_of(part).plan
-        plan = begun_at(plan, instance.fresh) if instance.fresh else plan
+        plan = instance.begun(record.version_of(part).plan)
         come = min((self._come(name) for name in streams_of(plan)), default=END_OF_TIME)
         if come < part.held:
             raise NotKnownError(

@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tidemill.algebra.reach import clear
-from tidemill.catalog.records import Instance, Part, Status
+from tidemill.algebra.tree import streams_of
+from tidemill.catalog.records import BEGINNING, Instance, Part, Status
 from tidemill.control.counting import counting
 from tidemill.control.standpoint import live_parts, status
 from tidemill.control.variants import Switch, switch
@@ -20,6 +21,8 @@ from tidemill.lang.statements import Change, Migration
 from tidemill.model.time import END_OF_TIME, Time, time_text
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from tidemill.algebra.plan import Plan
     from tidemill.catalog.records import Record, Version
     from tidemill.control.standpoint import Standpoint
@@ -70,15 +73,11 @@ def alter(
     asked = replace(record, versions=(*record.versions, version))
     live = live_parts(record, here.known)
     numbers = _numbers(using, record, version.plan, at, here)
-    is_filled = using is Change.EXACT and numbers.fresh < here.next
-    instance = Instance(
-        record.next_instance,
-        version.number,
-        numbers.fresh,
-        here.epoch,
-        here.withdraws,
-        replays=numbers.since if is_filled else None,
-    )
+    number = record.next_instance
+    if using is Change.EXACT:
+        instance = here.begun(number, version, numbers.since)
+    else:
+        instance = Instance(number, version.number, numbers.fresh, here.epoch, here.withdraws)
     part = Part(instance.number, numbers.since, END_OF_TIME, numbers.held)
     ends = dict(zip(live, numbers.until, strict=True))
     cut = [one.cut(ends[one]) if one in ends else one for one in record.parts]
@@ -118,13 +117,16 @@ def replan(record: Record, here: Standpoint, using: Migration | None = None) -> 
             hint=f"write START QUERY {here.query}; it is planned then",
         )
     # What is to begin later has nothing from before in its windows, nor has what takes over.
-    fresh = max(record.instance(part.instance).fresh for part in open_)
-    full = _full(record.current.plan, fresh, using, here)
+    plan = record.current.plan
+    running = [record.instance(part.instance).firsts(plan) for part in open_]
+    begins = {name: max(firsts[name] for firsts in running) for name in streams_of(plan)}
+    fresh = max(begins.values(), default=BEGINNING)
+    full = _full(plan, begins, using, here)
     ends = [part.since + 1 if here.withdraws else here.must_end(record, part) for part in open_]
     after = Time(max([full + 1, *ends]))
-    instance = here.begun(record.next_instance, record.current, Time(after - 1), least=fresh)
+    instance = here.begun(record.next_instance, record.current, Time(after - 1), begins)
     if using is Migration.GENMIG:
-        instance = replace(instance, fresh=max(here.next, fresh), replays=None)
+        instance = replace(instance, fresh=max(here.next, fresh), replays=None, later=())
     seam, held = here.withdraws, max(part.held for part in open_)
     cut = [
         replace(part.cut(after), hands_on=seam) if part in open_ else part for part in record.parts
@@ -135,16 +137,27 @@ def replan(record: Record, here: Standpoint, using: Migration | None = None) -> 
     return Changed(changed, numbers, at=numbers.at)
 
 
-def _full(plan: Plan, fresh: Time, using: Migration | None, here: Standpoint) -> Time:
+def _full(
+    plan: Plan, begins: Mapping[str, Time], using: Migration | None, here: Standpoint
+) -> Time:
     """The first instant at which windows of an instance that begins now are as full as others.
+
+    Args:
+        plan: What they compute.
+        begins: From when on the rows of each stream are for those that run.
+        using: How it is to be filled.
+        here: What is known.
 
     Raises:
         RunError: There is none.
     """
     # Rows from before that are not for those that run either.
-    kept = {name: Time(0) if time <= fresh else time for name, time in here.kept.items()}
+    kept = {
+        name: BEGINNING if time <= begins.get(name, BEGINNING) else time
+        for name, time in here.kept.items()
+    }
     by_replay = replace(here, kept=kept).full(plan)
-    by_time = clear(plan, max(here.next, fresh))
+    by_time = clear(plan, Time(max(here.next, *begins.values())))
     if using is Migration.REPLAY:
         found = by_replay if by_replay is not None and by_replay != by_time else None
     else:

@@ -45,7 +45,8 @@ def counting(record: Record, here: Standpoint) -> Record:
                 hint="create another query with a sink of its own, and drop this one",
             )
         number, before = record.next_instance, Time(max(time - 1, 0))
-        new = here.begun(number, record.version_of(part), before, least=old.fresh)
+        version = record.version_of(part)
+        new = here.begun(number, version, before, old.firsts(version.plan))
         ends = replace(part, until=time, hands_on=True)
         goes_on = Part(number, time, part.until, part.held, joins=True)
         place = record.parts.index(part)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tidemill.algebra.reach import begun_at
 from tidemill.catalog.entries import QueryEntry
 from tidemill.control.delivered import delivered_to
 from tidemill.control.instances import instance_name, record_of, user_name
@@ -144,8 +143,7 @@ def planned_in(
         number = 1
         if entry.record is not None:
             live = [*entry.record.instances]
-            number, fresh = live[-1].number, live[-1].fresh
-            plan = begun_at(plan, fresh) if fresh else plan
+            number, plan = live[-1].number, live[-1].begun(plan)
         running = job.planned(instance_name(entry.name, number))
     # One of an earlier run may have had this name, or another sink.
     asked = plan, answer_form(entry)

@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tidemill.algebra.reach import begun_at
 from tidemill.catalog.entries import QueryEntry
 from tidemill.catalog.records import Record, Version, instance_name, user_name
 from tidemill.control.delivered import cut_of, delivered_to, got
@@ -64,7 +63,7 @@ def _instances(query: QueryEntry, known: Mapping[str, Time]) -> Iterator[QueryEn
             yield replace(
                 query,
                 name=instance_name(query.name, one.number),
-                plan=begun_at(version.plan, one.fresh) if one.fresh else version.plan,
+                plan=one.begun(version.plan),
                 text=version.text,
                 uses=version.uses,
                 time=version.time,

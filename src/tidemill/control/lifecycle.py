@@ -18,7 +18,7 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from tidemill.algebra.reach import clear
-from tidemill.catalog.records import BEGINNING, Instance, Part, Paused, Status
+from tidemill.catalog.records import Instance, Part, Paused, Status
 from tidemill.control.change import Changed
 from tidemill.control.counting import counting
 from tidemill.control.standpoint import live_parts, status
@@ -136,7 +136,7 @@ def _started_with_history(record: Record, at: Time | None, here: Standpoint) -> 
             hint=f"write KEEP ALL behind its streams, or START QUERY {here.query} FRESH",
         )
     since = _at(at, full, here, "START WITH HISTORY is exact")
-    instance = here.begun(record.next_instance, record.current, since, least=BEGINNING)
+    instance = here.begun(record.next_instance, record.current, since)
     begun = replace(record, instances=(*record.instances, instance))
     return Changed(begun.with_parts(*record.parts, Part(instance.number, since)), at=since)
 

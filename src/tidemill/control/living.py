@@ -13,7 +13,7 @@ from tidemill.algebra.keys import least_key
 from tidemill.algebra.reach import is_silent
 from tidemill.algebra.tree import streams_of
 from tidemill.catalog.entries import QueryEntry
-from tidemill.catalog.records import BEGINNING, Instance, Part, Record, Version
+from tidemill.catalog.records import Instance, Part, Record, Version
 from tidemill.connectors.forms import Delivered
 from tidemill.control.change import Changed, alter, preferred, replan
 from tidemill.control.delivered import delivered_to, marked, refuse_overlaps, released
@@ -162,7 +162,8 @@ def begun_late(query: QueryEntry, moment: Moment) -> QueryEntry:
 
     With history, it answers from windows that kept rows have filled, from the last instant that is
     known on. Else the streams are as if they began now (FRESH): its answer depends on that instant
-    alone, whatever others have read and remember.
+    alone, whatever others have read and remember. Of several streams, those that keep what its
+    windows hold are not as if they began now, unless FRESH is asked for.
 
     Raises:
         RunError: It is to have a history that streams have not kept.
@@ -177,13 +178,15 @@ def begun_late(query: QueryEntry, moment: Moment) -> QueryEntry:
     here = Standpoint(query.name, first, sink=delivered, kept=moment.kept)
     since = None if query.start is StartMode.FRESH else _with_history(query, here, moment)
     is_signed = delivered in (Delivered.CHANGES, Delivered.UPSERTS)
-    # Windows that are full have rows that are to be announced at once.
-    counts = is_signed and (since is not None or not is_silent(query.plan))
-    if since is None:
-        since, instance = first, Instance(1, record.current.number, first, counts=counts)
-    else:
-        instance = here.begun(1, record.current, since, least=BEGINNING)
-        instance = replace(instance, counts=counts)
+    begun_: Instance | None = None
+    if since is not None:
+        begun_ = here.begun(1, record.current, since)
+    elif query.start is not StartMode.FRESH:
+        begun_ = here.begun_in_part(1, record.current)
+    # Windows that are filled have rows that are to be announced at once.
+    counts = is_signed and (begun_ is not None or not is_silent(query.plan))
+    since = first if since is None else since
+    instance = replace(begun_ or Instance(1, record.current.number, first), counts=counts)
     begun = replace(record, instances=(instance,), parts=(Part(1, since),))
     return replace(query, record=begun if delivered is None else marked(begun))
 

@@ -11,9 +11,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from tidemill.algebra.reach import clear, first_needed, is_silent
+from tidemill.algebra.reach import clear, is_silent, needs
 from tidemill.algebra.tree import streams_of
-from tidemill.catalog.records import Instance, Status
+from tidemill.catalog.records import BEGINNING, Instance, Status
 from tidemill.connectors.forms import Delivered
 from tidemill.errors import RunError
 from tidemill.model.time import END_OF_TIME, Time
@@ -61,18 +61,50 @@ class Standpoint:
         had = {name: min(self.kept.get(name, self.next), self.next) for name in streams_of(plan)}
         return clear(plan, had)
 
-    def begun(self, number: int, version: Version, since: Time, *, least: Time) -> Instance:
+    def begun(
+        self, number: int, version: Version, since: Time, least: Mapping[str, Time] | None = None
+    ) -> Instance:
         """An instance that begins now and has full windows at an instant, which can be had.
 
         Args:
             number: Its number.
             version: What it computes.
             since: The instant.
-            least: Rows from before are not for it.
+            least: Rows of streams from before are not for it.
         """
-        first = max(min(first_needed(version.plan, since), self.next), least)
-        replays = since if first < self.next else None
-        return Instance(number, version.number, first, self.epoch, self.withdraws, replays=replays)
+        begins = {} if least is None else least
+        firsts = {
+            name: Time(max(min(first, self.next), begins.get(name, BEGINNING)))
+            for name, first in needs(version.plan, since).items()
+        }
+        return self._begun(number, version, since, firsts)
+
+    def begun_in_part(self, number: int, version: Version) -> Instance | None:
+        """An instance with the past of those streams only that have kept what its windows hold.
+
+        The other streams are as if they began now. ``None`` if that helps nothing: no stream has
+        kept anything that its windows hold.
+        """
+        needed = needs(version.plan, self.next)
+        had = {name: min(self.kept.get(name, self.next), self.next) for name in needed}
+        firsts = {name: t if had[name] <= t else self.next for name, t in needed.items()}
+        if all(first >= self.next for first in firsts.values()):
+            return None
+        return self._begun(number, version, self.next, firsts)
+
+    def _begun(
+        self, number: int, version: Version, since: Time, firsts: Mapping[str, Time]
+    ) -> Instance:
+        fresh, later = Instance.spread(firsts)
+        return Instance(
+            number,
+            version.number,
+            fresh,
+            self.epoch,
+            self.withdraws,
+            replays=since if fresh < self.next else None,
+            later=later,
+        )
 
     @property
     def is_final(self) -> bool:

@@ -191,8 +191,8 @@ def exact_from(record: Record) -> Time | None:
     if instance.version != record.current.number:
         return None
     full = Time(0)
-    if instance.fresh:
-        found = clear(record.current.plan, instance.fresh)
+    if instance.fresh or instance.later:
+        found = clear(record.current.plan, instance.firsts(record.current.plan))
         if found is None:
             return None
         full = found

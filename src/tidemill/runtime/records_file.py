@@ -111,9 +111,29 @@ def read_records(directory: Path) -> dict[str, StoredRecord]:
 
 def write_records(directory: Path, records: Mapping[str, StoredRecord]) -> None:
     """Replace the records of a checkpoint."""
-    queries = {name: {**asdict(one), "ended": sorted(one.ended)} for name, one in records.items()}
+    queries = {name: _written(one) for name, one in records.items()}
     content = {"format": _FORMAT, "queries": queries}
     write_durably(directory / RECORDS_FILE, json_lines(content))
+
+
+def _written(record: StoredRecord) -> dict[str, object]:
+    instances = [_written_instance(one) for one in record.instances]
+    return {**asdict(record), "instances": instances, "ended": sorted(record.ended)}
+
+
+def _written_instance(instance: Instance) -> dict[str, object]:
+    """An instance; what is not there for most is left out, so that older versions can read it."""
+    written = asdict(instance)
+    return written if instance.later else {k: v for k, v in written.items() if k != "later"}
+
+
+def _instance(found: dict[str, object]) -> Instance:
+    match found.get("later", []):
+        case list(pairs):
+            later = tuple((str(name), Time(at)) for name, at in pairs)
+        case other:
+            raise ValueError(f"{other} is no list of streams")
+    return Instance(**{**found, "later": later})  # type: ignore[arg-type] # a TypeError is damage
 
 
 def _read(found: dict[str, object]) -> StoredRecord:
@@ -127,7 +147,7 @@ def _read(found: dict[str, object]) -> StoredRecord:
         }:
             return StoredRecord(
                 tuple(str(text) for text in texts),
-                tuple(Instance(**one) for one in instances),
+                tuple(_instance(one) for one in instances),
                 tuple(Part(**one) for one in parts),
                 _paused(paused),
                 frozenset(ended),
