@@ -107,4 +107,8 @@ def _with_inputs(
         member = st.integers(0, count - 1)
         values = st.dictionaries(member, st.sampled_from([1.0, 4.0, 60.0]), min_size=2)
         classes = draw(st.lists(values, min_size=1, max_size=2))
-    return JoinGraph(rates, windows, edges, stood, tuple(classes))
+    keys: dict[tuple[int, int], float] = {}
+    if standing and edges and draw(st.booleans()):
+        found = draw(st.lists(st.sampled_from(sorted(edges)), unique=True))
+        keys = {edge: max(edges[edge], draw(SHARES)) for edge in found}
+    return JoinGraph(rates, windows, edges, stood, tuple(classes), keys)

@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, assert_never
 
 from tidemill.optimizer.characteristics import covered_part
+from tidemill.optimizer.charges import called, looked_up
 from tidemill.optimizer.constants import DEFAULTS, Constants
 from tidemill.optimizer.estimates.flow import PACE, Pace, Work
 from tidemill.optimizer.estimates.plan import estimate
@@ -179,8 +180,7 @@ def calls(work: Work, pace: Pace) -> float:
 
 def _cpu(cost: OperatorCost, work: Work, pace: Pace) -> float:
     """Steps, and rows that come and leave."""
-    rows = work.taken * cost.row_in + work.flow.rows * cost.row_out
-    return cost.step * calls(work, pace) + rows
+    return called(cost, calls(work, pace), work.taken, work.given)
 
 
 def _part_cost(part: PhysicalPlan, work: Work, constants: Constants, pace: Pace) -> PartCost:
@@ -196,7 +196,7 @@ def _part_cost(part: PhysicalPlan, work: Work, constants: Constants, pace: Pace)
         case Apply(operator):
             cost = constants.operators[operator_name(operator)]
             cpu = _cpu(cost, work, pace) + work.values * _cpu(constants.values, work, pace)
-            cpu += work.compared * constants.compared + work.scanned * constants.scanned
+            cpu += looked_up(constants, work.compared, work.scanned)
             memory = _state_bytes(operator, work)
         case _:
             assert_never(part)

@@ -19,7 +19,7 @@ from tidemill.optimizer.logical.join_block import leaves as leaves_of
 from tidemill.optimizer.physical.merge_joins import JoinStages
 from tidemill.optimizer.planning import Joins, Open
 from tidemill.optimizer.search.best import best_tree
-from tidemill.optimizer.search.costs import Costs
+from tidemill.optimizer.search.costs import Costs, Counting, Engine
 from tidemill.optimizer.search.tree import JoinTree, Stage, flat, leaves
 from tidemill.optimizer.search.tree_cost import Pricing
 
@@ -29,11 +29,12 @@ if TYPE_CHECKING:
     from tidemill.optimizer.estimates.flow import Pace
     from tidemill.optimizer.logical.join_block import JoinBlock, Shape
     from tidemill.optimizer.logical.order_joins import Known
+    from tidemill.optimizer.physical.merge_joins import Joined
     from tidemill.optimizer.planning import Planning
     from tidemill.optimizer.search.choice import Choice
     from tidemill.optimizer.search.tree_cost import Plan as TreePlan
 
-__all__ = ["CLEARLY", "Chooser", "Chosen", "join_costs"]
+__all__ = ["CLEARLY", "Chooser", "Chosen", "join_costs", "shape_of"]
 
 CLEARLY = 0.8
 """What is written stays unless something else is expected to cost less than this share of it."""
@@ -42,16 +43,33 @@ _SECOND = 1_000_000.0
 _TWO = 2
 
 
-def join_costs(constants: Constants, pace: Pace) -> Costs:
-    """What joining costs in this engine, by microsecond of the streams' time."""
-    join = constants.operators["interval.Join"]
+def join_costs(constants: Constants, pace: Pace, *, signed: bool = False) -> Costs:
+    """What joining costs in this engine, by microsecond of the streams' time.
+
+    Args:
+        constants: What operators cost.
+        pace: How a plan is run.
+        signed: Whether rows appear and are withdrawn.
+    """
+    form = "signed" if signed else "interval"
+    engine = Engine(
+        two=constants.operators[f"{form}.Join"],
+        many=constants.operators[f"{form}.MultiJoin"],
+        project=constants.operators["interval.Project"],
+        scanned=constants.scanned,
+        rounds=pace.steps,
+        partitions=pace.partitions,
+        moved=constants.exchange_row,
+        message=constants.message,
+        signed=signed,
+    )
     return Costs(
-        insert=join.row_in,
+        insert=0.0,
         delete=0.0,
-        compare=constants.compared,
-        output=join.row_out,
-        step=join.step / _TWO * pace.steps * pace.partitions,  # a join probes from two sides
+        compare=constants.compared * (_TWO if signed else 1),
+        counting=Counting.KEYS,
         apart=True,
+        engine=engine,
     )
 
 
@@ -80,7 +98,7 @@ class Chosen:
             new = {old: number for number, old in enumerate(at)}
             moved = tuple(tuple(new[other] for other in orders[old]) for old in at)
             found[frozenset().union(*covered)] = moved
-        return JoinStages(len(place), found)
+        return JoinStages(_joins_of(self.shape), found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,18 +106,20 @@ class Chooser:
     """Chooses trees.
 
     Attributes:
-        costs: What joining costs.
+        constants: What operators cost.
+        pace: How plans are run.
         planning: The settings, with their limits.
     """
 
-    costs: Costs
+    constants: Constants
+    pace: Pace
     planning: Planning
 
     def choose(self, block: JoinBlock, known: Known) -> Chosen:
         """The tree for a block."""
         if self.planning.joins is Joins.MULTIWAY:
             return self._asked_for(block, known)
-        pricing = Pricing(known.graph, self.costs)
+        pricing = Pricing(known.graph, self._costs(known))
         written, choice = pricing.plan(_tree_of(block.written)), self._best(known)
         plan, limits = choice.plan, choice.limits
         is_nearer = plan.badness(limits)[0] < written.badness(limits)[0]
@@ -107,26 +127,26 @@ class Chooser:
             plan = written
         names = [_name(one) for one in block.inputs]
         every = [written, choice.plan, *(one.plan for one in choice.alternatives)]
-        found = {one.tree: self._alternative(one, names, known) for one in every if one.cpu < inf}
+        found = {one.tree: self._alternative(one, names) for one in every if one.cpu < inf}
         chosen = found.pop(plan.tree)
         return Chosen(
             plan,
-            block.written if plan is written else _shape_of(plan, plan.tree),
+            block.written if plan is written else shape_of(plan),
             Decision(
                 "join order",
                 chosen.name,
                 chosen.cpu,
                 tuple(sorted(found.values(), key=lambda one: (one.cpu, one.name))),
-                self._why(choice, plan, known, is_written=plan is written),
+                self._why(choice, plan, is_written=plan is written),
                 chosen.memory,
             ),
         )
 
-    def _why(self, choice: Choice, plan: TreePlan, known: Known, *, is_written: bool) -> str:
+    def _why(self, choice: Choice, plan: TreePlan, *, is_written: bool) -> str:
         """The reason, in units that people know."""
         if not plan.is_qualified(choice.limits):
             both = choice.needs.both
-            cpu, memory = both.cpu * _SECOND, both.memory * known.row_bytes
+            cpu, memory = both.cpu * _SECOND, both.memory
             needs = [
                 f"{taken:,.0f} {unit}"
                 for taken, limit, unit in (
@@ -145,37 +165,43 @@ class Chooser:
 
     def _asked_for(self, block: JoinBlock, known: Known) -> Chosen:
         """One stage of all inputs, since the settings say so."""
-        costs = replace(self.costs, apart=False)
+        costs = replace(self._costs(known), apart=False)
         plan = Pricing(known.graph, costs).plan(flat(known.graph.inputs))
-        one = self._alternative(plan, [_name(input_) for input_ in block.inputs], known)
+        one = self._alternative(plan, [_name(input_) for input_ in block.inputs])
         why = 'as set by joins="multiway"'
         return Chosen(
             plan, block.written, Decision("join order", one.name, one.cpu, (), why, one.memory)
         )
 
-    def _limits(self, known: Known) -> tuple[float | None, float | None]:
-        """The limits in the units of the search: by microsecond, and in rows."""
+    def _costs(self, known: Known) -> Costs:
+        return join_costs(self.constants, self.pace, signed=known.is_signed)
+
+    def _limits(self) -> tuple[float | None, float | None]:
+        """The limits in the units of the search: by microsecond, and in bytes."""
         cpu, memory = self.planning.cpu_limit, self.planning.memory_limit
-        return (
-            None if cpu is None else cpu / _SECOND,
-            None if memory is None else memory / known.row_bytes,
-        )
+        return (None if cpu is None else cpu / _SECOND, memory)
 
     def _best(self, known: Known) -> Choice:
-        limits = self._limits(known)
+        limits = self._limits()
         is_open = Open.JOINS in self.planning.left_open
         has_reason = limits != (None, None) or known.is_measured
-        return best_tree(known.graph, self.costs, *limits, binary=not (is_open and has_reason))
+        return best_tree(
+            known.graph, self._costs(known), *limits, binary=not (is_open and has_reason)
+        )
 
-    def _alternative(self, plan: TreePlan, names: list[str], known: Known) -> Alternative:
-        memory = plan.memory * known.row_bytes
-        return Alternative(_text(plan.tree, names), plan.cpu * _SECOND, memory)
+    def _alternative(self, plan: TreePlan, names: list[str]) -> Alternative:
+        return Alternative(_text(plan.tree, names), plan.cpu * _SECOND, plan.memory)
 
 
 def _tree_of(shape: Shape) -> JoinTree:
     if isinstance(shape, int):
         return shape
     return Stage((_tree_of(shape[0]), _tree_of(shape[1])))
+
+
+def shape_of(plan: TreePlan) -> Shape:
+    """The joins of a tree."""
+    return _shape_of(plan, plan.tree)
 
 
 def _shape_of(plan: TreePlan, tree: JoinTree) -> Shape:
@@ -188,6 +214,13 @@ def _shape_of(plan: TreePlan, tree: JoinTree) -> Shape:
     for child in children[1:]:
         shape = (shape, _shape_of(plan, child))
     return shape
+
+
+def _joins_of(shape: Shape) -> Joined:
+    """The joins of a shape, whatever is joined."""
+    if isinstance(shape, int):
+        return None
+    return _joins_of(shape[0]), _joins_of(shape[1])
 
 
 def _text(tree: JoinTree, names: list[str]) -> str:

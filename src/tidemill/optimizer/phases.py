@@ -18,7 +18,7 @@ from tidemill.model.time import Time
 from tidemill.optimizer.cost import logical_cost
 from tidemill.optimizer.estimates.flow import Pace
 from tidemill.optimizer.estimates.plan import estimate
-from tidemill.optimizer.join_orders import Chooser, join_costs
+from tidemill.optimizer.join_orders import Chooser
 from tidemill.optimizer.logical.order_joins import order_joins
 from tidemill.optimizer.logical.rewrite import Step, rewrite
 from tidemill.optimizer.logical.rewrite_by_cost import rewrite_by_cost
@@ -117,7 +117,7 @@ def _order_joins(draft: Draft) -> Draft:
         made = implement(part, draft.planning.technique).placed.plan
         return estimate([made], context.statistics, pace, relations)[made.fingerprint].flow
 
-    chooser = Chooser(join_costs(context.planning.constants, pace), context.planning)
+    chooser = Chooser(context.planning.constants, pace, context.planning)
     after, chosen = order_joins(before, flow, chooser.choose)
     decisions = (*draft.decisions, *(one.decision for one in chosen))
     joins = tuple(one.stages for one in chosen)

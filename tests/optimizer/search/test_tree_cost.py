@@ -115,10 +115,20 @@ def _probes(graph: JoinGraph, costs: Costs, child: JoinTree, others: list[JoinTr
                 compared = scanned
             case Counting.BUCKETS:
                 compared = max(scanned / buckets, matched)
+            case Counting.KEYS:
+                compared = scanned * prod(_keys(graph, prefix, leaves(other)))
         cost += costs.compare * compared + costs.output * matched
         flow = matched
         prefix += leaves(other)
     return cost
+
+
+def _keys(graph: JoinGraph, prefix: list[int], part: tuple[int, ...]) -> Iterator[float]:
+    """The shares of pairs with equal keys: of edges, and of classes with what is left of values."""
+    yield from (graph.keys.get((min(a, b), max(a, b)), 1.0) for a in prefix for b in part)
+    for class_ in graph.classes:
+        sides = [[class_[i] for i in side if i in class_] for side in (prefix, part)]
+        yield 1 / max(map(min, sides)) if all(sides) else 1.0
 
 
 def _buckets(graph: JoinGraph, costs: Costs, pairs: list[tuple[int, int]]) -> Iterator[float]:

@@ -29,7 +29,18 @@ if TYPE_CHECKING:
     from tidemill.model.types import DataType
     from tidemill.optimizer.statistics import Edge
 
-__all__ = ["MOST", "PACE", "Flow", "Pace", "Work", "bounded", "never", "shaped", "width"]
+__all__ = [
+    "MOST",
+    "PACE",
+    "Flow",
+    "Pace",
+    "Work",
+    "bounded",
+    "never",
+    "shaped",
+    "width",
+    "width_of",
+]
 
 MOST: Final = 1e30
 """Of nothing is there more, and nothing is further apart without being infinitely far."""
@@ -124,6 +135,16 @@ class Flow:
         return self.edge.rate * (2 if self.is_signed and not self.lasts else 1)
 
     @property
+    def begun(self) -> float:
+        """How many elements begin in a microsecond: those that stand began once, on average."""
+        return self.edge.rate + self.edge.standing / self.pace.for_ever
+
+    @property
+    def passed(self) -> float:
+        """How many rows leave in a microsecond, those included that have stood from the start."""
+        return self.rows + self.edge.standing / self.pace.for_ever
+
+    @property
     def in_step(self) -> float:
         """How many rows leave in a step."""
         return self.rows / self.pace.steps
@@ -196,6 +217,11 @@ class Work:
     scanned: float = 0.0
     values: int = 0
 
+    @property
+    def given(self) -> float:
+        """How many rows leave."""
+        return self.flow.passed
+
 
 def shaped(flow: Flow, triple: Triple) -> Flow:
     """The flow with other distances and lengths; a length that has no end is the horizon's."""
@@ -227,8 +253,9 @@ def never(flow: Flow) -> Flow:
 
 def width(schema: Schema) -> float:
     """How many bytes the types of a row say that it takes."""
-    return sum(_width(one.type) for one in schema) or 1.0
+    return sum(width_of(one.type) for one in schema) or 1.0
 
 
-def _width(type_: DataType) -> float:
+def width_of(type_: DataType) -> float:
+    """How many bytes a value of a type takes; a text may be longer."""
     return _WIDTHS[type_.kind]

@@ -7,11 +7,12 @@ beginning, as those of relations, pairs with these last as long as their partner
 from __future__ import annotations
 
 from dataclasses import replace
-from math import inf, prod
+from math import inf
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from tidemill.algebra.expr import Call, conjunction
 from tidemill.model.types import BOOLEAN
+from tidemill.optimizer.charges import looked_at
 from tidemill.optimizer.estimates.flow import MOST, Flow, Work, bounded
 from tidemill.optimizer.estimates.rows import common_lag, kept
 from tidemill.optimizer.selectivity import Columns, selectivity, values_of
@@ -24,17 +25,13 @@ if TYPE_CHECKING:
     from tidemill.algebra.expr import Expr
     from tidemill.model.schema import Schema
     from tidemill.physical import interval, signed
+    from tidemill.physical.joining.conditions import Equality
 
 __all__ = ["join", "multi_join", "named", "renamed", "signed_join", "signed_multi_join"]
 
 _Orders: TypeAlias = "Sequence[Sequence[int]]"
 
 _SIDES: Final = ("left", "right")
-_UNSORTED: Final = 32_768
-"""About so many rows of a table are in segments too small to be searched."""
-
-_MANY_MORE: Final = 64
-"""Nor are those that have fewer rows than this for each row that looks for a partner."""
 
 
 def join(operator: interval.Join, left: Flow, right: Flow) -> Work:
@@ -48,7 +45,7 @@ def join(operator: interval.Join, left: Flow, right: Flow) -> Work:
     looked += _looked_at(flows[1], state["left"], keyed=keyed)
     compared = _candidates(flows, operator.condition)
     out = kept(_pairs(*flows), operator.condition)
-    return Work(out, left.rows + right.rows, state, compared, looked)
+    return Work(out, left.passed + right.passed, state, compared, looked)
 
 
 def signed_join(operator: signed.Join, left: Flow, right: Flow) -> Work:
@@ -59,12 +56,12 @@ def signed_join(operator: signed.Join, left: Flow, right: Flow) -> Work:
     for name, flow in zip(_SIDES, flows, strict=True):
         state[f"{name}.pending"] = flow.pending(lag)
     keyed = _is_keyed(operator.names, (operator.left, operator.right), operator.condition)
-    touched = left.rows + right.rows
+    touched = left.passed + right.passed
     if not keyed:
         touched += sum(flow.edge.size for flow in flows) * left.pace.steps
     compared = 2 * _candidates(flows, operator.condition)
     out = _withdrawn(kept(_pairs(*flows), operator.condition), lag)
-    return Work(out, left.rows + right.rows, state, compared, touched)
+    return Work(out, left.passed + right.passed, state, compared, touched)
 
 
 def multi_join(operator: interval.MultiJoin, inputs: Sequence[Flow]) -> Work:
@@ -88,7 +85,7 @@ def multi_join(operator: interval.MultiJoin, inputs: Sequence[Flow]) -> Work:
     compared, looked = _probed(flows, sizes, operator.condition, operator.orders, rounds)
     out = _combined(flows, operator.condition)
     out = replace(out, lag=lag, delay=out.delay + every / 2)
-    return Work(out, sum(flow.rows for flow in inputs), state, compared, looked)
+    return Work(out, sum(flow.passed for flow in inputs), state, compared, looked)
 
 
 def signed_multi_join(operator: signed.MultiJoin, inputs: Sequence[Flow]) -> Work:
@@ -101,7 +98,7 @@ def signed_multi_join(operator: signed.MultiJoin, inputs: Sequence[Flow]) -> Wor
     steps = flows[0].pace.steps
     compared, looked = _probed(flows, sizes, operator.condition, operator.orders, steps)
     out = _withdrawn(_combined(flows, operator.condition), lag)
-    return Work(out, sum(flow.rows for flow in inputs), state, 2 * compared, looked)
+    return Work(out, sum(flow.passed for flow in inputs), state, 2 * compared, looked)
 
 
 def _withdrawn(flow: Flow, lag: float) -> Flow:
@@ -166,26 +163,24 @@ def _candidates(flows: Sequence[Flow], condition: Expr) -> float:
     """How many pairs are made before the rest of a condition is looked at."""
     left, right = flows
     equalities, _ = split_condition(condition, left.edge.distinct, right.edge.distinct)
-    met = _pairs(left, right)
-    share = prod(
-        1 / max(values_of(e.left, left.columns), values_of(e.right, right.columns))
-        for e in equalities
+    columns = _columns(flows)
+    share = selectivity(conjunction(*map(_equality, equalities)), columns)
+    pairs = left.begun * right.edge.size + right.begun * left.edge.size
+    return min(pairs, MOST) * share
+
+
+def _columns(flows: Sequence[Flow]) -> Columns:
+    """What is known of the columns of several inputs."""
+    return Columns(
+        {n: v for flow in flows for n, v in flow.edge.distinct.items()},
+        {n: o for flow in flows for n, o in flow.origins.items()},
+        flows[0].conditions,
     )
-    return met.edge.rate * share
 
 
 def _looked_at(own: Flow, other: float, *, keyed: bool) -> float:
-    """How many rows of the other side are gone through because of the elements of one.
-
-    What is in large segments is found by key; small ones are given as they are.
-    """
-    rounds = min(own.pace.steps, own.edge.rate)
-    return rounds * (_gone_through(other, own.in_step) if keyed else other)
-
-
-def _gone_through(rows: float, keys: float) -> float:
-    """How many of some rows are gone through when so many keys are looked for."""
-    return min(rows, max(_UNSORTED, _MANY_MORE * keys))
+    """How many rows of the other side are gone through because of the elements of one."""
+    return looked_at(min(own.pace.steps, own.begun), own.begun, other, keyed=keyed)
 
 
 def _combined(flows: Sequence[Flow], condition: Expr) -> Flow:
@@ -194,19 +189,26 @@ def _combined(flows: Sequence[Flow], condition: Expr) -> Flow:
     out, before = kept(flows[0], parts.entry(0)), [0]
     for port in range(1, len(flows)):
         met = _pairs(out, kept(flows[port], parts.entry(port)))
-        out = kept(met, conjunction(*_looked_up(parts, before, port), parts.due(before, port)))
+        equal = _looked_up(parts, before, port, out.columns)
+        out = kept(met, conjunction(*equal, parts.due(before, port)))
         before.append(port)
     return out
 
 
-def _looked_up(parts: ConditionParts, before: Sequence[int], port: int) -> list[Expr]:
-    """The equalities by which an input is met when it comes after others: one of each class."""
+def _looked_up(
+    parts: ConditionParts, before: Sequence[int], port: int, columns: Columns
+) -> list[Expr]:
+    """The equalities by which an input is met when it comes after others: one of each class.
+
+    Of what is there already, that one is equated that has the fewest values: no others are left.
+    """
     found: list[Expr] = []
     for equal in parts.classes:
         own = member(equal, port)
-        met = next((m for p in before if (m := member(equal, p)) is not None), None)
-        if own is not None and met is not None:
-            found.append(Call("=", (met, own), BOOLEAN))
+        met = [expr for expr, owner in equal.items() if owner in before]
+        if own is not None and met:
+            least = min(met, key=lambda expr: values_of(expr, columns))
+            found.append(Call("=", (least, own), BOOLEAN))
     return found
 
 
@@ -229,23 +231,24 @@ def _probed(
         rounds: How often what has come probes, in a second.
     """
     parts = ConditionParts([list(flow.edge.distinct) for flow in flows], condition)
-    everything = Columns(
-        {n: v for flow in flows for n, v in flow.edge.distinct.items()},
-        {n: o for flow in flows for n, o in flow.origins.items()},
-        flows[0].conditions,
-    )
+    columns = _columns(flows)
     compared = looked = 0.0
     for port, order in enumerate(orders):
-        found, prefix = flows[port].edge.rate, [port]
+        found, prefix = flows[port].begun, [port]
         # An input of which nothing comes probes nothing.
         times = min(rounds, found)
         for other in order:
-            equal, due = _looked_up(parts, prefix, other), parts.due(prefix, other)
-            keyed = equal or split_condition(due, parts.names(*prefix), parts.names(other))[0]
-            at_once = found / times if times else 0.0
-            looked += times * (_gone_through(sizes[other], at_once) if keyed else sizes[other])
-            found = min(found * sizes[other], MOST) * selectivity(conjunction(*equal), everything)
+            due = parts.due(prefix, other)
+            equal = _looked_up(parts, prefix, other, columns)
+            keys, rest = split_condition(due, parts.names(*prefix), parts.names(other))
+            looked += looked_at(times, found, sizes[other], keyed=bool(equal or keys))
+            by_key = conjunction(*equal, *(_equality(key) for key in keys))
+            found = min(found * sizes[other], MOST) * selectivity(by_key, columns)
             compared += found
-            found *= selectivity(due, everything)
+            found *= selectivity(rest, columns)
             prefix.append(other)
     return compared, looked
+
+
+def _equality(key: Equality) -> Expr:
+    return Call("is_not_distinct" if key.null_safe else "=", (key.left, key.right), BOOLEAN)

@@ -88,8 +88,10 @@ def _input(
     if edge.distance == inf and edge.standing:
         edge = replace(edge, length=pace.for_ever)
     edge = bounded(edge, pace)
+    # Rows that only stand have no more values than there are rows.
+    assumed = min(VALUES, max(edge.standing, 1.0)) if edge.distance == inf else VALUES
     known_values = edge.distinct
-    values = {one.name: min(max(1.0, known_values.get(one.name, VALUES)), MOST) for one in schema}
+    values = {one.name: min(max(1.0, known_values.get(one.name, assumed)), MOST) for one in schema}
     return Flow(
         replace(edge, distinct=values),
         pace,

@@ -21,22 +21,35 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
+from tidemill.algebra.expr import Call, Column, used_columns
 from tidemill.algebra.plan import Join, Plan
 from tidemill.algebra.tree import children, walk, with_children
+from tidemill.model.types import BOOLEAN, Kind
+from tidemill.optimizer.estimates.flow import width_of
 from tidemill.optimizer.logical.join_block import JoinBlock, Shape, join_block
 from tidemill.optimizer.search.join_graph import JoinGraph
+from tidemill.optimizer.search.widths import Widths
 from tidemill.optimizer.selectivity import Columns, selectivity, values_of
+from tidemill.physical.joining.conditions import split_condition
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from tidemill.algebra.expr import Expr
     from tidemill.optimizer.estimates.flow import Flow
+    from tidemill.optimizer.search.widths import Carried
 
 __all__ = ["Known", "Ordered", "join_graph", "known_of", "order_joins"]
 
 _FEWEST = 3
 """Two inputs have one order: the sides of a join are alike."""
+
+_TWO = 2
+_LEAST_SHARE = 1e-30
+_TIMES = 16.0
+"""How many bytes the times of a row take."""
+_COUNT = 8.0
+"""How many bytes it takes to say how often a row is there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,13 +58,13 @@ class Known:
 
     Attributes:
         graph: Its inputs, and what links them.
-        row_bytes: How many bytes a remembered row takes, on average.
         is_measured: Whether all of its inputs have been measured.
+        is_signed: Whether rows of an input appear and are withdrawn, and so all that is joined.
     """
 
     graph: JoinGraph
-    row_bytes: float = 64.0
     is_measured: bool = False
+    is_signed: bool = False
 
 
 class Ordered(Protocol):
@@ -108,39 +121,63 @@ def order_joins(
 
 def known_of(block: JoinBlock, flows: Sequence[Flow]) -> Known:
     """What is known of a block, given what is known of its inputs."""
-    sizes = [max(flow.edge.size, 1.0) for flow in flows]
-    taken = sum(size * flow.edge.row_bytes for size, flow in zip(sizes, flows, strict=True))
     is_measured = all(flow.edge.is_measured for flow in flows)
-    return Known(join_graph(block, flows), taken / sum(sizes), is_measured)
+    is_signed = any(flow.is_signed for flow in flows)
+    return Known(join_graph(block, flows, is_signed=is_signed), is_measured, is_signed)
 
 
-def join_graph(block: JoinBlock, flows: Sequence[Flow]) -> JoinGraph:
+def join_graph(block: JoinBlock, flows: Sequence[Flow], *, is_signed: bool = False) -> JoinGraph:
     """What is known of a block, given what is known of its inputs."""
     columns = _columns(block, flows)
     is_measured = any(flow.edge.is_measured for flow in flows)
     links: dict[tuple[int, int], float] = {}
+    keys: dict[tuple[int, int], float] = {}
     for part in block.parts.rest:
         reads = sorted(block.parts.reads(part))
         if len(reads) == 2:  # noqa: PLR2004 — an edge has two ends
-            pair = reads[0], reads[1]
-            links[pair] = links.get(pair, 1.0) * selectivity(part, columns)
-    found = (_values(class_, flows, columns) for class_ in block.parts.classes)
+            pair, share = (reads[0], reads[1]), selectivity(part, columns)
+            links[pair] = links.get(pair, 1.0) * share
+            if split_condition(part, *(block.names[end] for end in pair))[0]:
+                keys[pair] = keys.get(pair, 1.0) * share
+    found = (_values(class_, columns) for class_ in block.parts.classes)
     classes = [values for values in found if len(values) > 1]
     if not is_measured:
         classes = [_as_few(values, flows) for values in classes]
-    horizons = [flow.pace.for_ever for flow in flows]
+    horizon = flows[0].pace.for_ever
     return JoinGraph(
-        rates=tuple(
-            flow.edge.rate + flow.edge.standing / end
-            for flow, end in zip(flows, horizons, strict=True)
-        ),
-        windows=tuple(
-            end if flow.edge.standing else min(flow.edge.length, end)
-            for flow, end in zip(flows, horizons, strict=True)
-        ),
+        rates=tuple(flow.edge.rate for flow in flows),
+        windows=tuple(min(flow.edge.length, horizon) for flow in flows),
         selectivities=links,
+        standing=tuple(flow.edge.standing for flow in flows),
         classes=tuple(classes),
+        keys=keys,
+        horizon=horizon,
+        widths=_widths(block, flows, _COUNT if is_signed else _TIMES),
     )
+
+
+def _widths(block: JoinBlock, flows: Sequence[Flow], overhead: float) -> Widths:
+    """How wide rows are: texts as long as those that come in."""
+    asked = {column.expr.name for column in block.columns if isinstance(column.expr, Column)}
+    places: dict[str, int] = {}
+    columns: list[Carried] = []
+    for number, (plan, names, flow) in enumerate(
+        zip(block.inputs, block.names, flows, strict=True)
+    ):
+        for name, one in zip(names, plan.schema, strict=True):
+            readers = tuple(
+                sum(1 << owner for owner in block.parts.reads(part))
+                for part in block.parts.rest
+                if name in used_columns(part)
+            )
+            places[name] = len(columns)
+            weight = max(flow.weight, 1.0) if one.type.kind is Kind.VARCHAR else 1.0
+            columns.append((width_of(one.type) * weight, number, name in asked, readers))
+    classes = tuple(
+        tuple((owner, tuple(places[n] for n in used_columns(expr))) for expr, owner in one.items())
+        for one in block.parts.classes
+    )
+    return Widths(tuple(columns), classes, overhead)
 
 
 def _columns(block: JoinBlock, flows: Sequence[Flow]) -> Columns:
@@ -157,15 +194,14 @@ def _columns(block: JoinBlock, flows: Sequence[Flow]) -> Columns:
     return Columns(values, origins, conditions)
 
 
-def _values(
-    class_: Mapping[Expr, int], flows: Sequence[Flow], columns: Columns
-) -> dict[int, float]:
-    """How many values each input has of what must be equal."""
+def _values(class_: Mapping[Expr, int], columns: Columns) -> dict[int, float]:
+    """How many values each input has of what must be equal; of two inputs, what was measured."""
     values: dict[int, float] = {}
     for expr, number in class_.items():
-        most = max(flows[number].edge.size, 1.0)
-        found = max(1.0, min(values_of(expr, columns), most))
-        values[number] = max(values.get(number, 1.0), found)
+        values[number] = max(values.get(number, 1.0), values_of(expr, columns))
+    if len(class_) == len(values) == _TWO:
+        share = selectivity(Call("=", tuple(class_), BOOLEAN), columns)
+        return dict.fromkeys(values, 1 / max(share, _LEAST_SHARE))
     return values
 
 

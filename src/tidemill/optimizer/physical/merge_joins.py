@@ -32,14 +32,14 @@ from tidemill.algebra.expr import (
 )
 from tidemill.physical import interval
 from tidemill.physical.operators.join.merging import joining_of, merged_join
-from tidemill.physical.plan import Apply, PhysicalPlan, inputs, over, walk_physical
+from tidemill.physical.plan import Apply, Exchange, PhysicalPlan, inputs, over, walk_physical
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from tidemill.model.batch import Form
 
-__all__ = ["JoinStages", "Orders", "has_stages", "merge_joins"]
+__all__ = ["JoinStages", "Joined", "Orders", "has_stages", "merge_joins"]
 
 _FEWEST = 3
 """A join of two is a join."""
@@ -49,16 +49,20 @@ Orders: TypeAlias = "tuple[tuple[int, ...], ...]"
 """For each input of a stage, the numbers of the others in the order in which it probes them."""
 
 
+Joined: TypeAlias = "tuple[Joined, Joined] | None"
+"""Joins of two, by what they join; ``None`` is an input, whatever it is."""
+
+
 @dataclass(frozen=True, slots=True)
 class JoinStages:
     """Which joins of joins become one.
 
     Attributes:
-        inputs: How many inputs there are.
+        shape: The joins of two that there are, from left to right: ``None`` is an input.
         stages: The places of the inputs that are joined by a stage, with its orders of probing.
     """
 
-    inputs: int
+    shape: Joined
     stages: Mapping[frozenset[int], Orders]
 
 
@@ -125,60 +129,83 @@ def merge_joins(
 def _told_apart(
     plan: PhysicalPlan, flats: Mapping[str, _Flat], chosen: Sequence[JoinStages], *, all_: bool
 ) -> tuple[frozenset[str], Mapping[str, Orders]]:
-    """The parts whose results are remembered, and the orders of the joins that become one."""
+    """The parts whose results are remembered, and the orders of the joins that become one.
+
+    What was chosen belongs to the outermost joins of its shape, between which rows may be sent to
+    where they meet: what is sent is remembered in any case.
+    """
     closed: set[str] = set()
     orders: dict[str, Orders] = {}
+    known: set[str] = set()
     left = list(chosen)
-
-    def descend(part: PhysicalPlan, first: int, known: JoinStages | None) -> None:
-        part = _join_of(part)
-        places = range(first, first + len(flats[part.fingerprint].inputs))
-        stage = None if known is None else known.stages.get(frozenset(places))
-        if stage is not None:
-            orders[part.fingerprint] = stage
-        for below, count in _sides(part, flats):
-            covered = frozenset(range(first, first + count))
-            if count > 1:
-                if known is None or covered in known.stages:
-                    closed.add(below.fingerprint)
-                descend(below, first, known)
-            first += count
-
-    for top in _tops(plan, flats):
-        size = len(flats[top.fingerprint].inputs)
-        known = next((one for one in left if one.inputs == size), None)
-        if known is not None:
-            left.remove(known)
-        if known is not None or not all_:
-            descend(top, 0, known)
+    for part in reversed(list(walk_physical([plan]))):
+        if part.fingerprint in known or not _is_join(part):
+            continue
+        for one in left:
+            found = _Fitted(one)
+            if found.fits(part, one.shape) and not (all_ and found.leaves & flats.keys()):
+                left.remove(one)
+                known |= found.joins
+                closed |= found.closed | found.leaves
+                orders |= found.orders
+                break
+        else:
+            if not all_:
+                closed |= {below.fingerprint for below in inputs(part)}
     return frozenset(closed), orders
 
 
-def _tops(plan: PhysicalPlan, flats: Mapping[str, _Flat]) -> list[PhysicalPlan]:
-    """The joins that no other one can take in, the outermost first."""
-    joins = [part for part in walk_physical([plan]) if _is_join(part)]
-    inside = {
-        _join_of(below).fingerprint
-        for part in joins
-        for below, count in _sides(part, flats)
-        if count > 1
-    }
-    return [part for part in reversed(joins) if part.fingerprint not in inside]
+class _Fitted:
+    """Joins that have the shape of what was chosen.
+
+    Args:
+        chosen: What was chosen.
+
+    Attributes:
+        joins: The joins.
+        closed: What stages remember that is given by other stages.
+        leaves: The inputs.
+        orders: The orders of the topmost join of each stage.
+    """
+
+    def __init__(self, chosen: JoinStages) -> None:
+        self._stages = chosen.stages
+        self._count = 0
+        self.joins: set[str] = set()
+        self.closed: set[str] = set()
+        self.leaves: set[str] = set()
+        self.orders: dict[str, Orders] = {}
+
+    def fits(self, part: PhysicalPlan, shape: Joined) -> bool:
+        """Whether a part has the shape; if it has, what is found in it is kept."""
+        if shape is None:
+            self.leaves.add(part.fingerprint)
+            self._count += 1
+            return True
+        join = _join_of(part)
+        if join is None:
+            return False
+        first = self._count
+        sides = zip(inputs(join), shape, strict=True)
+        if not all(self.fits(below, of_side) for below, of_side in sides):
+            return False
+        self.joins.add(join.fingerprint)
+        stage = self._stages.get(frozenset(range(first, self._count)))
+        if stage is not None:
+            self.closed.add(part.fingerprint)
+            self.orders[join.fingerprint] = stage
+        return True
 
 
-def _join_of(part: PhysicalPlan) -> PhysicalPlan:
-    """The join of which a part chooses columns."""
+def _join_of(part: PhysicalPlan) -> PhysicalPlan | None:
+    """The join of which a part chooses columns, or which it sends somewhere, if it is one."""
     while not _is_join(part):
-        (part,) = inputs(part)
+        match part:
+            case Exchange(below) | Apply(interval.Project(), (below,)):
+                part = below
+            case _:
+                return None
     return part
-
-
-def _sides(part: PhysicalPlan, flats: Mapping[str, _Flat]) -> Iterator[tuple[PhysicalPlan, int]]:
-    """What a join joins, and of how many inputs it is made itself; 1 if it is none to take in."""
-    form = flats[part.fingerprint].form
-    for below in inputs(part):
-        flat = flats.get(below.fingerprint)
-        yield below, len(flat.inputs) if flat is not None and flat.form is form else 1
 
 
 def _flats(plan: PhysicalPlan, closed: frozenset[str] = frozenset()) -> Mapping[str, _Flat]:

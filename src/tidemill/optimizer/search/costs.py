@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["NO_LIMITS", "Costs", "Counting", "Limits", "Purge"]
+    from tidemill.optimizer.constants import OperatorCost
+
+__all__ = ["NO_LIMITS", "Costs", "Counting", "Engine", "Limits", "Purge"]
 
 
 class Counting(Enum):
@@ -27,6 +29,8 @@ class Counting(Enum):
     """All: the state is scanned."""
     BUCKETS = "buckets"
     """Those of the bucket; where an edge has no number of buckets, all are scanned."""
+    KEYS = "keys"
+    """Those with equal keys, whatever else must be true of them; all, if there are no keys."""
 
 
 class Purge(Enum):
@@ -54,6 +58,7 @@ class Costs:
         apart: Whether rows are in many places, so that a stage of three and more parts is possible
             only where all agree on one value, which tells the place, or no two of them do; any
             other one costs infinitely much.
+        engine: What this engine charges besides; ``None`` for the printed model.
     """
 
     insert: float = 1.0
@@ -65,6 +70,17 @@ class Costs:
     purge: Purge = Purge.MIN
     buckets: Mapping[tuple[int, int], float] = field(default_factory=dict)
     apart: bool = False
+    engine: Engine | None = None
+
+    @property
+    def compared(self) -> float:
+        """For a pair that is compared."""
+        return self.compare
+
+    @property
+    def scanned(self) -> float:
+        """For a row of state that is looked at."""
+        return 0.0 if self.engine is None else self.engine.scanned
 
     def __post_init__(self) -> None:
         constants = (self.insert, self.delete, self.compare, self.output, self.step)
@@ -73,12 +89,41 @@ class Costs:
 
 
 @dataclass(frozen=True, slots=True)
+class Engine:
+    """What joins of this engine are charged besides looking up, by the formulas of ``charges.py``.
+
+    Attributes:
+        two: A join of two parts.
+        many: A join of more.
+        project: What chooses columns: above each join of many, and where columns are dropped.
+        scanned: A row of state that is looked at.
+        rounds: How often in a unit of time what has come looks for partners.
+        partitions: In how many partitions.
+        moved: A row that goes through an exchange; nothing does in one partition.
+        moved_byte: Each byte of it.
+        message: An exchange, for each partition and round.
+        signed: Whether rows appear and are withdrawn, so that each is two messages.
+    """
+
+    two: OperatorCost
+    many: OperatorCost
+    project: OperatorCost
+    scanned: float
+    rounds: float
+    partitions: int = 1
+    moved: float = 0.0
+    moved_byte: float = 0.0
+    message: float = 0.0
+    signed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Limits:
     """How much a plan may take.
 
     Attributes:
         cpu: In the unit of the costs, for a unit of time.
-        memory: In rows.
+        memory: In rows, or in bytes where it is known how wide rows are.
     """
 
     cpu: float = inf

@@ -23,11 +23,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from itertools import combinations
-from math import prod
+from math import inf, prod
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
+
+    from tidemill.optimizer.search.widths import Widths
 
 __all__ = ["JoinGraph"]
 
@@ -43,6 +45,9 @@ class JoinGraph:
             that are not named are not linked, so all of theirs match.
         standing: How many rows of each input are there from the beginning; none if empty.
         classes: Inputs that must agree on one value, each with how many values it has.
+        keys: Of edges, the share of pairs that equal keys find, before all of it is looked at.
+        horizon: For how long rows that stand from the beginning have been there: they came once.
+        widths: How wide rows are; ``None`` to count rows instead of bytes.
     """
 
     rates: tuple[float, ...]
@@ -50,6 +55,9 @@ class JoinGraph:
     selectivities: Mapping[tuple[int, int], float]
     standing: tuple[float, ...] = field(default=())
     classes: tuple[Mapping[int, float], ...] = field(default=())
+    keys: Mapping[tuple[int, int], float] = field(default_factory=dict)
+    horizon: float = inf
+    widths: Widths | None = None
 
     def __post_init__(self) -> None:
         assert len(self.rates) == len(self.windows), "each input has a rate and a window"

@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import TYPE_CHECKING
 
+from tidemill.optimizer.charges import looked_up
 from tidemill.optimizer.search.model import alike
 
 if TYPE_CHECKING:
@@ -130,9 +131,11 @@ def greedy_order(model: Model, parts: Sequence[int], root: int) -> tuple[int, ..
 def probing_cost(model: Model, parts: Sequence[int], root: int, order: Sequence[int]) -> float:
     """What the probes of a root's rows cost in a unit of time, all conditions applied."""
     prefix, cost, rows = parts[root], 0.0, model.size(parts[root])
+    turnover, scanned = model.turnover(parts[root]), 0.0
     for number in order:
         found, step = model.look_up(prefix, parts[number])
+        scanned += model.scanned(parts[root], rows * turnover, prefix, parts[number])
         cost += rows * step
         rows = min(rows * found, _MOST)
         prefix |= parts[number]
-    return cost * model.turnover(parts[root])
+    return cost * turnover + looked_up(model.costs, 0.0, scanned)

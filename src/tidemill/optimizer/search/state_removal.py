@@ -46,5 +46,5 @@ def _ratio(pricing: Pricing, parent: Stage, child: Stage) -> tuple[float, float,
     """How much more CPU a row of a state's memory costs, if the state is removed."""
     before = pricing.stage(parent.masks).cpu + pricing.stage(child.masks).cpu
     after = pricing.stage(merged(parent, child).masks).cpu
-    rows = pricing.model.stored(child.mask)
+    rows = pricing.model.held(child.mask)
     return alike((after - before) / max(rows, _NOTHING)), -alike(rows), text(child)

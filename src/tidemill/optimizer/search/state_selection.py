@@ -85,7 +85,7 @@ def _next(pricing: Pricing, limits: Limits, plan: Plan, rank: Rank, tries: int) 
         (worth(one, other), one, other)
         for one, other in combinations(range(len(top.masks)), _TWO)
         if model.is_linked(top.masks[one], top.masks[other])
-        and model.stored(top.masks[one] | top.masks[other]) + plan.memory <= limits.memory
+        and model.held(top.masks[one] | top.masks[other]) + plan.memory <= limits.memory
     ]
     pairs.sort(key=lambda pair: (-alike(pair[0]), pair[1:]))
     for _, one, other in pairs[:tries]:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from tidemill.optimizer.search.box import Box
 from tidemill.optimizer.search.costs import NO_LIMITS
+from tidemill.optimizer.search.engine_cost import many_parts, two_parts
 from tidemill.optimizer.search.model import Model, alike
 from tidemill.optimizer.search.order import greedy_order, ik_order, neighbours_of, probing_cost
 from tidemill.optimizer.search.probe_orders import probe_orders
@@ -134,8 +135,10 @@ class Pricing:
         cpu = 2 * costs.step
         for here, there in ((one, other), (other, one)):
             step = costs.insert + costs.delete + model.look_up(here, there)[1]
-            cpu += model.size(here) * model.turnover(here) * step
-        return cpu, model.stored(one) + model.stored(other)
+            cpu += model.rate(here) * step
+        if costs.engine is not None:
+            cpu += two_parts(model, costs.engine, one, other)
+        return cpu, model.held(one) + model.held(other)
 
     def _priced(self, parts: tuple[int, ...]) -> StageCost:
         model, costs = self.model, self.model.costs
@@ -144,14 +147,16 @@ class Pricing:
         if len(parts) == len(_BINARY):
             return StageCost(_BINARY, *self.binary(*parts))
         probing = self._probing(parts)
-        rate = sum(model.size(part) * model.turnover(part) for part in parts)
+        rate = sum(model.rate(part) for part in parts)
         cpu = rate * (costs.insert + costs.delete) + costs.step * steps
+        if costs.engine is not None:
+            cpu += many_parts(model, costs.engine, parts)
         if costs.apart and not model.meet(parts):
             cpu = inf
         return StageCost(
             orders=tuple(order for _, order in probing),
             cpu=cpu + sum(cost for cost, _ in probing),
-            memory=sum(model.stored(part) for part in parts),
+            memory=sum(model.held(part) for part in parts),
         )
 
     def _probing(self, parts: tuple[int, ...]) -> list[_Probing]:
