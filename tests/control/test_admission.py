@@ -8,6 +8,8 @@ import polars as pl
 import pytest
 
 import tidemill
+from tidemill.optimizer.cost import cost_of
+from tidemill.optimizer.statistics import Statistics
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -154,3 +156,101 @@ def test_decisions_are_those_of_the_plan_that_runs_over_restarts(tmp_path: Path)
 def test_limits_that_are_none_are_refused(settings: dict[str, object], message: str) -> None:
     with pytest.raises(tidemill.PlanError, match=message):
         tidemill.connect(**settings)  # type: ignore[arg-type]
+
+
+# What is left of the limits
+
+
+def kept_in(place: Path) -> str:
+    """The streams, with rows in files, so that queries on them can go on."""
+    for name, frame in ROWS.items():
+        (place / name).mkdir()
+        frame.write_parquet(place / name / "0.parquet")
+    return "".join(
+        f"CREATE STREAM s{i} (a BIGINT, at BIGINT) SOURCE parquet(path => '{place / f's{i}'}')"
+        " ORDERED BY at HINT (rate => 1000, distinct(a) => 50);"
+        for i in range(4)
+    )
+
+
+OTHER = STAR.replace("2 SECONDS", "3 SECONDS")
+STAGES, REFUSED = "10 MB", "300 KB"
+"""Limits: beside STAR there is room for OTHER without intermediate results; or for none."""
+
+
+def is_one_stage(session: tidemill.Session, query: str) -> bool:
+    return "MultiJoin" in session.find(query).explain("physical")
+
+
+def remembered(session: tidemill.Session) -> float:
+    """How many bytes the queries that there are take together, as it is expected."""
+    plans = {name: session.planned(name) for name in shown(session, "SHOW QUERIES")["name"]}
+    known = Statistics(
+        {n: edge for one in plans.values() for n, edge in one.statistics.inputs.items()}
+    )
+    return cost_of({name: one.physical for name, one in plans.items()}, known).memory
+
+
+def test_a_query_is_planned_for_what_others_leave() -> None:
+    with connected(memory_limit=STAGES) as session:
+        session.sql(f"CREATE QUERY alone AS {OTHER}")
+        assert not is_one_stage(session, "alone")
+    with connected(memory_limit=STAGES) as session:
+        session.sql(f"CREATE QUERY p AS {STAR}")
+        assert "MultiJoin" in str(session.sql(f"EXPLAIN PHYSICAL {OTHER}"))
+        session.sql(f"CREATE QUERY q AS {OTHER}")
+        assert (is_one_stage(session, "p"), is_one_stage(session, "q")) == (False, True)
+        assert remembered(session) <= 10_000_000
+        session.run()
+        assert (is_one_stage(session, "p"), is_one_stage(session, "q")) == (False, True)
+        assert sorted(session.find("q").snapshot(9).rows()) == [(1,), (2,)]
+
+
+def test_what_is_dropped_leaves_its_room() -> None:
+    with connected(memory_limit=REFUSED) as session:
+        session.sql(f"CREATE QUERY p AS {STAR}")
+        with pytest.raises(tidemill.PlanError) as caught:
+            session.sql(f"CREATE QUERY q AS {OTHER}")
+        text = str(caught.value)
+        assert "it takes 288,000 bytes of state, and 108,000 of 300,000 are left" in text
+        assert "memory_limit=480000 or more" in text
+        assert shown(session, "SHOW QUERIES")["name"].to_list() == ["p"]
+        session.sql("DROP QUERY p")
+        session.sql(f"CREATE QUERY q AS {OTHER}")
+    with connected(memory_limit=STAGES) as session:
+        session.sql(f"CREATE QUERY p AS {STAR}; DROP QUERY p; CREATE QUERY q AS {OTHER}")
+        assert not is_one_stage(session, "q")
+
+
+def test_a_query_that_shares_all_it_needs_is_planned_like_the_other() -> None:
+    with connected(memory_limit="5 MB") as session:
+        session.sql(f"CREATE QUERY p AS {STAR}; CREATE QUERY q AS {STAR}")
+        assert session.planned("p").version == session.planned("q").version
+        assert not is_one_stage(session, "q")
+
+
+@pytest.mark.parametrize("starts", [True, False])
+def test_after_a_restart_there_is_as_much_left_as_before(tmp_path: Path, *, starts: bool) -> None:
+    streams, place = kept_in(tmp_path), tmp_path / "state"
+    with tidemill.connect(checkpoint=place, memory_limit=STAGES) as session:
+        session.sql(f"{streams} CREATE QUERY p AS {STAR}; CREATE QUERY q AS {OTHER}")
+        session.start()
+        session.await_idle()
+        assert (is_one_stage(session, "p"), is_one_stage(session, "q")) == (False, True)
+    third = STAR.replace("2 SECONDS", "4 SECONDS")
+    with tidemill.connect(checkpoint=place, memory_limit="8840 KB") as session:
+        if starts:
+            session.start()
+            session.await_idle()
+        with pytest.raises(tidemill.PlanError, match="takes 384,000 bytes of state, and 200,000"):
+            session.sql(f"CREATE QUERY r AS {third}")
+        session.sql("DROP QUERY q")
+        session.sql(f"CREATE QUERY r AS {third}")
+        assert is_one_stage(session, "r")
+
+
+def test_a_change_is_planned_for_what_others_leave() -> None:
+    with connected(memory_limit=STAGES) as session:
+        session.sql(f"CREATE QUERY p AS {STAR}; CREATE QUERY q AS SELECT a AS x FROM s0")
+        session.sql(f"ALTER QUERY q AS {OTHER}")
+        assert is_one_stage(session, "q")

@@ -17,7 +17,8 @@ import pytest
 from hypothesis import Phase, find, given, settings
 
 from join_queries import JoinQuery, join_queries
-from tidemill.algebra.plan import Join, Plan, Relation
+from tidemill.algebra.expr import used_columns
+from tidemill.algebra.plan import Join, Plan, Project, Relation
 from tidemill.algebra.tree import share, walk
 from tidemill.optimizer.constants import DEFAULTS, Constants, OperatorCost
 from tidemill.optimizer.cost import Pace, plan_cost
@@ -70,11 +71,16 @@ class Block:
     def __init__(self, query: JoinQuery, pace: Pace) -> None:
         self.query, self.pace = query, pace
         plan = optimize(share(query.plan))
-        block = join_block([n for n in walk(plan) if isinstance(n, Join)][-1], lambda _: False)
+        joins = [n for n in walk(plan) if isinstance(n, Join)]
+        block = join_block(joins[-1], lambda _: False)
         assert block is not None, "the query joins"
         self.block: JoinBlock = block
+        self.above, wanted = None, None
+        if isinstance(plan, Project) and plan.input is joins[-1]:
+            self.above = plan
+            wanted = frozenset[str]().union(*(used_columns(c.expr) for c in plan.columns))
         self.relations = {node.name for node in walk(plan) if isinstance(node, Relation)}
-        self.known: Known = known_of(block, [self._flow(one) for one in block.inputs])
+        self.known: Known = known_of(block, [self._flow(one) for one in block.inputs], wanted)
 
     def _flow(self, part: Plan) -> Flow:
         made = implement(part, Technique.PATTERN).placed.plan
@@ -85,7 +91,9 @@ class Block:
         """The plan that a tree becomes."""
         shape = shape_of(found)
         chosen = Chosen(found, shape, Decision("join order", "", 0.0, (), ""))
-        logical = rewrite(self.block.shaped(shape), rules_with("written")).plan
+        shaped = self.block.shaped(shape)
+        whole = shaped if self.above is None else replace(self.above, input=shaped)
+        logical = rewrite(whole, rules_with("written")).plan
         physical = implement(logical, Technique.PATTERN).placed.plan
         merged, _ = merging.merge_joins(physical, 0, (chosen.stages,), all_=False)
         return push_exchanges(merged)[0]

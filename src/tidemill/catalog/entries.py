@@ -29,6 +29,7 @@ __all__ = [
     "Kept",
     "QueryEntry",
     "RelationEntry",
+    "Room",
     "StreamEntry",
     "connector_of",
     "entry_schema",
@@ -140,6 +141,19 @@ class DerivedStreamEntry:
 
 
 @dataclass(frozen=True, slots=True)
+class Room:
+    """How much a query may be expected to take.
+
+    Attributes:
+        cpu: How many microseconds of work for a second of the streams; ``None`` for any number.
+        memory: How many bytes of state; ``None`` for any number.
+    """
+
+    cpu: float | None
+    memory: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class QueryEntry:
     """A continuous query and where its answer goes.
 
@@ -153,6 +167,7 @@ class QueryEntry:
         replays: Of an instance that is filled with rows that streams have kept, from when on its
             answer is asked for.
         keep: Of a table, for how long its rows are kept that have gone; ``None`` of other queries.
+        room: How much it may take, if less than the limits of the session: what others had left.
     """
 
     name: str
@@ -166,6 +181,7 @@ class QueryEntry:
     cut: Cut | None = field(default=None, repr=False, compare=False)
     replays: int | None = None
     keep: Kept | None = None
+    room: Room | None = field(default=None, repr=False, compare=False)
 
     @property
     def is_table(self) -> bool:

@@ -3,20 +3,25 @@
 Parts that queries share count once. Where a query would exceed a limit of the session it is
 refused, or admitted with a warning; what runs already is never stopped for a limit.
 
+A query is planned for what the session may take. If that plan has no room beside those of other
+queries, it is planned for what they leave: with less state, or less work. What it was planned for
+stays with it, as others come and go.
+
 Law: nothing is refused without limits, and a query whose parts all run already is never refused
-for what it takes itself.
+for what it takes itself. What is admitted without a warning keeps to the limits with all others.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 from numbers import Real
 from typing import TYPE_CHECKING, Final, cast
 
 from tidemill.algebra.plan import Relation
 from tidemill.algebra.tree import walk
+from tidemill.catalog.entries import QueryEntry, Room
 from tidemill.errors import PlanError, suggestion
 from tidemill.optimizer.constants import DEFAULTS
 from tidemill.optimizer.cost import cost_of
@@ -24,12 +29,12 @@ from tidemill.optimizer.estimates.flow import Pace
 from tidemill.optimizer.statistics import Statistics
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from tidemill.optimizer.cost import PlanCost
     from tidemill.optimizer.planned import Planned
 
-__all__ = ["NO_LIMITS", "SessionLimits", "over_limits", "session_limits"]
+__all__ = ["NO_LIMITS", "SessionLimits", "admitted", "session_limits"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +64,8 @@ NO_LIMITS = SessionLimits()
 _OVER: Final = ("refuse", "admit")
 _UNITS: Final = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9}
 _SECOND: Final = 1_000_000.0
+_LEAST: Final = 1e-9
+"""A limit is more than nothing."""
 
 
 def session_limits(cpu: float | None, memory: float | str | None, over: str) -> SessionLimits:
@@ -108,39 +115,86 @@ def _is_positive(value: object) -> bool:
     return is_number and 0 < cast("float", value) < inf
 
 
-def over_limits(
-    name: str, planned: Planned, others: Mapping[str, Planned], limits: SessionLimits
-) -> PlanError | None:
-    """What is to be said of a query for which there is no room; ``None`` if there is.
+def admitted(
+    entry: QueryEntry,
+    plan: Callable[[QueryEntry], Planned],
+    others: Mapping[str, Planned],
+    limits: SessionLimits,
+) -> tuple[QueryEntry, PlanError | None]:
+    """A query with the room that it gets, and what is to be said if there is too little.
+
+    As usual a query is planned for all that the session may take. If there is no room for that
+    plan beside the others, it is planned for what they leave.
 
     Args:
-        name: What it is called.
-        planned: How it would be computed.
+        entry: The query.
+        plan: How it would be computed.
         others: The queries that there are besides.
         limits: How much all of them may take.
     """
     if not limits.are_there:
-        return None
-    before, after = _cost(others), _cost({**others, name: planned})
+        return entry, None
+    had = _cost(others)
+    usual = _over(entry.name, plan(entry), others, limits, had)
+    if usual is None or not others:
+        return entry, None if usual is None else usual.error
+    room = Room(_left(limits.cpu, had.cpu), _left(limits.memory, had.memory))
+    narrow = replace(entry, room=room)
+    found = _over(entry.name, plan(narrow), others, limits, had)
+    if found is None:
+        return narrow, None
+    nearer = found.lacks < usual.lacks
+    return (narrow, found.error) if nearer else (entry, usual.error)
+
+
+def _left(limit: float | None, taken: float) -> float | None:
+    return None if limit is None else max(limit - taken, _LEAST)
+
+
+@dataclass(frozen=True, slots=True)
+class _Over:
+    """What a query lacks.
+
+    Attributes:
+        lacks: How many times the limit all queries would take of what is exceeded most.
+        error: What is to be said of it.
+    """
+
+    lacks: float
+    error: PlanError
+
+
+def _over(
+    name: str,
+    planned: Planned,
+    others: Mapping[str, Planned],
+    limits: SessionLimits,
+    had: PlanCost,
+) -> _Over | None:
+    """What a plan exceeds, beside others; ``None`` if there is room for it."""
+    after = _cost({**others, name: planned})
     lacks = [
-        (what, taken, limit, of)
-        for what, taken, had, limit, of in (
-            ("CPU", after.cpu, before.cpu, limits.cpu, "us of work for a second of the streams"),
-            ("memory", after.memory, before.memory, limits.memory, "bytes of state"),
+        (what, taken, before, limit, of)
+        for what, taken, before, limit, of in (
+            ("CPU", after.cpu, had.cpu, limits.cpu, "us of work for a second of the streams"),
+            ("memory", after.memory, had.memory, limits.memory, "bytes of state"),
         )
-        if limit is not None and taken > limit and taken > had
+        if limit is not None and taken > limit and taken > before
     ]
     if not lacks:
         return None
     told = " and ".join(
-        f"{what}, {taken:,.0f} {of} of {limit:,.0f}" for what, taken, limit, of in lacks
+        f"{what}: it takes {taken - before:,.0f} {of}, and {max(limit - before, 0):,.0f}"
+        f" of {limit:,.0f} are left"
+        for what, taken, before, limit, of in lacks
     )
-    ways = " and ".join(_way(what, taken) for what, taken, _, _ in lacks)
-    return PlanError(
+    ways = " and ".join(_way(what, taken) for what, taken, *_ in lacks)
+    error = PlanError(
         f'query "{name}" would exceed the limit of {told}'
         + f", with the {len(others)} others" * bool(others),
         hint=f'connect with {ways}, drop a query, or connect with over_limit="admit"',
     )
+    return _Over(max(taken / limit for _, taken, _, limit, _ in lacks), error)
 
 
 def _way(what: str, taken: float) -> str:

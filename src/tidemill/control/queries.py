@@ -8,6 +8,7 @@ has changed nothing.
 from __future__ import annotations
 
 from contextlib import ExitStack, contextmanager, nullcontext
+from dataclasses import replace
 from threading import Lock as ThreadLock
 from typing import TYPE_CHECKING
 
@@ -20,12 +21,13 @@ from tidemill.control.beginning import begun, queries_of, taken_back
 from tidemill.control.between import shown_between, standing, with_unread
 from tidemill.control.given import gone_from, past_of
 from tidemill.control.instances import running_queries
+from tidemill.control.kept_plans import plan_kept
 from tidemill.control.living import altered, begun_again, begun_late, ended, replanned
 from tidemill.control.look import Look
 from tidemill.control.stored import with_records
 from tidemill.control.tables import refuse_read
 from tidemill.errors import RunError
-from tidemill.lang.statements import ObjectKind, Select, StartMode
+from tidemill.lang.statements import Name, ObjectKind, Select, StartMode
 from tidemill.runtime.measuring.known import statistics_of
 from tidemill.runtime.measuring.measured import Measured, load_measured
 from tidemill.runtime.runs import Moment
@@ -403,6 +405,21 @@ class LivingQueries:
         lasts = self.is_running or self.directory is not None
         measured = self.measured() if lasts else Measured()
         return self._planner(query, statistics_of(self.catalog, measured))
+
+    def standing(self, *, but: str) -> dict[str, Planned]:
+        """The plans of all other queries: those that they run with, or would go on with.
+
+        Args:
+            but: The name of the query that is left out.
+        """
+        look, found = self.look, {}
+        for name in look.begun():
+            if name.lower() != but.lower():
+                planned, kept = look.planned(name), None
+                if not self.is_running and self.directory is not None:
+                    kept = plan_kept(self.directory, look.query_entry(Name(name)))
+                found[name] = planned if kept is None else replace(planned, physical=kept.physical)
+        return found
 
     @property
     def directory(self) -> Path | None:

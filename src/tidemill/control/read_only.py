@@ -10,13 +10,11 @@ from typing import TYPE_CHECKING, NoReturn
 from tidemill.control.between import shown_between, standing
 from tidemill.control.checkpoint_past import engine_of
 from tidemill.control.kept import KeptCatalog
+from tidemill.control.kept_plans import plan_kept
 from tidemill.control.look import Look
 from tidemill.control.queries import LivingQueries
 from tidemill.errors import RunError
-from tidemill.runtime.checkpoint import CheckpointDirectory
 from tidemill.runtime.opening import is_checkpoint
-from tidemill.runtime.planning import plan_entry
-from tidemill.runtime.record import read_record
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -94,15 +92,7 @@ class ReadOnlyQueries(LivingQueries):
         Raises:
             RunError: Its plan is damaged, or cannot be read.
         """
-        engine = engine_of(self._directory)
-        facts = None if engine is None else read_record(self._directory, engine.value)
-        known = None if facts is None else facts.queries.get(query.name.lower())
-        if facts is None or known is None:
-            return super().plan(query)
-        kept = CheckpointDirectory(self._directory, facts).kept_plan(query.name)
-        return plan_entry(
-            query, partitions=len(facts.pids), stages=facts.stages, epoch=known.epoch, kept=kept
-        )
+        return plan_kept(self._directory, query) or super().plan(query)
 
     def _shown(self) -> Catalog:
         """What is registered, with the instants from which queries answer, or will."""

@@ -8,6 +8,7 @@ effect.
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias, assert_never
 
 import polars as pl
@@ -15,7 +16,7 @@ import polars as pl
 from tidemill.binder.definitions import define
 from tidemill.binder.one_time import bind_question
 from tidemill.catalog.entries import QueryEntry
-from tidemill.control.admission import NO_LIMITS, SessionLimits, over_limits
+from tidemill.control.admission import NO_LIMITS, SessionLimits, admitted
 from tidemill.control.asking import Asking, asked_text, explained
 from tidemill.control.costing import known_of
 from tidemill.control.deciding import decisions_listing
@@ -170,8 +171,7 @@ class Statements:
                     entry = queries.find(statement)
                     if entry is None:
                         entry = self._define(statement, source)
-                        self._admit(entry)
-                        queries.add(statement, entry)
+                        queries.add(statement, self._admitted(entry))
                 return queries.look.query_entry(Name(entry.name))
             case OneTimeQuery():
                 return self._asked(statement, source).frame
@@ -210,23 +210,29 @@ class Statements:
         self._warn(notes, source)
         return entry
 
-    def _admit(self, entry: Entry) -> None:
-        """Refuse a query for which there is no room, or tell of it.
+    def _admitted(self, entry: Entry) -> Entry:
+        """A query with the room that it gets; refuse one for which there is none, or tell of it.
 
         Raises:
             PlanError: It would exceed a limit of the session.
         """
-        if not (isinstance(entry, QueryEntry) and self._limits.are_there):
-            return
-        queries = self._queries
-        others = {n: queries.look.planned(n) for n in queries.look.begun() if n != entry.name}
-        error = over_limits(entry.name, queries.plan(entry), others, self._limits)
+        if not isinstance(entry, QueryEntry):
+            return entry
+        found, error = self._in_its_room(entry)
         if error is None:
-            return
+            return found
         if self._limits.refuses:
             raise error
         self.told.append(str(error))
         warnings.warn(str(error), TidemillWarning, stacklevel=_CALLER)
+        return found
+
+    def _in_its_room(self, entry: QueryEntry) -> tuple[QueryEntry, PlanError | None]:
+        """A query with the room that it gets, and what is said if it is too little."""
+        if not self._limits.are_there:
+            return entry, None
+        queries = self._queries
+        return admitted(entry, queries.plan, queries.standing(but=entry.name), self._limits)
 
     def _warn(self, notes: list[Note], source: str) -> None:
         """Tell what the statement is to be warned of, before it takes effect."""
@@ -248,7 +254,9 @@ class Statements:
             bound = self._define(asked, source)
             assert isinstance(bound, QueryEntry), "it defines a query"
             if is_done:
-                self._admit(bound)
+                bound = self._admitted(bound)
+                assert isinstance(bound, QueryEntry), "it defines a query"
+                entry = replace(entry, room=bound.room)
             version = new_version(entry, unparse(asked), bound)
         return self._queries.carry_out(statement, entry, version, is_done=is_done)
 
@@ -336,7 +344,7 @@ class Statements:
             entry = define(target, catalog, allow_unbounded=True, notes=notes, engine=engine)
             self._warn(notes, source)
             assert isinstance(entry, QueryEntry), "these define queries"
-            planned = self._queries.plan(entry)
+            planned = self._queries.plan(self._in_its_room(entry)[0])
         return self.plan_text(planned, mode, as_json=statement.as_json)
 
     def plan_text(self, planned: Planned, mode: ExplainMode, *, as_json: bool) -> str:

@@ -74,6 +74,9 @@ def plan_entry(  # noqa: PLR0913 — what a plan is made for
         RunError: Its sink says a form that it cannot have.
     """
     form, replays = answer_form(query), query.replays
+    if query.room is not None:
+        room = query.room
+        planning = replace(planning, cpu_limit=room.cpu, memory_limit=room.memory)
     target = Target(partitions, stages, form, epoch=epoch, cut=query.cut, replays=replays)
     if kept is not None:
         context = Context(planning, kept.statistics)

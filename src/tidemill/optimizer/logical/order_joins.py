@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from tidemill.algebra.expr import Call, Column, used_columns
-from tidemill.algebra.plan import Join, Plan
+from tidemill.algebra.plan import Join, Plan, Project
 from tidemill.algebra.tree import children, walk, with_children
 from tidemill.model.types import BOOLEAN, Kind
 from tidemill.optimizer.estimates.flow import width_of
@@ -33,7 +33,7 @@ from tidemill.optimizer.selectivity import Columns, selectivity, values_of
 from tidemill.physical.joining.conditions import split_condition
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from tidemill.algebra.expr import Expr
     from tidemill.optimizer.estimates.flow import Flow
@@ -93,6 +93,7 @@ def order_joins(
     """
     parents = Counter(id(child) for node in walk(plan) for child in children(node))
     done: dict[int, Plan] = {}
+    wanted: dict[int, frozenset[str]] = {}
     settled: set[int] = set()
     found: list[T] = []
 
@@ -103,10 +104,16 @@ def order_joins(
 
     def ordered(node: Plan) -> Plan:
         block = None
+        match node:
+            case Project(Join() as below, columns) if parents[id(below)] == 1:
+                wanted[id(below)] = frozenset().union(*(used_columns(c.expr) for c in columns))
+            case _:
+                pass
         if isinstance(node, Join) and id(node) not in settled:
             block = join_block(node, lambda part: parents[id(part)] > 1)
         if block is not None and len(block.inputs) >= _FEWEST:
-            order = choose(block, known_of(block, [flow(one) for one in block.inputs]))
+            flows = [flow(one) for one in block.inputs]
+            order = choose(block, known_of(block, flows, wanted.get(id(node))))
             found.append(order)
             if order.shape != block.written:
                 return block.shaped(order.shape, [visit(one) for one in block.inputs])
@@ -119,14 +126,28 @@ def order_joins(
     return visit(plan), tuple(found)
 
 
-def known_of(block: JoinBlock, flows: Sequence[Flow]) -> Known:
-    """What is known of a block, given what is known of its inputs."""
+def known_of(
+    block: JoinBlock, flows: Sequence[Flow], wanted: Collection[str] | None = None
+) -> Known:
+    """What is known of a block, given what is known of its inputs.
+
+    Args:
+        block: The block.
+        flows: What flows out of its inputs.
+        wanted: The columns of the block that are asked for; ``None`` for all.
+    """
     is_measured = all(flow.edge.is_measured for flow in flows)
     is_signed = any(flow.is_signed for flow in flows)
-    return Known(join_graph(block, flows, is_signed=is_signed), is_measured, is_signed)
+    asked = frozenset(
+        column.expr.name
+        for column in block.columns
+        if isinstance(column.expr, Column) and (wanted is None or column.name in wanted)
+    )
+    widths = _widths(block, flows, asked, _COUNT if is_signed else _TIMES)
+    return Known(join_graph(block, flows, widths), is_measured, is_signed)
 
 
-def join_graph(block: JoinBlock, flows: Sequence[Flow], *, is_signed: bool = False) -> JoinGraph:
+def join_graph(block: JoinBlock, flows: Sequence[Flow], widths: Widths | None = None) -> JoinGraph:
     """What is known of a block, given what is known of its inputs."""
     columns = _columns(block, flows)
     is_measured = any(flow.edge.is_measured for flow in flows)
@@ -152,13 +173,14 @@ def join_graph(block: JoinBlock, flows: Sequence[Flow], *, is_signed: bool = Fal
         classes=tuple(classes),
         keys=keys,
         horizon=horizon,
-        widths=_widths(block, flows, _COUNT if is_signed else _TIMES),
+        widths=widths,
     )
 
 
-def _widths(block: JoinBlock, flows: Sequence[Flow], overhead: float) -> Widths:
+def _widths(
+    block: JoinBlock, flows: Sequence[Flow], asked: Collection[str], overhead: float
+) -> Widths:
     """How wide rows are: texts as long as those that come in."""
-    asked = {column.expr.name for column in block.columns if isinstance(column.expr, Column)}
     places: dict[str, int] = {}
     columns: list[Carried] = []
     for number, (plan, names, flow) in enumerate(
