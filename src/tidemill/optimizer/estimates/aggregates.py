@@ -146,7 +146,14 @@ def _results(operator: interval.Aggregate, below: Flow, groups: float, present: 
     standing = 0.0 if below.edge.rate > 0 else seen(groups, below.edge.standing)
     edge = replace(out.edge, distinct=values, standing=standing)
     return replace(
-        out, edge=edge, origins=origins, is_signed=False, is_ahead=False, is_chained=True
+        out,
+        edge=edge,
+        origins=origins,
+        is_signed=False,
+        is_ahead=False,
+        is_chained=True,
+        groups=present,
+        repeats=0.0,
     )
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from tidemill.algebra.expr import Call, conjunction
 from tidemill.model.types import BOOLEAN
 from tidemill.optimizer.estimates.flow import MOST, Flow, Work, bounded
-from tidemill.optimizer.estimates.rows import common_lag, kept
+from tidemill.optimizer.estimates.rows import common_lag, kept, netted
 from tidemill.optimizer.selectivity import Columns, selectivity, values_of
 from tidemill.physical.joining.condition_parts import ConditionParts, member
 from tidemill.physical.joining.conditions import split_condition
@@ -53,7 +53,8 @@ def join(operator: interval.Join, left: Flow, right: Flow) -> Work:
 
 def signed_join(operator: signed.Join, left: Flow, right: Flow) -> Work:
     """Pairs that appear and are withdrawn; each side is remembered, and what is still ahead."""
-    flows = named(operator.names, (operator.left, operator.right), (left, right))
+    met = (netted(left, operator.left), netted(right, operator.right))
+    flows = named(operator.names, (operator.left, operator.right), met)
     lag = common_lag(flows)
     state = {name: flow.edge.size for name, flow in zip(_SIDES, flows, strict=True)}
     for name, flow in zip(_SIDES, flows, strict=True):
@@ -93,7 +94,8 @@ def multi_join(operator: interval.MultiJoin, inputs: Sequence[Flow]) -> Work:
 
 def signed_multi_join(operator: signed.MultiJoin, inputs: Sequence[Flow]) -> Work:
     """Combinations that appear and are withdrawn."""
-    flows = named(operator.names, operator.inputs, inputs)
+    met = [netted(flow, schema) for flow, schema in zip(inputs, operator.inputs, strict=True)]
+    flows = named(operator.names, operator.inputs, met)
     lag = common_lag(flows)
     sizes = [flow.edge.size for flow in flows]
     state = {f"rows{port}": size for port, size in enumerate(sizes)}
@@ -150,6 +152,7 @@ def _pairs(left: Flow, right: Flow) -> Flow:
         origins={**left.origins, **right.origins},
         is_ahead=False,
         is_chained=False,
+        repeats=0.0,
         lag=max(left.lag, right.lag),
         delay=max(left.delay, right.delay),
         weight=(left.weight + right.weight) / 2,
