@@ -20,6 +20,7 @@ from tidemill.optimizer.cost import logical_cost, plan_cost
 from tidemill.optimizer.estimates.flow import Pace
 from tidemill.optimizer.estimates.plan import estimate
 from tidemill.optimizer.join_orders import Chooser, join_costs
+from tidemill.optimizer.logical.canonical import canonical
 from tidemill.optimizer.logical.order_joins import order_joins
 from tidemill.optimizer.logical.rewrite import Step, rewrite
 from tidemill.optimizer.logical.rewrite_by_cost import rewrite_by_cost
@@ -107,6 +108,16 @@ def _rewrite(draft: Draft) -> Draft:
         return draft
     done = rewrite(draft.bound, rules_with(draft.planning.negation))
     return replace(draft, logical=done.plan, steps=done.steps)
+
+
+def _canonicalize(draft: Draft) -> Draft:
+    if not draft.planning.optimized:
+        return draft
+    before = draft.logical
+    after = canonical(before)
+    if after is before:
+        return draft
+    return replace(draft, logical=after, steps=(*draft.steps, Step("canonicalize", before, after)))
 
 
 def _order_joins(draft: Draft) -> Draft:
@@ -268,6 +279,9 @@ def _check(draft: Draft) -> Draft:
 PHASES: tuple[Callable[[Draft], Draft], ...] = (
     # Logical: rules until none has anything left to do (``logical/rules``).
     _rewrite,
+    # After the rules, which leave different plans if queries differ; what is chosen after it is
+    # chosen alike for queries that say the same.
+    _canonicalize,
     # After the rules, which leave joins side by side and conditions where they belong.
     _order_joins,
     # After it: what aggregates and DISTINCT below joins save depends on the order of these.

@@ -20,6 +20,7 @@ from tidemill.errors import PlanError
 from tidemill.optimizer.cost import plan_cost
 from tidemill.optimizer.estimates.flow import Pace
 from tidemill.optimizer.estimates.plan import estimate
+from tidemill.optimizer.logical.spelling import respelled
 from tidemill.optimizer.phases import PHASES, SHAPED, Draft
 from tidemill.optimizer.physical.fold import stages_needed
 from tidemill.optimizer.physical.labels import Labels
@@ -200,7 +201,9 @@ def _run(
     partitions: int | None = None,
 ) -> Planned:
     narrowed = target if partitions is None else replace(target, partitions=partitions)
-    draft = Draft(query, query, narrowed, context)
+    # Before templates are looked for: constants are in order then.
+    spelled = respelled(query) if context.planning.optimized else query
+    draft = Draft(spelled, spelled, narrowed, context)
     draft = _shaped(draft) if templates is None else templates.prepared(draft, _shaped)
     for phase in PHASES[SHAPED:]:
         draft = phase(draft)
