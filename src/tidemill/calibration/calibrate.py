@@ -20,8 +20,8 @@ from tidemill.optimizer.cost import calls
 from tidemill.optimizer.estimates.flow import Pace
 from tidemill.optimizer.estimates.plan import estimate
 from tidemill.physical.codec.operators import operator_name
-from tidemill.physical.fragments import build_graph
-from tidemill.physical.plan import Apply, Exchange, walk_physical
+from tidemill.physical.fragments import alone_in, build_graph, rows_name
+from tidemill.physical.plan import Apply, Exchange, Input, walk_physical
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -79,7 +79,7 @@ def measured(
     for (made, load, partitions), found in zip(runs, seen, strict=True):
         fastest = least(found)
         operators += _of_operators(made, load, partitions, fastest)
-        between.append(_between(made, partitions, fastest))
+        between.append(_between(made, load, partitions, fastest))
     return _constants(operators, between)
 
 
@@ -95,11 +95,13 @@ def _is_parted(case: Case, load: Load, loads: Sequence[Load]) -> bool:
 def _of_operators(
     made: PhysicalPlan, load: Load, partitions: int, found: Observed
 ) -> Iterator[Sample]:
-    pace = Pace(STEP / _MICROSECONDS, partitions)
-    works = estimate([made], statistics(load), pace)
+    every, once = Pace(STEP / _MICROSECONDS, partitions), Pace(STEP / _MICROSECONDS)
+    works, alone = estimate([made], statistics(load), every), alone_in(walk_physical([made]))
     for part in walk_physical([made]):
         if isinstance(part, Apply) and part.fingerprint in found.operators:
             one, work = found.operators[part.fingerprint], works[part.fingerprint]
+            # It rests in the partitions where no rows come.
+            pace = once if rows_name(part) in alone else every
             name, time = operator_name(part.operator), found.steps * STEP
             done = {
                 f"{name} step": calls(work, pace) * time,
@@ -114,22 +116,25 @@ def _of_operators(
             yield Sample(done, one.seconds * _MICROSECONDS)
 
 
-def _between(made: PhysicalPlan, partitions: int, found: Observed) -> Sample:
+def _between(made: PhysicalPlan, load: Load, partitions: int, found: Observed) -> Sample:
     # Where there is one partition nothing moves.
     parts = walk_physical([made]) if partitions > 1 else ()
     exchanges = [part for part in parts if isinstance(part, Exchange)]
-    moved = sum(_rows_of(part.input, found) for part in exchanges)
+    moved = sum(_rows_of(part.input, load, found) for part in exchanges)
+    reached = sum(partitions if part.keys else 1 for part in exchanges)
     stages = len({fragment.stage for fragment in build_graph({"q": made}).fragments})
     done = {
         "exchange_row": float(moved),
-        "message": float(len(exchanges) * partitions * found.steps),
+        "message": float(reached * found.steps),
         "stage": float(stages * partitions * found.steps),
         "batch": float(found.steps),
     }
     return Sample(done, found.between * _MICROSECONDS)
 
 
-def _rows_of(part: PhysicalPlan, found: Observed) -> int:
+def _rows_of(part: PhysicalPlan, load: Load, found: Observed) -> int:
+    if isinstance(part, Input):
+        return load.rows * found.steps
     seen = found.operators.get(part.fingerprint)
     return 0 if seen is None else seen.rows_out
 

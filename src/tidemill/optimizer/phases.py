@@ -31,6 +31,7 @@ from tidemill.optimizer.physical.gather import gather
 from tidemill.optimizer.physical.implement import implement
 from tidemill.optimizer.physical.labels import Labels
 from tidemill.optimizer.physical.limit_delay import limit_delay
+from tidemill.optimizer.physical.merge_adjacent import merge_adjacent
 from tidemill.optimizer.physical.merge_joins import JoinStages, has_stages, merge_joins
 from tidemill.optimizer.physical.push_exchanges import push_exchanges
 from tidemill.optimizer.physical.split_aggregates import split_aggregates, split_by_cost
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
     from tidemill.algebra.plan import Plan
     from tidemill.optimizer.cost import PlanCost
     from tidemill.optimizer.decisions import Decision
-    from tidemill.optimizer.estimates.flow import Flow
+    from tidemill.optimizer.estimates.flow import Flow, Work
     from tidemill.optimizer.physical.placement import Placed
     from tidemill.optimizer.planned import Context, Steps, Target
     from tidemill.optimizer.planning import Planning
@@ -197,6 +198,22 @@ def _merge_joins(draft: Draft) -> Draft:
     return draft.changed("merge_joins", *merged)
 
 
+def _merge_adjacent(draft: Draft) -> Draft:
+    known, bound = draft.context.statistics, draft.bound
+    if not (draft.planning.optimized and streams_of(bound) <= known.inputs.keys()):
+        return draft
+    pace = Pace(partitions=draft.target.partitions or 1)
+    relations = frozenset(node.name for node in walk(bound) if isinstance(node, Relation))
+
+    def works(physical: PhysicalPlan) -> Mapping[str, Work]:
+        return estimate([physical], known, pace, relations)
+
+    before, longest = draft.physical, draft.planning.max_delay
+    plan, names, found = merge_adjacent(before, relations, longest, works, partial(_cost, draft))
+    decided = replace(draft, decisions=(*draft.decisions, *found))
+    return decided.changed("merge_adjacent", plan, names)
+
+
 def _shape_answer(draft: Draft) -> Draft:
     """The answer in the form in which it is wanted, none of its rows before their time."""
     assert draft.placed is not None, "a phase before this one implements the plan"
@@ -274,6 +291,8 @@ PHASES: tuple[Callable[[Draft], Draft], ...] = (
     # Before exchanges are pushed: they do not go below what combines rows where they are.
     _split_aggregates,
     _merge_joins,
+    # Before the answer gets its form: it lies behind, if rows wait for others like them.
+    _merge_adjacent,
     # After joins are merged: whether an answer lies behind depends on whether they are lazy.
     _shape_answer,
     _push_exchanges,

@@ -159,6 +159,8 @@ def _results(
         is_signed=False,
         is_ahead=False,
         is_chained=True,
+        groups=present,
+        repeats=0.0,
         joined=None,
     )
 

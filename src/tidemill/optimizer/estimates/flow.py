@@ -109,6 +109,9 @@ class Flow:
         is_signed: Whether elements appear and are withdrawn.
         is_ahead: Whether a withdrawal is told when the row appears.
         is_chained: Whether an element begins where another one ends, as results of aggregates do.
+        groups: Of how many groups elements are results, at an instant, before some are filtered.
+        repeats: With which probability an element is known to be followed by an equal one, since
+            what makes it cuts it.
         lag: How far the watermark is behind.
         delay: How long after its start an element leaves.
         weight: How many bytes rows take, as a multiple of what their types say.
@@ -122,6 +125,8 @@ class Flow:
     is_signed: bool = False
     is_ahead: bool = False
     is_chained: bool = False
+    groups: float = 0.0
+    repeats: float = 0.0
     lag: float = 0.0
     delay: float = 0.0
     weight: float = 1.0

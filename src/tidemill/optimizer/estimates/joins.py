@@ -15,7 +15,7 @@ from tidemill.model.types import BOOLEAN
 from tidemill.optimizer.charges import looked_at
 from tidemill.optimizer.estimates.flow import MOST, Flow, Work, bounded
 from tidemill.optimizer.estimates.joined import Input, Side, met
-from tidemill.optimizer.estimates.rows import common_lag, kept
+from tidemill.optimizer.estimates.rows import common_lag, kept, netted
 from tidemill.optimizer.selectivity import Columns, selectivity, values_of
 from tidemill.physical.joining.condition_parts import ConditionParts, member
 from tidemill.physical.joining.conditions import split_condition
@@ -51,7 +51,8 @@ def join(operator: interval.Join, left: Flow, right: Flow) -> Work:
 
 def signed_join(operator: signed.Join, left: Flow, right: Flow) -> Work:
     """Pairs that appear and are withdrawn; each side is remembered, and what is still ahead."""
-    flows = named(operator.names, (operator.left, operator.right), (left, right))
+    sides = (netted(left, operator.left), netted(right, operator.right))
+    flows = named(operator.names, (operator.left, operator.right), sides)
     lag = common_lag(flows)
     state = {name: flow.edge.size for name, flow in zip(_SIDES, flows, strict=True)}
     for name, flow in zip(_SIDES, flows, strict=True):
@@ -91,7 +92,8 @@ def multi_join(operator: interval.MultiJoin, inputs: Sequence[Flow]) -> Work:
 
 def signed_multi_join(operator: signed.MultiJoin, inputs: Sequence[Flow]) -> Work:
     """Combinations that appear and are withdrawn."""
-    flows = named(operator.names, operator.inputs, inputs)
+    sides = [netted(flow, schema) for flow, schema in zip(inputs, operator.inputs, strict=True)]
+    flows = named(operator.names, operator.inputs, sides)
     lag = common_lag(flows)
     sizes = [flow.edge.size for flow in flows]
     state = {f"rows{port}": size for port, size in enumerate(sizes)}
@@ -168,6 +170,7 @@ def _pairs(left: Flow, right: Flow) -> Flow:
         origins={**left.origins, **right.origins},
         is_ahead=False,
         is_chained=False,
+        repeats=0.0,
         lag=max(left.lag, right.lag),
         delay=max(left.delay, right.delay),
         weight=(left.weight + right.weight) / 2,

@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Final
 
 from tidemill.algebra.expr import Call, Column, Literal, conjuncts
 from tidemill.optimizer import characteristics as shape
-from tidemill.optimizer.estimates.flow import Flow, Work, never, shaped
-from tidemill.optimizer.selectivity import VALUES, selectivity, values_of
+from tidemill.optimizer.estimates.flow import MOST, Flow, Work, never, shaped
+from tidemill.optimizer.selectivity import VALUES, harmonic, selectivity, values_of
 from tidemill.physical import interval
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from tidemill.algebra.expr import Expr
+    from tidemill.model.schema import Schema
     from tidemill.physical import signed
     from tidemill.physical.operator import Operator
 
@@ -25,8 +26,10 @@ __all__ = [
     "filter_",
     "granularity",
     "hold",
+    "netted",
     "number",
     "project",
+    "repeated",
     "split",
     "stretch",
     "to_intervals",
@@ -34,8 +37,10 @@ __all__ = [
     "union",
 ]
 
-_REPEATED: Final = 0.5
-"""With which probability an element is followed by an equal one, where elements are merged."""
+
+_ALL: Final = 0.99
+_AGAIN: Final = 0.9
+"""Of ten results that pass a filter, nine are followed by one that does."""
 
 
 def filter_(operator: interval.Filter, below: Flow) -> Work:
@@ -110,6 +115,8 @@ def union(operator: interval.Union, left: Flow, right: Flow) -> Work:
         left,
         is_ahead=left.is_ahead or right.is_ahead,
         is_chained=left.is_chained and right.is_chained,
+        groups=left.groups + right.groups,
+        repeats=min(left.repeats, right.repeats),
         lag=max(left.lag, right.lag),
         delay=max(left.delay, right.delay),
         origins={n: o for n, o in left.origins.items() if o in right.origins.values()},
@@ -142,6 +149,7 @@ def split(operator: interval.Split, below: Flow) -> Work:
     # The last piece of an element leaves when it begins.
     rest = max(below.kept(below.lag) - below.edge.rate * length, 0.0)
     out = shaped(below, shape.split(below.triple, length))
+    out = replace(out, repeats=1 - length / below.edge.length)
     if below.edge.standing:
         rate = out.edge.rate + below.edge.standing / length
         out = replace(out, edge=replace(out.edge, distance=1 / rate, standing=0.0))
@@ -153,11 +161,50 @@ def coalesce(operator: interval.Coalesce, below: Flow) -> Work:
     most = float(operator.max_length)
     if below.edge.length >= most:
         return Work(below, below.rows, {"pending": 0.0, "open": 0.0})
-    out = shaped(below, shape.coalesce(below.triple, _REPEATED, most))
+    if below.edge.rate <= 0:
+        return Work(below, below.rows, {"pending": below.pending(below.lag), "open": 0.0})
+    out = shaped(below, shape.coalesce(below.triple, repeated(below, operator.schema), most))
     opened = out.edge.size
     state = {"pending": below.pending(below.lag), "open": opened}
-    moved = replace(out, lag=below.lag + out.edge.length, delay=out.edge.length)
+    oldest = min(out.edge.length * harmonic(opened), most)
+    moved = replace(
+        out,
+        repeats=0.0,
+        groups=0.0,
+        is_chained=False,
+        is_ahead=False,
+        lag=below.lag + oldest,
+        delay=max(below.delay, below.lag + out.edge.length),
+    )
     return Work(moved, below.rows, state, scanned=opened * below.pace.steps)
+
+
+def repeated(below: Flow, schema: Schema) -> float:
+    """With which probability an element is followed by an equal one, where it ends.
+
+    At random, it is met by one of those that begin at that instant; instants are granules. Where
+    one element begins as another ends, as results of a group do, it is followed by any of the rows
+    that there are for its group. What has passed a filter mostly does so again, since the results
+    of a group change little from one to the next.
+    """
+    edge, rows = below.edge, below.different(schema)
+    if below.lasts or edge.rate <= 0:
+        return 0.0
+    begun = min(edge.granule * edge.rate, MOST) / rows
+    found = max(begun / (1 + begun), below.repeats)
+    if below.is_chained and below.groups:
+        is_whole = edge.size >= _ALL * below.groups
+        found = max(found, min(below.groups / rows, 1.0) * (1 if is_whole else _AGAIN))
+    return found
+
+
+def netted(below: Flow, schema: Schema) -> Flow:
+    """Changes as operators in signed form look at them: what repeats has cancelled itself."""
+    if not below.is_signed or below.lasts or below.edge.rate <= 0:
+        return below
+    longest = max(below.pace.for_ever, below.edge.length)
+    merged = shape.coalesce(below.triple, repeated(below, schema), longest)
+    return replace(shaped(below, merged), repeats=0.0, is_chained=False, groups=0.0)
 
 
 def changes(operator: interval.Changes, below: Flow) -> Work:

@@ -66,7 +66,8 @@ def _cut_by_changes(out: Flow, flows: Sequence[Flow], rows: float) -> Flow:
     if out.edge.rate <= 0 or out.lasts or rows == inf:
         return out
     rate = max(out.edge.rate, out.edge.rate * out.edge.length * changes / rows)
-    return shaped(out, out.triple._replace(distance=1 / rate, length=out.edge.size / rate))
+    cut = shaped(out, out.triple._replace(distance=1 / rate, length=out.edge.size / rate))
+    return replace(cut, repeats=1 - out.edge.rate / rate)
 
 
 def _aligned(operator: interval.Counting, inputs: Sequence[Flow]) -> list[Flow]:
