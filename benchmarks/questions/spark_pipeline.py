@@ -78,33 +78,66 @@ class Asked:
     skip: int
 
 
-def windowed(range_: int, slide: int, where: str = "true") -> Pair:
-    """A grouped sum over a sliding window."""
+def windowed(
+    range_: int, slide: int, where: str = "true", *, what: str = "SUM(value)", by: str = "key"
+) -> Pair:
+    """An aggregate of each key over a sliding window."""
 
     def native(streams: Mapping[str, DataFrame]) -> DataFrame:
         return (
             streams["s"]
             .withWatermark("at", "0 seconds")
             .where(where)
-            .groupBy(F.window("at", f"{range_} seconds", f"{slide} seconds"), "key")
-            .agg(F.sum("value").alias("v"))
-            .select("key", "v", F.col("window.end").alias(UNTIL))
+            .groupBy(F.window("at", f"{range_} seconds", f"{slide} seconds"), F.expr(by).alias("k"))
+            .agg(F.expr(what).alias("v"))
+            .select("k", "v", F.col("window.end").alias(UNTIL))
         )
 
     text = (
-        f"SELECT key, SUM(value) AS v FROM s [RANGE {range_} SECONDS SLIDE {slide} SECONDS] "
-        f"WHERE {where} GROUP BY key"
+        f"SELECT {by} AS k, {what} AS v FROM s [RANGE {range_} SECONDS SLIDE {slide} SECONDS] "
+        f"WHERE {where} GROUP BY {by}"
     )
     return Pair(text, native, lambda results: each_window(results, slide * SECOND))
 
 
-def filtered(where: str) -> Pair:
+def filtered(where: str, what: str = "value * 2") -> Pair:
     """A filter and a projection."""
     return Pair(
-        f"SELECT key, value * 2 AS v, at FROM s WHERE {where}",
-        lambda streams: streams["s"].where(where).selectExpr("key", "value * 2 AS v", "at"),
+        f"SELECT key, {what} AS v, at FROM s WHERE {where}",
+        lambda streams: streams["s"].where(where).selectExpr("key", f"{what} AS v", "at"),
         lambda results: results,
     )
+
+
+AGGREGATES = ("SUM(value)", "COUNT(*)", "MIN(value)", "MAX(value)", "AVG(value)")
+KEYS = ("key", "key % 7", "key % 100", "key % 13 + 1")
+
+
+def unlike(count: int) -> list[Pair]:
+    """Queries no two of which have filter, window, aggregate and key in common."""
+    found = []
+    for number in range(count):
+        least = number * 100 / count
+        where = (
+            f"value > {least}",
+            f"value < {100 - least} AND key > {number}",
+            f"key % {number + 2} = 1",
+            f"key BETWEEN {number} AND {10 * number + 50} OR value = {number % 100}",
+        )[number % 4]
+        if number % 5 == 0:
+            found.append(filtered(where, f"value * {number} + key"))
+        else:
+            slide = (5, 10, 15)[number % 3]
+            found.append(
+                windowed(
+                    slide * (1 + number % 4),
+                    slide,
+                    where,
+                    what=AGGREGATES[number // 2 % 5],
+                    by=KEYS[number // 3 % 4],
+                )
+            )
+    return found
 
 
 def joined() -> Pair:
@@ -144,13 +177,20 @@ QUESTIONS = {
         skip=7,
     ),
     "many": Asked(
-        "20 queries on one stream, 20k rows a batch",
+        "20 alike queries on one stream, 20k rows a batch",
         {"s": Input(14, 20_000, 4_000, 1_000)},
         [
             *(filtered(f"value > {50 + 2 * number}") for number in range(10)),
             *(windowed(30, 10, f"value > {5 * number}") for number in range(10)),
         ],
-        limit=8,
+        limit=12,
+        skip=4,
+    ),
+    "unlike": Asked(
+        "100 unlike queries on one stream, 20k rows a batch",
+        {"s": Input(9, 20_000, 4_000, 1_000)},
+        unlike(100),
+        limit=25,
         skip=4,
     ),
     "filter": Asked(

@@ -138,6 +138,10 @@ class Lifecycle(RuleBasedStateMachine):
             with pytest.raises(RunError, match="is not possible"):
                 start(self.record, mode, None, self.here())
             return
+        if mode is StartMode.HISTORY and self.first_kept() == self.now > 0:
+            with pytest.raises(RunError, match="do not keep the rows"):
+                start(self.record, mode, None, self.here())
+            return
         drains = [one.fresh for one in self.record.instances if self._drains(one.number)]
         self.record = start(self.record, mode, None, self.here()).record
         match mode:

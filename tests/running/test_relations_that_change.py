@@ -180,6 +180,40 @@ def test_a_late_query_knows_all_if_the_changes_are_kept(tmp_path: Path, text: st
         assert late.snapshot(10).height > 0
 
 
+@pytest.mark.parametrize("text", ANSWERS)
+def test_a_late_query_has_the_relation_whose_changes_are_kept(tmp_path: Path, text: str) -> None:
+    """The stream that it is joined to keeps nothing: of that, the rows from now on count."""
+    first_files(tmp_path)
+    for step in ("create", "go on"):
+        with tidemill.connect(checkpoint=tmp_path / "state", partitions=2) as session:
+            define(session, tmp_path, change="KEEP ALL")
+            early = session.query(f"CREATE QUERY early AS {text}")
+            if step == "create":
+                session.start()
+                session.await_idle()
+            late = session.query(f"CREATE QUERY late AS {text}")
+            if step == "go on":
+                session.start()
+                second_files(tmp_path)
+                write(tmp_path / "change", CHANGE, 3, ("ink", 6, "U", 70))
+                write(tmp_path / "bid", BID, 3, ("pen", 5, 31), ("pen", 6, 32), ("cup", 7, 60))
+            session.await_idle()
+            shown = session.sql("SHOW QUERIES")
+            assert isinstance(shown, pl.DataFrame)
+            complete = int(dict(shown.select("name", "complete_from").rows())["late"])
+            assert complete == 10 + 4 - 1, step  # the first file of changes came to 9
+            if step == "go on":
+                for time in range(complete, 35):
+                    assert at(late, time) == at(early, time), time
+                assert at(late, 32) == [(5, 12), (6, 12)]
+
+
+def at(query: tidemill.Query, time: int) -> list[tuple[object, ...]]:
+    """The rows at an instant, of what the query has given since the start of the session."""
+    there = query.results().filter(pl.col("start") <= time, pl.col("end") > time)
+    return sorted(there.select("n", "price").rows())
+
+
 def test_a_query_can_be_changed_to_read_a_relation_whose_changes_are_kept(tmp_path: Path) -> None:
     first_files(tmp_path)
     with tidemill.connect(checkpoint=tmp_path / "state") as session:

@@ -38,12 +38,16 @@ __all__ = ["Alternative", "Stretch", "Verdict", "exact_from", "verdict_on"]
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """What a version answers: the instants in ``[since, until)``, of rows from ``fresh`` on."""
+    """What a version answers: the instants in ``[since, until)``, of rows from ``fresh`` on.
+
+    Of the streams in ``later``, those from the instant on that stands there.
+    """
 
     version: int
     fresh: Time
     since: Time
     until: Time
+    later: tuple[tuple[str, Time], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +167,7 @@ def verdict_on(  # noqa: PLR0913 — all that it tells
                 record.instance(part.instance).fresh,
                 part.since,
                 part.until,
+                record.instance(part.instance).later,
             )
             for part in record.parts
         ),
@@ -276,7 +281,9 @@ def _exact_text(time: Time | None) -> str:
 
 
 def _stretch_text(one: Stretch) -> str:
-    rows = f" (rows from {time_text(one.fresh)} on)" if one.fresh else ""
+    rows = [f"rows from {time_text(one.fresh)} on"] if one.fresh else []
+    rows += [f"those of {name} from {time_text(at)} on" for name, at in one.later]
+    given = f" ({', '.join(rows)})" if rows else ""
     end = "on" if one.until == END_OF_TIME else f"to {time_text(one.until)}"
     since = time_text(one.since) if one.since else "the beginning"
-    return f"answers from {since} {end}{rows}"
+    return f"answers from {since} {end}{given}"

@@ -24,6 +24,7 @@ from tidemill.optimizer.logical.spelling import respelled
 from tidemill.optimizer.phases import PHASES, SHAPED, Draft
 from tidemill.optimizer.physical.fold import stages_needed
 from tidemill.optimizer.physical.labels import Labels
+from tidemill.optimizer.physical.split_aggregates import SUBJECT
 from tidemill.optimizer.planned import (
     CONTEXT,
     RESUME,
@@ -90,8 +91,10 @@ def _spread(
         return usual
     one = _planned(query, target, replace(context, planning=in_one(planning)), templates)
     spread, decision = choose_spread(_cost(usual, context), _cost(one, context))
-    chosen = one if spread is Spread.ONE else usual
-    return replace(chosen, decisions=(*usual.decisions, decision))
+    if spread is Spread.KEYS:
+        return replace(usual, decisions=(*usual.decisions, decision))
+    kept = (taken for taken in usual.decisions if taken.subject != SUBJECT)
+    return replace(one, decisions=(*kept, decision))
 
 
 def _cost(made: Planned, context: Context) -> PlanCost:

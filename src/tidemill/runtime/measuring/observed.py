@@ -97,6 +97,11 @@ class Observed:
         """How many bytes a row takes; ``None`` if none was looked at."""
         return self.bytes / self.looked_at if self.looked_at else None
 
+    @property
+    def recently(self) -> float:
+        """How many rows there were in the time in which values are counted; at least one."""
+        return max(1.0, float(sum(one.rows for one in self.recent)))
+
     def null_share(self, column: str) -> float | None:
         """How many of the values of a column are NULL; ``None`` if none was looked at."""
         return self.nulls.get(column, 0.0) / self.looked_at if self.looked_at else None
