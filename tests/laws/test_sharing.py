@@ -31,8 +31,9 @@ from laws.test_stacks import (
 )
 from tidemill.algebra.expr import Column, Named
 from tidemill.algebra.plan import Filter, Project, TimeWindow, Window
-from tidemill.engine import bundles, engine, views
+from tidemill.engine import bundles, engine, predicate_index, views
 from tidemill.engine.bundles import Bundle
+from tidemill.engine.predicate_index import PredicateIndex
 from tidemill.model.batch import END, START
 from tidemill.physical.frames import keep
 from tidemill.physical.kernels.segments import Addends
@@ -80,6 +81,7 @@ schedule = {
     much=st.sampled_from([20_000, 20_000, 2]),
     portion=st.sampled_from([1 << 21, 3]),
     shrinks=st.sampled_from([4, 0, 0]),
+    fewest=st.sampled_from([1, 1, 16]),
     reload=st.booleans(),
     **schedule,
 )
@@ -92,11 +94,13 @@ def test_queries_that_differ_come_and_go(  # noqa: PLR0913, PLR0917 — it draws
     much: int,
     portion: int,
     shrinks: int,
+    fewest: int,
     *,
     reload: bool,
 ) -> None:
     with (
         patch.object(engine, "STACK_LIMIT_ROWS", much),
+        patch.object(predicate_index, "_FEWEST", fewest),  # 1: every comparison is looked up
         patch.object(crowd, "_LOOKED_AT", portion),
         patch.object(aggregate, "_SHRINKS", shrinks),  # 0: rows always become panes
     ):
@@ -136,11 +140,8 @@ def _bits_of_others() -> ExitStack:
 
 
 def _first_conditions_only() -> ExitStack:
-    def wanted(self: Bundle, batch: pl.DataFrame) -> object:
-        judged = [column.to_numpy() for column in batch.select(self._judged).get_columns()]
-        return np.array([judged[self.conditions[first]] for first, *_ in self.wanted])
-
-    return _patched(Bundle, "_wanted", wanted)
+    right = PredicateIndex
+    return _patched(bundles, "PredicateIndex", lambda bits: right([(one[0],) for one in bits]))
 
 
 def _what_no_other_wants_stays_behind() -> ExitStack:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
 import polars as pl
 import pytest
 
-from tidemill.physical.frames import framed, keep, pick
+from tidemill.physical.frames import framed, keep, keep_few, pick
 
 ROWS = pl.DataFrame({"a": [1, 2, None], "^.*$": ["x", None, "z"], "*": [True, False, None]})
 
@@ -18,6 +19,13 @@ def test_columns_are_picked_by_their_names(names: list[str]) -> None:
 def test_rows_are_kept_where_a_series_is_true() -> None:
     mask = pl.Series([True, None, False])
     assert keep(ROWS, mask).equals(ROWS.filter(mask))
+
+
+@pytest.mark.parametrize("kept", [[], [0], [2], [0, 1], [0, 1, 2]])
+def test_few_rows_are_kept_as_many_are(kept: list[int]) -> None:
+    rows = pl.concat([ROWS] * 3)
+    mask = np.isin(np.arange(rows.height), kept)
+    assert keep_few(rows, mask).equals(rows.filter(pl.Series(mask)))
 
 
 def test_columns_must_be_as_long_as_each_other() -> None:

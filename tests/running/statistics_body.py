@@ -112,4 +112,4 @@ def _assert_measured(found: Shown, rows: int) -> None:
     assert value["r", "rows", ""] == VALUES
     assert value["r", "distinct", "sort"] == pytest.approx(5, abs=0.1)
     assert value["s", "selectivity", "8.0 <= s.v"] == pytest.approx(0.2, abs=0.06)
-    assert value["s, r", "selectivity", "r.k = s.k"] == pytest.approx(1 / VALUES, rel=0.02)
+    assert value["r, s", "selectivity", "r.k = s.k"] == pytest.approx(1 / VALUES, rel=0.02)

@@ -18,7 +18,7 @@ import polars as pl
 from tidemill.algebra.expr import Column
 from tidemill.model.batch import END, ID, START
 from tidemill.physical.eval import compile_expr
-from tidemill.physical.frames import framed, keep, pick
+from tidemill.physical.frames import framed, keep_few, pick
 from tidemill.physical.operators.windows.validity import Validity, validities
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ class View:
             rows = self.arrived.windowed(self.validity).of(rows)
         elif ID in rows.columns:
             times = (START, END, ID)
-        return _columns(keep(rows, pl.Series(self.mask)), self.member, times)
+        return _columns(keep_few(rows, self.mask), self.member, times)
 
 
 def _columns(rows: pl.DataFrame, member: Member, times: tuple[str, ...]) -> Batch:
