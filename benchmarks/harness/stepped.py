@@ -27,10 +27,11 @@ from tidemill.runtime.local.sources import read_relation
 from tidemill.runtime.shapes import answer_form
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     import tidemill
     from tidemill.model.batch import Batch
+    from tidemill.physical.plan import PhysicalPlan
 
 __all__ = ["Stepped", "instants", "resident"]
 
@@ -42,14 +43,22 @@ class Stepped:
         session: Whose queries and streams; relations are read from where it says.
         planning: How they are planned.
         partitions: How many partitions state is kept in.
+        changed: What a plan becomes before it is run.
     """
 
     def __init__(
-        self, session: tidemill.Session, *, planning: Planning = PLANNING, partitions: int = 1
+        self,
+        session: tidemill.Session,
+        *,
+        planning: Planning = PLANNING,
+        partitions: int = 1,
+        changed: Callable[[PhysicalPlan], PhysicalPlan] = lambda plan: plan,
     ) -> None:
         entries = session.catalog.entries(ObjectKind.QUERY)
         queries = [entry for entry in entries if isinstance(entry, QueryEntry)]
-        plans = {q.name: physical(q.plan, planning, answer=answer_form(q)) for q in queries}
+        plans = {
+            q.name: changed(physical(q.plan, planning, answer=answer_form(q))) for q in queries
+        }
         self.runner = LocalRunner(build_graph(plans), partitions=partitions)
         self.answers = {query.name: Answer(query.plan.schema) for query in queries}
         self.schemas = {query.name: query.plan.schema for query in queries}

@@ -199,10 +199,14 @@ def _patched(where: object, name: str, wrong: Callable[..., object]) -> ExitStac
         _what_no_other_wants_stays_behind,
         _one_window_for_all,
         _panes_whenever_they_begin,
-        _constants_count_once,
         _everybody_looks_at_all,
     ],
 )
 def test_the_law_finds_what_is_wrong(mistake: Callable[[], ExitStack]) -> None:
     with mistake():
         fails(test_queries_that_differ_come_and_go)
+
+
+def test_the_law_of_segments_finds_what_is_wrong() -> None:
+    with _constants_count_once():
+        fails(test_segments_are_added_up_exactly)

@@ -23,7 +23,7 @@ from tidemill.runtime.lock import LOCK_FILE, take_lock
 
 pytestmark = pytest.mark.spark
 
-KILLS = int(os.environ.get("TIDEMILL_KILLS", "3"))
+KILLS = int(os.environ.get("TIDEMILL_KILLS", "2"))
 """``make soak`` sets more."""
 
 FILES = 2 * KILLS + 4

@@ -38,6 +38,8 @@ class Edge:
         row_bytes: How many bytes an element takes.
         distinct: How many values a column has among the elements valid at an instant, by column.
         is_measured: Whether it was measured, or told by a hint; assumed otherwise.
+        counted: How many elements there are that have these values; no more combinations of values
+            than elements. Infinite if that is not known.
     """
 
     distance: float
@@ -47,6 +49,7 @@ class Edge:
     row_bytes: float = 64.0
     distinct: Mapping[str, float] = field(default_factory=dict)
     is_measured: bool = False
+    counted: float = inf
 
     def __post_init__(self) -> None:
         assert self.distance > 0, "successive elements are apart, however little"
@@ -91,6 +94,9 @@ class Statistics:
 NOTHING_KNOWN = Statistics()
 """Everything is assumed."""
 
+_UNBOUNDED = ("distance", "counted")
+"""What may be infinite, which ``json`` cannot say."""
+
 
 def write_statistics(statistics: Statistics) -> Json:
     """Statistics, for ``json``."""
@@ -116,9 +122,8 @@ def read_statistics(written: Json) -> Statistics:
 
 def _write_edge(edge: Edge) -> Json:
     written = asdict(edge)
-    return {**written, "distance": None} if edge.distance == inf else written
+    return {**written, **{name: None for name in _UNBOUNDED if written[name] == inf}}
 
 
 def _read_edge(written: Json) -> Edge:
-    distance = written["distance"]
-    return Edge(**{**written, "distance": inf if distance is None else distance})
+    return Edge(**{**written, **{name: inf for name in _UNBOUNDED if written.get(name) is None}})

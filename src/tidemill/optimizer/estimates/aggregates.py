@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import inf
 from typing import TYPE_CHECKING, Final
 
 from tidemill.algebra.expr import Column
 from tidemill.model.batch import Form
 from tidemill.optimizer import characteristics as shape
-from tidemill.optimizer.estimates.flow import Flow, Work, shaped
+from tidemill.optimizer.estimates.flow import MOST, Flow, Work, shaped
 from tidemill.optimizer.estimates.rows import held_back
 from tidemill.optimizer.selectivity import VALUES, harmonic, seen, values_of
 from tidemill.physical import signed
@@ -36,7 +37,8 @@ def aggregate(operator: interval.Aggregate, below: Flow) -> Work:
     """One row for each group, from one change of it to the next."""
     keys = [key.expr for key in operator.keys]
     groups = below.values(keys) if keys else 1.0
-    present = seen(groups, below.edge.size)
+    together = below.together(keys)
+    present = below.present(keys) if keys else seen(1.0, below.edge.size)
     remembered = _panes(operator, below, groups)
     state = _state(operator, below, present, remembered)
     in_signs = isinstance(operator, signed.Aggregate)
@@ -45,7 +47,7 @@ def aggregate(operator: interval.Aggregate, below: Flow) -> Work:
     touched *= sum(state[name] for name in state if name.endswith(("totals", "stairs"))) / max(
         present, 1.0
     )
-    out = _results(operator, below, groups, present)
+    out = _results(operator, below, groups, present, together)
     oldest = min(out.edge.length * harmonic(present), max(below.edge.length, 1.0))
     if in_signs:
         out = replace(out, is_signed=True, lag=below.lag, delay=below.lag)
@@ -56,15 +58,21 @@ def aggregate(operator: interval.Aggregate, below: Flow) -> Work:
 
 
 def combine(operator: interval.Combine, below: Flow) -> Work:
-    """The elements of a step that agree on start and end as one, in each partition."""
-    del operator
+    """The elements of a step and a group that agree on start and end as one, in each partition."""
     pace, edge = below.pace, below.edge
+    groups = below.values(key.expr for key in operator.keys)
     arriving = below.in_step / pace.partitions
     instants = max(1 / pace.steps / edge.granule, 1.0)
-    left = seen(instants, arriving) * pace.partitions * pace.steps
+    left = seen(min(groups * instants, MOST), arriving) * pace.partitions * pace.steps
+    values, origins = dict(edge.distinct), dict(below.origins)
+    for key in operator.keys:
+        values[key.name] = values_of(key.expr, below.columns)
+        if isinstance(key.expr, Column) and key.expr.name in below.origins:
+            origins[key.name] = below.origins[key.expr.name]
     out = edge if left <= 0 else replace(edge, distance=1 / left)
-    standing = min(edge.standing, float(pace.partitions))
-    flow = replace(below, edge=replace(out, standing=standing), is_signed=False, is_ahead=False)
+    standing = min(edge.standing, groups * pace.partitions)
+    edge = replace(out, standing=standing, distinct=values)
+    flow = replace(below, edge=edge, origins=origins, is_signed=False, is_ahead=False, joined=None)
     return Work(flow, below.rows)
 
 
@@ -116,14 +124,19 @@ def _values(argument: Argument, below: Flow) -> float:
     return VALUES if argument.expr is None else values_of(argument.expr, below.columns)
 
 
-def _results(operator: interval.Aggregate, below: Flow, groups: float, present: float) -> Flow:
-    """The results: when any row of a group comes or goes, or only when its extremes do."""
+def _results(
+    operator: interval.Aggregate, below: Flow, groups: float, present: float, together: float
+) -> Flow:
+    """The results: when any row of a group comes or goes, or only when its extremes do.
+
+    Of rows that begin ``together`` a group changes once.
+    """
     calls = [a.call for a in operator.aggregates]
-    triple = below.triple
+    triple = below.triple._replace(distance=below.edge.distance * together)
     if below.edge.rate <= 0:
         out = below
     elif not calls and not below.lasts:
-        out = _present(below, groups)
+        out = _present(below, triple, groups)
     elif calls and all(call.function in _EXTREMES for call in calls):
         out = shaped(below, shape.extreme(triple, groups))
     elif below.lasts:
@@ -138,15 +151,21 @@ def _results(operator: interval.Aggregate, below: Flow, groups: float, present: 
         if isinstance(key.expr, Column) and key.expr.name in below.origins
     }
     standing = 0.0 if below.edge.rate > 0 else seen(groups, below.edge.standing)
-    edge = replace(out.edge, distinct=values, standing=standing)
+    edge = replace(out.edge, distinct=values, standing=standing, counted=inf)
     return replace(
-        out, edge=edge, origins=origins, is_signed=False, is_ahead=False, is_chained=True
+        out,
+        edge=edge,
+        origins=origins,
+        is_signed=False,
+        is_ahead=False,
+        is_chained=True,
+        joined=None,
     )
 
 
-def _present(below: Flow, groups: float) -> Flow:
+def _present(below: Flow, of: shape.Triple, groups: float) -> Flow:
     """Groups of which nothing is computed: they appear and go."""
-    triple = shape.presence(below.triple, groups)
+    triple = shape.presence(of, groups)
     for_ever = below.pace.for_ever
     if triple.length >= for_ever:
         triple = triple._replace(distance=for_ever / groups, length=for_ever)

@@ -22,11 +22,12 @@ from tidemill.optimizer.characteristics import Triple
 from tidemill.optimizer.selectivity import VALUES, Columns, seen, values_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from tidemill.algebra.expr import Expr
     from tidemill.model.schema import Schema
     from tidemill.model.types import DataType
+    from tidemill.optimizer.estimates.joined import Joined
     from tidemill.optimizer.statistics import Edge
 
 __all__ = ["MOST", "PACE", "Flow", "Pace", "Work", "bounded", "never", "shaped", "width"]
@@ -100,6 +101,7 @@ class Flow:
         lag: How far the watermark is behind.
         delay: How long after its start an element leaves.
         weight: How many bytes rows take, as a multiple of what their types say.
+        joined: What elements are made of, if they are those of a join.
     """
 
     edge: Edge
@@ -112,6 +114,7 @@ class Flow:
     lag: float = 0.0
     delay: float = 0.0
     weight: float = 1.0
+    joined: Joined | None = None
 
     @property
     def lasts(self) -> bool:
@@ -140,14 +143,29 @@ class Flow:
 
     def values(self, exprs: Iterable[Expr]) -> float:
         """How many combinations of values some expressions have."""
+        every = list(exprs)
+        if self.joined is not None:
+            return self.joined.combinations(every, self._product, present=False)
+        return min(self._product(every), self.edge.counted)
+
+    def _product(self, exprs: Sequence[Expr]) -> float:
         found = 1.0
         for expr in exprs:
             found *= values_of(expr, self.columns)
         return min(found, MOST)
 
+    def together(self, keys: Sequence[Expr]) -> float:
+        """How many elements of a group begin at one instant, on average."""
+        return 1.0 if self.joined is None else self.joined.together(keys, self.values)
+
     def present(self, exprs: Iterable[Expr]) -> float:
         """How many combinations of values there are at an instant."""
-        return seen(self.values(exprs), self.edge.size)
+        every, edge = list(exprs), self.edge
+        if self.joined is None:
+            return seen(self.values(every), edge.size)
+        coming = (edge.size - edge.standing) / self.together(every)
+        found = seen(self.values(every), edge.standing + coming)
+        return min(found, self.joined.combinations(every, self._product, present=True))
 
     def different(self, schema: Schema) -> float:
         """How many different rows there are, at any time."""
@@ -155,7 +173,7 @@ class Flow:
         for one in schema:
             found *= max(1.0, self.edge.distinct.get(one.name, VALUES))
         is_numbered = any(self.edge.distinct.get(one.name) == inf for one in schema)
-        return inf if is_numbered else min(found, MOST)
+        return inf if is_numbered else min(found, self.edge.counted, MOST)
 
     def waiting(self, lag: float) -> float:
         """How many elements have come and are not due, if the watermark is so far behind."""
@@ -198,12 +216,15 @@ class Work:
 
 
 def shaped(flow: Flow, triple: Triple) -> Flow:
-    """The flow with other distances and lengths; a length that has no end is the horizon's."""
+    """The flow with other distances and lengths; a length that has no end is the horizon's.
+
+    How elements are made of those of joins, which had their own, is not followed further.
+    """
     length = max(min(triple.length, flow.pace.for_ever), 1.0)
     edge = replace(
         flow.edge, distance=triple.distance, length=length, granule=max(triple.granule, 1.0)
     )
-    return replace(flow, edge=edge)
+    return replace(flow, edge=edge, joined=None)
 
 
 def bounded(edge: Edge, pace: Pace) -> Edge:
@@ -215,6 +236,7 @@ def bounded(edge: Edge, pace: Pace) -> Edge:
         distance=inf if distance > MOST else max(distance, 1 / MOST),
         length=min(max(edge.length, 1.0), last),
         granule=min(max(edge.granule, 1.0), last),
+        counted=max(edge.counted, 1.0),
         standing=min(max(edge.standing, 0.0), MOST),
         row_bytes=min(max(edge.row_bytes, 1.0), _WIDEST),
     )

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from tidemill.algebra.expr import Call, conjunction
 from tidemill.model.types import BOOLEAN
 from tidemill.optimizer.estimates.flow import MOST, Flow, Work, bounded
+from tidemill.optimizer.estimates.joined import Input, Side, met
 from tidemill.optimizer.estimates.rows import common_lag, kept
 from tidemill.optimizer.selectivity import Columns, selectivity, values_of
 from tidemill.physical.joining.condition_parts import ConditionParts, member
@@ -47,7 +48,7 @@ def join(operator: interval.Join, left: Flow, right: Flow) -> Work:
     looked = _looked_at(flows[0], state["right"], keyed=keyed)
     looked += _looked_at(flows[1], state["left"], keyed=keyed)
     compared = _candidates(flows, operator.condition)
-    out = kept(_pairs(*flows), operator.condition)
+    out = _matched(flows[0], flows[1], operator.condition)
     return Work(out, left.rows + right.rows, state, compared, looked)
 
 
@@ -63,7 +64,7 @@ def signed_join(operator: signed.Join, left: Flow, right: Flow) -> Work:
     if not keyed:
         touched += sum(flow.edge.size for flow in flows) * left.pace.steps
     compared = 2 * _candidates(flows, operator.condition)
-    out = _withdrawn(kept(_pairs(*flows), operator.condition), lag)
+    out = _withdrawn(_matched(flows[0], flows[1], operator.condition), lag)
     return Work(out, left.rows + right.rows, state, compared, touched)
 
 
@@ -113,7 +114,9 @@ def renamed(flow: Flow, new: dict[str, str]) -> Flow:
     """The flow with other names for its columns."""
     values = {new[n]: v for n, v in flow.edge.distinct.items() if n in new}
     origins = {new[n]: o for n, o in flow.origins.items() if n in new}
-    return replace(flow, edge=replace(flow.edge, distinct=values), origins=origins)
+    joined = None if flow.joined is None else flow.joined.renamed(new)
+    edge = replace(flow.edge, distinct=values)
+    return replace(flow, edge=edge, origins=origins, joined=joined)
 
 
 def named(names: Sequence[str], schemas: Sequence[Schema], flows: Sequence[Flow]) -> list[Flow]:
@@ -123,6 +126,23 @@ def named(names: Sequence[str], schemas: Sequence[Schema], flows: Sequence[Flow]
         renamed(flow, {field.name: next(left) for field in schema})
         for schema, flow in zip(schemas, flows, strict=True)
     ]
+
+
+def _matched(left: Flow, right: Flow, condition: Expr) -> Flow:
+    """The pairs of which a condition is true."""
+    pairs = _pairs(left, right)
+    out = kept(pairs, condition)
+    if pairs.edge.rate <= 0 or out.edge.rate <= 0:
+        return out
+    first, second = (
+        Input(
+            flow.joined,
+            flow.edge.rate,
+            Side(frozenset(flow.edge.distinct), flow.edge.size, flow.edge.counted),
+        )
+        for flow in (left, right)
+    )
+    return replace(out, joined=met(first, second, out.edge.rate / pairs.edge.rate, condition))
 
 
 def _pairs(left: Flow, right: Flow) -> Flow:
@@ -143,6 +163,7 @@ def _pairs(left: Flow, right: Flow) -> Flow:
         standing=one.standing * other.standing,
         granule=min(one.granule, other.granule),
         distinct={**one.distinct, **other.distinct},
+        counted=inf,
     )
     return replace(
         left,
@@ -153,6 +174,7 @@ def _pairs(left: Flow, right: Flow) -> Flow:
         lag=max(left.lag, right.lag),
         delay=max(left.delay, right.delay),
         weight=(left.weight + right.weight) / 2,
+        joined=None,
     )
 
 
@@ -193,8 +215,8 @@ def _combined(flows: Sequence[Flow], condition: Expr) -> Flow:
     parts = ConditionParts([list(flow.edge.distinct) for flow in flows], condition)
     out, before = kept(flows[0], parts.entry(0)), [0]
     for port in range(1, len(flows)):
-        met = _pairs(out, kept(flows[port], parts.entry(port)))
-        out = kept(met, conjunction(*_looked_up(parts, before, port), parts.due(before, port)))
+        condition = conjunction(*_looked_up(parts, before, port), parts.due(before, port))
+        out = _matched(out, kept(flows[port], parts.entry(port)), condition)
         before.append(port)
     return out
 

@@ -54,8 +54,10 @@ def kept(below: Flow, predicate: Expr) -> Flow:
         distance=edge.distance / share,
         standing=edge.standing * share,
         distinct=_left(edge.distinct, predicate),
+        counted=max(edge.counted * share, 1.0),
     )
-    return replace(below, edge=out)
+    joined = None if below.joined is None else below.joined.thinned(share)
+    return replace(below, edge=out, joined=joined)
 
 
 def _left(values: Mapping[str, float], predicate: Expr) -> dict[str, float]:
@@ -84,7 +86,8 @@ def project(operator: interval.Project, below: Flow) -> Work:
         if isinstance(c.expr, Column) and c.expr.name in below.origins
     }
     edge = replace(below.edge, distinct=values)
-    return Work(replace(below, edge=edge, origins=origins), below.rows)
+    joined = None if below.joined is None else below.joined.projected(operator.columns)
+    return Work(replace(below, edge=edge, origins=origins, joined=joined), below.rows)
 
 
 def number(below: Flow) -> Work:
@@ -110,10 +113,12 @@ def union(operator: interval.Union, left: Flow, right: Flow) -> Work:
         lag=max(left.lag, right.lag),
         delay=max(left.delay, right.delay),
         origins={n: o for n, o in left.origins.items() if o in right.origins.values()},
+        joined=None,
     )
     if both:
         out = shaped(out, shape.union([one.triple for one in both]))
-    edge = replace(out.edge, standing=standing, distinct=values)
+    counted = left.edge.counted + right.edge.counted
+    edge = replace(out.edge, standing=standing, distinct=values, counted=counted)
     return Work(replace(out, edge=edge), taken)
 
 

@@ -29,7 +29,8 @@ def distinct(operator: interval.Distinct, below: Flow) -> Work:
     present = seen(rows, below.edge.size)
     touched = seen(rows, below.in_step) * below.pace.steps
     state = {"pending": below.pending(below.lag), "covered": present}
-    return Work(replace(_once(below, rows), delay=below.lag), below.rows, state, scanned=touched)
+    out = replace(_once(below, rows), delay=below.lag, joined=None)
+    return Work(out, below.rows, state, scanned=touched)
 
 
 def counting(operator: interval.Counting, inputs: Sequence[Flow]) -> Work:
@@ -48,7 +49,8 @@ def counting(operator: interval.Counting, inputs: Sequence[Flow]) -> Work:
     taken = sum(flow.rows for flow in inputs)
     touched = seen(rows, 2 * taken / first.pace.steps) * first.pace.steps
     state = {"pending": pending, "ends": ends, "totals": present}
-    out = replace(_out(operator, first, others, rows), lag=lag, is_ahead=False, is_chained=False)
+    out = _out(operator, first, others, rows)
+    out = replace(out, lag=lag, is_ahead=False, is_chained=False, joined=None)
     if isinstance(operator, signed.Counting):
         out = replace(out, is_signed=True, delay=lag)
     else:

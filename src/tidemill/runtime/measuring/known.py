@@ -77,7 +77,7 @@ def statistics_of(catalog: Catalog, measured: Measured) -> Statistics:
     for entry, observed in _inputs(catalog, measured):
         facts = list(_of_input(entry, observed))
         if any(fact.origin in (Origin.MEASURED, Origin.HINT) for fact in facts):
-            inputs[entry.name] = _edge(entry, facts)
+            inputs[entry.name] = _edge(entry, facts, observed)
         shares = zip(entry.schema, (f for f in facts if f.what == "null share"), strict=True)
         for field, fact in shares:
             if fact.origin is Origin.MEASURED:
@@ -166,7 +166,7 @@ def _of_conditions(catalog: Catalog, measured: Measured) -> Iterator[Fact]:
             )
 
 
-def _edge(entry: StreamEntry | RelationEntry, facts: Iterable[Fact]) -> Edge:
+def _edge(entry: StreamEntry | RelationEntry, facts: Iterable[Fact], observed: Observed) -> Edge:
     """What facts say of elements as they come in."""
     known = {(fact.what, fact.of): fact for fact in facts}
     columns: Mapping[str, float] = {
@@ -181,6 +181,7 @@ def _edge(entry: StreamEntry | RelationEntry, facts: Iterable[Fact]) -> Edge:
             row_bytes=bytes_.value,
             distinct=columns,
             is_measured=rows.origin is not Origin.ASSUMED,
+            counted=inf if rows.origin is Origin.ASSUMED else max(1.0, rows.value),
         )
     distance = known["distance", ""]
     return Edge(
@@ -190,6 +191,7 @@ def _edge(entry: StreamEntry | RelationEntry, facts: Iterable[Fact]) -> Edge:
         row_bytes=bytes_.value,
         distinct=columns,
         is_measured=distance.origin is not Origin.ASSUMED,
+        counted=observed.recently if distance.origin is Origin.MEASURED else inf,
     )
 
 

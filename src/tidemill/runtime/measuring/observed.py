@@ -105,6 +105,11 @@ class Observed:
         whole = self.looked_at - self.partial
         return self.bytes / whole if whole > 0 and self.bytes > 0 else None
 
+    @property
+    def recently(self) -> float:
+        """How many rows there were in the time in which values are counted; at least one."""
+        return max(1.0, float(sum(one.rows for one in self.recent)))
+
     def null_share(self, column: str) -> float | None:
         """How many of the values of a column are NULL; ``None`` if none was looked at."""
         seen = self.looked_at - self.unseen.get(column, 0.0)
