@@ -279,7 +279,9 @@ def test_that_stream_is_read_next_whose_time_has_come_least_far(
     monkeypatch.setattr("tidemill.runtime.local.intake._STEP_ROWS", 1)
     read = []
 
-    def noted(path: Path, kind: str, schema: Schema, refuse: Refuse) -> Iterator[pl.DataFrame]:
+    def noted(
+        path: Path, kind: str, schema: Schema, refuse: Refuse, **_: object
+    ) -> Iterator[pl.DataFrame]:
         read.append(f"{path.parent.name}{path.stem}")
         return read_file(path, kind, schema, refuse)
 

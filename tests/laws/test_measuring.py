@@ -261,3 +261,16 @@ def test_the_law_finds_what_is_wrong(harm: Harm) -> None:
         lambda drawn: not is_exact(drawn[0], harm(drawn[1])),
         settings=settings(max_examples=400, deadline=None, phases=[Phase.generate]),
     )
+
+
+def test_a_column_that_rows_do_not_have_is_measured_in_the_others() -> None:
+    sampler, found = Sampler(("a", "b")), Observed()
+    both = pl.DataFrame({"a": [1, 2], "b": [None, "x"]}, schema={"a": pl.Int64, "b": pl.String})
+    starts = pl.Series([0, 10])
+    sampler.take(both, 0, starts, 10)
+    sampler.take(both.select("a"), 2, starts + 20, 30)
+    found.take(sampler.drain())
+    assert (found.null_share("a"), found.null_share("b")) == (0.0, 0.5)
+    assert (found.looked_at, found.row_bytes) == (4, 24.5)
+    again = Observed.read(found.write())
+    assert (again.null_share("b"), again.distinct("b")) == (0.5, found.distinct("b"))

@@ -83,7 +83,7 @@ def through_spark(column: pa.Array, type_: DataType) -> list[object]:
     batch = pa.record_batch({"x": column})
     pieces = _row_pieces(stream(type_))
     origin = Origin(0, 0, Time(0))
-    return taken(type_, lambda r: [p.rows for p in pieces([batch], origin, r.add_malformed)])
+    return taken(type_, lambda r: [p.rows for p in pieces([batch], origin, r.add_malformed, None)])
 
 
 def same(found: list[object], expected: object) -> bool:

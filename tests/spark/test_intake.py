@@ -60,7 +60,7 @@ def in_a_task(
         {"number": [3], "path": [str(path)], "size": [-1], "changed": [0]}  # it may change
     )
     origin, refused = Origin(0, 0, Time(0)), Refused(stream)
-    pieces = _file_pieces(kind, stream)([entries], origin, refused.add_malformed)
+    pieces = _file_pieces(kind, stream)([entries], origin, refused.add_malformed, None)
     return take_in(deployment, "s", pieces, origin, refused=refused)
 
 

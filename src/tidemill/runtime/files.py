@@ -82,13 +82,15 @@ def _require_text(path: Path) -> None:
         ) from error
 
 
-def read_file(
+def read_file(  # noqa: PLR0913 — what is read, and how
     path: Path | str,
     kind: str,
     schema: Schema,
     refuse: Refuse = fail,
     *,
     content: bytes | None = None,
+    needed: AbstractSet[str] | None = None,
+    begins_whole: bool = False,
 ) -> Iterator[pl.DataFrame]:
     """The rows of a file, piece by piece, each of bounded size.
 
@@ -98,6 +100,9 @@ def read_file(
         schema: The columns to read.
         refuse: What is done with malformed rows; if it is not said, they are an error.
         content: What is in it, if that has been read already.
+        needed: The columns that are needed, one at least; ``None`` for all. A format that has all
+            of them together gives all.
+        begins_whole: Whether the first piece has all columns in any case.
 
     Raises:
         RunError: It cannot be read, or does not have the columns of the schema.
@@ -106,7 +111,13 @@ def read_file(
     input_ = Input(f'file "{path}"', str(path), _UNITS.get(kind, "line"), is_shown=is_shown)
     try:
         with closing(io.BytesIO(content) if content is not None else Path(path).open("rb")) as file:
-            if not _is_empty(file):
+            if _is_empty(file):
+                return
+            if kind == "parquet":
+                yield from read_parquet(
+                    file, schema, input_, refuse, needed, begins_whole=begins_whole
+                )
+            else:
                 yield from READERS[kind](file, schema, input_, refuse)
     except (pl.exceptions.PolarsError, pa.ArrowException, OSError) as error:
         reason = f": {str(error).splitlines()[0]}" if is_shown and str(error) else ""

@@ -85,6 +85,7 @@ class GrowingFiles:
         read: How many of them have been read.
         skipped: How many were there before the stream was read.
         waiting: The files that are there and may still be written, and those that wait for them.
+        needed: The columns that are needed of what is read from now on; ``None`` for all.
     """
 
     def __init__(self, stream: str, place: Place, schema: Schema, refuse: Refuse) -> None:
@@ -92,6 +93,7 @@ class GrowingFiles:
         self.read = 0
         self.skipped = 0
         self.waiting: tuple[str, ...] = ()
+        self.needed: frozenset[str] | None = None
         self._stream = stream
         self._place = place
         self._path = Path(place.path).absolute()  # whatever the current directory is later
@@ -210,6 +212,7 @@ class GrowingFiles:
                 self._refused,
                 given=Given(self._rows, self._malformed),
                 file=self.read,
+                needed=self.needed,
             )
             for arrival in arrivals:
                 self._rows += arrival.rows.height

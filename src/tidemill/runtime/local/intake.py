@@ -113,6 +113,7 @@ class Intake:
         noted: What the step depends on that is being taken, or was taken last.
         again: What it depended on when it was taken before; ``None`` if it was not.
         kept: What the step has taken of streams that keep their past.
+        needed: The columns that are needed of each stream of which not all are.
     """
 
     clock: Callable[[], int]
@@ -122,6 +123,7 @@ class Intake:
     noted: Noted = field(default_factory=Noted)
     again: Noted | None = None
     kept: list[Taken] = field(default_factory=list)
+    needed: Mapping[str, frozenset[str]] = field(default_factory=dict)
     _samplers: dict[str, Sampler] = field(default_factory=dict)
     _came: dict[str, tuple[int, Time]] = field(default_factory=dict)
     _open: set[str] = field(default_factory=set)
@@ -129,7 +131,7 @@ class Intake:
     def open(self, gate: Gate, now: int = 0) -> None:
         """Take in a stream from now on, which is silent until something comes."""
         self.gates[gate.stream.name] = gate
-        self._samplers[gate.stream.name] = Sampler()
+        self._samplers[gate.stream.name] = Sampler(gate.stream.schema.names)
         self.seen[gate.stream.name] = Time(now)
 
     def close(self, stream: str) -> Gate:
@@ -197,7 +199,7 @@ class Intake:
         """The elements of some rows that have come."""
         gate, came = self.gates[name], self._time_of(name, arrival.batch)
         watermark = gate.watermark
-        batch = gate.take_piece(arrival.rows, came, arrival.first)
+        batch = gate.take_piece(self._narrow(name, arrival.rows), came, arrival.first)
         self._samplers[name].take(arrival.rows, arrival.first, batch[START], gate.newest or 0)
         if gate.stream.keep is not None and batch.height:
             is_plain = MALFORMED not in gate.refused.counts
@@ -207,6 +209,11 @@ class Intake:
             gate.end_batch()
             self._open.discard(name)
         return batch
+
+    def _narrow(self, stream: str, rows: pl.DataFrame) -> pl.DataFrame:
+        """Rows with the columns that are needed; some files, or pieces of them, have more."""
+        needed = self.needed.get(stream)
+        return rows if needed is None else rows.select(n for n in rows.columns if n in needed)
 
     def samples(self, enough: int = WORTH_IT) -> dict[str, Sample]:
         """What has come since this was asked last, by stream.

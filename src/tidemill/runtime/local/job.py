@@ -206,10 +206,16 @@ class Job:
             stream = program.streams[name]
             gate = Gate(stream, has_ids=program.graph.needs_ids)
             readers[name] = read_source(
-                name, stream.source, readable(stream), self.memory, gate.refused.add_malformed
+                name,
+                stream.source,
+                readable(stream),
+                self.memory,
+                gate.refused.add_malformed,
+                needed=program.needed.get(name),
             )
             self._intake.open(gate)
             self.statistics.open(name, stream_digest(stream))
+        self._intake.needed = program.needed
         self._archives.open(program.streams, come_on(self._intake.gates), 0)
         yield {**relations, **self._intake.take(readers, ends=True)}
         over = {name: Flow([], END_OF_TIME) for name in relations}

@@ -167,6 +167,7 @@ def kept_program(  # noqa: PLR0913, PLR0917 — all that is compared
         {n: sink for n, sink in sinks.items() if n not in users},
         frozenset(opened.keys() - fresh),
         frozenset(user_name(n) for n in owned if n not in fresh or not is_first(n)),
+        reads_all=not planning.optimized,
     )
     program = reading(program, catalog)
     program = program.but(epoch=max(program.epoch, program.graph.epoch))

@@ -268,6 +268,7 @@ class Pipeline:
             self._sources[name] = stream.source
         for gate in self._intake.gates.values():
             gate.has_ids = program.graph.needs_ids
+        self._need(program.needed)
         self._archives.open(program.streams, come_on(self._intake.gates), self.batches)
         self._archives.keep_only(program.replayed)
         self._archives.fill(self._to_fill(program), self.batches)
@@ -278,6 +279,16 @@ class Pipeline:
         self.delivery.go_on_with(program.queries, program.sinks, program.idle, known)
         self._is_recut |= program.is_recut(before)
         self.program = program
+
+    def _need(self, needed: Mapping[str, frozenset[str]]) -> None:
+        """Read the columns from now on that are needed; what was read ahead is read again."""
+        self._intake.needed = needed
+        for name, source in self._sources.items():
+            if isinstance(source, GrowingFiles) and source.needed != needed.get(name):
+                source.needed = needed.get(name)
+                again = source.new() if name in self._readers else None
+                if again is not None:
+                    self._readers[name] = again
 
     def _to_fill(self, program: Program) -> dict[str, tuple[str, Time]]:
         """The inputs that are new, and begin with rows that have come."""

@@ -19,6 +19,7 @@ from tidemill.optimizer.planner import recut
 from tidemill.optimizer.statistics import NOTHING_KNOWN
 from tidemill.physical.fragments import build_graph
 from tidemill.runtime.archives import replayed_inputs
+from tidemill.runtime.columns import columns_to_read
 from tidemill.runtime.file_sink import FileSink
 from tidemill.runtime.kept_streams import kept_streams
 from tidemill.runtime.local.delivering import file_sinks
@@ -55,6 +56,7 @@ class Program:
         epoch: That of the queries that began last.
         resumed: The queries that an earlier session has begun.
         owned: The queries, as people call them, whose sinks an earlier session has taken.
+        reads_all: Whether all columns of streams are read, whatever is needed.
     """
 
     queries: Mapping[str, QueryEntry]
@@ -66,6 +68,7 @@ class Program:
     idle: Mapping[str, LocalSink] = field(default_factory=dict)
     resumed: frozenset[str] = frozenset()
     owned: frozenset[str] = frozenset()
+    reads_all: bool = False
 
     @cached_property
     def graph(self) -> Graph:
@@ -89,6 +92,11 @@ class Program:
         if "graph" in vars(self):
             vars(changed)["graph"] = self.graph  # the same plans
         return changed
+
+    @cached_property
+    def needed(self) -> dict[str, frozenset[str]]:
+        """The columns that are needed of each stream of which not all are."""
+        return {} if self.reads_all else columns_to_read(self.streams, self.graph)
 
     @cached_property
     def groups(self) -> frozenset[frozenset[str]]:
@@ -183,7 +191,8 @@ def next_program(  # noqa: PLR0913, PLR0917 — what a program is made of
     users = {user_name(name) for name in queries}
     stay = {n: sink for n, sink in known.items() if n in users} | sinks
     idle = {n: sink for n, sink in known.items() if n not in users}
-    made = Program(queries, planned, stay, {}, {}, epoch, idle)
+    reads_all = not planning.optimized
+    made = Program(queries, planned, stay, {}, {}, epoch, idle, reads_all=reads_all)
     for sink in file_sinks(sinks):
         sink.check_new()
     return reading(made, catalog)

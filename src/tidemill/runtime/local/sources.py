@@ -20,11 +20,13 @@ from tidemill.model.batch import polars_schema
 from tidemill.runtime import settling
 from tidemill.runtime.connectors import failure, shown_cause, source_place
 from tidemill.runtime.files import READERS, list_files, read_file
+from tidemill.runtime.measuring.sample import has_head
 from tidemill.runtime.reading.frames import shaped_frame
 from tidemill.runtime.reading.shaping import Input, fail
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Set as AbstractSet
 
     from tidemill.catalog.entries import RelationEntry
     from tidemill.engine.ingest import Malformed
@@ -81,6 +83,7 @@ def read_source(  # noqa: PLR0913 — what is read, and how
     refuse: Refuse = fail,
     *,
     skip: int = 0,
+    needed: AbstractSet[str] | None = None,
 ) -> Iterator[Arrival]:
     """The rows of a stream or relation, batch by batch, and each of them piece by piece.
 
@@ -94,6 +97,8 @@ def read_source(  # noqa: PLR0913 — what is read, and how
         refuse: What is done with malformed rows; if it is not said, they are an error.
         skip: Of a connector of another package that can go back to a position, how many batches
             are left out, since they were read before.
+        needed: The columns that are needed of files, some of which may be given with others;
+            ``None`` for all.
 
     Raises:
         RunError: The source cannot be read, or does not have these columns.
@@ -103,14 +108,16 @@ def read_source(  # noqa: PLR0913 — what is read, and how
         only = memory_frame(name, place.path, schema, memory, refuse)
         return iter([Arrival(0, only, is_last=True)])
     if place.kind in READERS:
-        return _read_files(name, place, schema, refuse)
+        return _read_files(name, place, schema, refuse, needed)
     side = arguments_of(source, Use.STREAM).connector.source
     if side is None or side.positions is not Positions.REPLAYABLE:
         skip = 0  # what it gives now is what has not been given
     return _read_installed(name, place, schema, refuse, source.secrets(), skip)
 
 
-def _read_files(name: str, place: Place, schema: Schema, refuse: Refuse) -> Iterator[Arrival]:
+def _read_files(
+    name: str, place: Place, schema: Schema, refuse: Refuse, needed: AbstractSet[str] | None
+) -> Iterator[Arrival]:
     """The rows of files."""
     found = map(str, _files(name, place.path, place.kind))
     seconds = settling.SETTLE if place.settle is None else place.settle
@@ -118,7 +125,9 @@ def _read_files(name: str, place: Place, schema: Schema, refuse: Refuse) -> Iter
     starts = range(0, len(marks), place.files_per_batch)
     chosen = [marks[first : first + place.files_per_batch] for first in starts]
     return chain.from_iterable(
-        file_batch(n, some, place.kind, schema, refuse, file=n * place.files_per_batch)
+        file_batch(
+            n, some, place.kind, schema, refuse, file=n * place.files_per_batch, needed=needed
+        )
         for n, some in enumerate(chosen)
     )
 
@@ -132,6 +141,7 @@ def file_batch(  # noqa: PLR0913 — what is read, and how
     *,
     given: Given = NOTHING,
     file: int = 0,
+    needed: AbstractSet[str] | None = None,
 ) -> Iterator[Arrival]:
     """The rows of some files, which are as they were when they were taken.
 
@@ -146,6 +156,8 @@ def file_batch(  # noqa: PLR0913 — what is read, and how
         refuse: What is done with malformed rows.
         given: What is left out, since it was given before; in which pieces does not matter.
         file: The number of the first file among those of the stream.
+        needed: The columns that are needed, some of which may be given with others; ``None`` for
+            all.
 
     Raises:
         RunError: A file cannot be read, or has changed.
@@ -155,7 +167,15 @@ def file_batch(  # noqa: PLR0913 — what is read, and how
     def pieces() -> Iterator[_Piece]:
         for place, (path, mark) in enumerate(files, start=file):
             rows, where = 0, settling.FileRows(path, mark, file_id(place, 0), kind)
-            for frame in read_file(Path(path), kind, schema, found.append):
+            read = read_file(
+                Path(path),
+                kind,
+                schema,
+                found.append,
+                needed=needed,
+                begins_whole=has_head(place),
+            )
+            for frame in read:
                 settling.require_unchanged(path, mark)  # it might grow for ever
                 file_id(place, max(rows + frame.height - 1, 0))  # there are ids for all of them
                 yield _Piece(frame, _taken_from(found), file_id(place, rows), where)

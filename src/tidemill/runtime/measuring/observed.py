@@ -58,6 +58,8 @@ class Observed:
         bytes: How many bytes these take, likewise.
         nulls: How many of them are NULL, by column, likewise.
         recent: What was looked at in this period and in the one before.
+        unseen: How many rows were looked at without a column, by column, as they count now.
+        partial: How many were looked at without all of them, likewise.
     """
 
     identity: str = ""
@@ -72,6 +74,8 @@ class Observed:
     nulls: dict[str, float] = field(default_factory=dict)
     recent: tuple[Sample, Sample] = field(default_factory=lambda: (Sample(), Sample()))
     period: int = 0
+    unseen: dict[str, float] = field(default_factory=dict)
+    partial: float = 0.0
 
     def take(self, sample: Sample) -> None:
         """Take what a batch says."""
@@ -84,6 +88,9 @@ class Observed:
             self.bytes += sample.bytes
             for name, nulls in sample.nulls.items():
                 self.nulls[name] = self.nulls.get(name, 0.0) + nulls
+            for name, unseen in sample.unseen.items():
+                self.unseen[name] = self.unseen.get(name, 0.0) + unseen
+            self.partial += sample.partial
         self.recent[0].merge(sample)
 
     @property
@@ -95,7 +102,8 @@ class Observed:
     @property
     def row_bytes(self) -> float | None:
         """How many bytes a row takes; ``None`` if none was looked at."""
-        return self.bytes / self.looked_at if self.looked_at else None
+        whole = self.looked_at - self.partial
+        return self.bytes / whole if whole > 0 and self.bytes > 0 else None
 
     @property
     def recently(self) -> float:
@@ -104,13 +112,14 @@ class Observed:
 
     def null_share(self, column: str) -> float | None:
         """How many of the values of a column are NULL; ``None`` if none was looked at."""
-        return self.nulls.get(column, 0.0) / self.looked_at if self.looked_at else None
+        seen = self.looked_at - self.unseen.get(column, 0.0)
+        return min(1.0, self.nulls.get(column, 0.0) / seen) if seen > 0 else None
 
     def distinct(self, column: str) -> float | None:
         """How many values a column has; ``None`` if none was looked at."""
         now, before = self.recent
         both = [one.values[column] for one in (now, before) if column in one.values]
-        looked_at = now.looked_at + before.looked_at
+        looked_at = sum(one.looked_at - one.unseen.get(column, 0) for one in (now, before))
         nulls = now.nulls.get(column, 0) + before.nulls.get(column, 0)
         if not both or not looked_at:
             return None
@@ -125,7 +134,7 @@ class Observed:
         recent = Sample(), Sample()
         for one, other in zip(recent, self.recent, strict=True):
             one.merge(other)
-        return replace(self, nulls=dict(self.nulls), recent=recent)
+        return replace(self, nulls=dict(self.nulls), recent=recent, unseen=dict(self.unseen))
 
     def write(self) -> dict[str, object]:
         """What was observed, for ``json``."""
@@ -142,6 +151,8 @@ class Observed:
             "nulls": dict(self.nulls),
             "recent": [one.write() for one in self.recent],
             "period": self.period,
+            "unseen": dict(self.unseen),
+            "partial": self.partial,
         }
 
     @classmethod
@@ -165,12 +176,16 @@ class Observed:
                 "nulls": dict(nulls),
                 "recent": [dict(now), dict(before)],
                 "period": int(period),
+                **more,
             }:
                 sums = (elapsed, counted, looked_at, bytes_)
-                if not all(0 <= one < inf for one in (rows, granule, *sums, *nulls.values())):
+                unseen, partial = _read_missing(more)
+                counts = (rows, granule, *sums, *nulls.values(), *unseen.values(), partial)
+                if not all(0 <= one < inf for one in counts):
                     raise ValueError("what was observed is out of range")
                 recent = _read(now), _read(before)
-                return cls(identity, rows, first, latest, granule, *sums, nulls, recent, period)
+                seen = identity, rows, first, latest, granule
+                return cls(*seen, *sums, nulls, recent, period, unseen, partial)
             case _:
                 raise ValueError(f"{sorted(written)} was not observed")
 
@@ -190,6 +205,8 @@ class Observed:
         self.looked_at *= left
         self.bytes *= left
         self.nulls = {name: nulls * left for name, nulls in self.nulls.items()}
+        self.unseen = {name: unseen * left for name, unseen in self.unseen.items()}
+        self.partial *= left
         period = self.latest // MEMORY
         if is_first:
             self.period = period
@@ -231,6 +248,15 @@ def values_behind(found: float, rows: float, all_: float) -> float:
 def _weight(span: float) -> float:
     """How much time has passed in a span, as it counts at its end."""
     return -MEMORY * expm1(-span / MEMORY)
+
+
+def _read_missing(written: Mapping[str, object]) -> tuple[dict[str, float], float]:
+    """How many rows did not have which columns; of older figures, none."""
+    match written:
+        case {"unseen": dict(unseen), "partial": float() | int() as partial}:
+            return unseen, partial
+        case _:
+            return {}, 0.0
 
 
 def _read(written: Mapping[str, object]) -> Sample:

@@ -5,6 +5,8 @@ the first ``HEAD`` rows of some files, and one in ``EVERY`` of all others. Wheth
 sample follows from its place alone, so it makes no difference how the rows are cut into batches,
 nor which engine reads them. In one batch no more than ``LIMIT`` rows are looked at.
 
+Rows need not have all columns: those that nobody reads are there in the first rows only.
+
 Law: a sample of some batches is what the samples of each give when they are merged.
 """
 
@@ -22,9 +24,19 @@ from tidemill.physical.state.strings import compact_strings
 from tidemill.runtime.measuring.sketch import HASHES, Sketch
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
-__all__ = ["EVERY", "HEAD", "LIMIT", "WORTH_IT", "Sample", "Sampler", "sample_of", "sampled"]
+__all__ = [
+    "EVERY",
+    "HEAD",
+    "LIMIT",
+    "WORTH_IT",
+    "Sample",
+    "Sampler",
+    "has_head",
+    "sample_of",
+    "sampled",
+]
 
 HEAD: Final = 256
 
@@ -58,9 +70,11 @@ class Sample:
         latest: The greatest of their times, or of those before.
         looked_at: How many of them are in the sample.
         granule: Of what the times of these are multiples; 0 if all of them are 0.
-        bytes: How many bytes these take.
+        bytes: How many bytes these take, of those that have all columns.
         nulls: How many of them are NULL, by column.
         values: Their values, by column.
+        unseen: How many of them do not have a column, by column.
+        partial: How many of them do not have all columns.
     """
 
     rows: int = 0
@@ -71,20 +85,31 @@ class Sample:
     bytes: int = 0
     nulls: dict[str, int] = field(default_factory=dict)
     values: dict[str, Sketch] = field(default_factory=dict)
+    unseen: dict[str, int] = field(default_factory=dict)
+    partial: int = 0
 
     def count(self, rows: int, least: int, latest: int) -> None:
         """Count rows, given the least and the greatest of their times."""
         self.rows += rows
         self._span(least, latest)
 
-    def look_at(self, rows: pl.DataFrame) -> None:
-        """Look at rows that are in the sample."""
+    def look_at(self, rows: pl.DataFrame, columns: Iterable[str] = ()) -> None:
+        """Look at rows that are in the sample.
+
+        Args:
+            rows: The rows.
+            columns: The columns that there are besides those that these have.
+        """
         self.looked_at += rows.height
+        missing = [name for name in columns if name not in rows.columns]
+        for name in missing:
+            self.unseen[name] = self.unseen.get(name, 0) + rows.height
+        self.partial += rows.height if missing else 0
         for column in rows.get_columns():
             name = column.name
             self.nulls[name] = self.nulls.get(name, 0) + column.null_count()
             self.values.setdefault(name, Sketch()).add(column)
-            self.bytes += _bytes(column)
+            self.bytes += 0 if missing else _bytes(column)
 
     def look_at_times(self, starts: Integers) -> None:
         """Look at times of rows that are in the sample."""
@@ -102,6 +127,9 @@ class Sample:
             self.nulls[name] = self.nulls.get(name, 0) + nulls
         for name, values in other.values.items():
             self.values.setdefault(name, Sketch()).merge(values)
+        for name, unseen in other.unseen.items():
+            self.unseen[name] = self.unseen.get(name, 0) + unseen
+        self.partial += other.partial
 
     def write(self) -> dict[str, object]:
         """The sample, for ``json``."""
@@ -115,6 +143,8 @@ class Sample:
             "nulls": dict(self.nulls),
             "values": {name: sketch.write() for name, sketch in self.values.items()},
             "hashes": HASHES,
+            "unseen": dict(self.unseen),
+            "partial": self.partial,
         }
 
     @classmethod
@@ -135,9 +165,11 @@ class Sample:
                 "nulls": dict(nulls),
                 "values": dict(values),
                 "hashes": str(hashes),
+                **more,
             } if hashes == HASHES:
                 sketches = {name: Sketch.read(one) for name, one in values.items()}
-                return cls(rows, least, latest, looked_at, granule, bytes_, nulls, sketches)
+                sums = rows, least, latest, looked_at, granule, bytes_
+                return cls(*sums, nulls, sketches, *_read_missing(more))
             case _:
                 raise ValueError(f"{sorted(written)} is no sample")
 
@@ -151,9 +183,13 @@ class Sampler:
 
     Rows of small batches wait until it is worth to look at them: it takes about as long for a few
     rows as for a thousand.
+
+    Args:
+        columns: The columns of the input, of which rows may have some only.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, columns: Iterable[str] = ()) -> None:
+        self._columns = tuple(columns)
         self._sample = Sample()
         self._has_begun = False
         self._waiting: list[tuple[pl.DataFrame, Integers]] = []
@@ -192,7 +228,11 @@ class Sampler:
             enough: Rows of the sample are looked at if there are so many.
         """
         if self._rows >= enough and self._waiting:
-            self._sample.look_at(pl.concat([rows for rows, _ in self._waiting], rechunk=True))
+            alike: dict[tuple[str, ...], list[pl.DataFrame]] = {}
+            for rows, _ in self._waiting:
+                alike.setdefault(tuple(rows.columns), []).append(rows)
+            for some in alike.values():
+                self._sample.look_at(pl.concat(some, rechunk=True), self._columns)
             self._sample.look_at_times(np.concatenate([times for _, times in self._waiting]))
             self._waiting, self._rows = [], 0
         done, self._sample = self._sample, Sample()
@@ -210,10 +250,14 @@ def sampled(first_id: int, rows: int) -> Integers:
     (array([0, 1, 2]), array([1]), array([], dtype=int64))
     """
     place, file = place_in_file(first_id), file_number(first_id)
-    has_head = file < _FIRST_FILES or not file % _EVERY_FILE
-    head = min(max(HEAD - place, 0), rows) if has_head else 0
+    head = min(max(HEAD - place, 0), rows) if has_head(file) else 0
     first = max(-place % EVERY, EVERY - place)
     return np.concatenate([np.arange(head), np.arange(first, rows, EVERY)])
+
+
+def has_head(file: int) -> bool:
+    """Whether the first rows of a file, given by its number, are in the sample."""
+    return file < _FIRST_FILES or not file % _EVERY_FILE
 
 
 def sample_of(frame: pl.DataFrame) -> Sample:
@@ -229,6 +273,15 @@ def _least(starts: pl.Series) -> int:
     least = starts.min()
     assert isinstance(least, int), "times are integers"
     return least
+
+
+def _read_missing(written: Mapping[str, object]) -> tuple[dict[str, int], int]:
+    """Which columns rows did not have; older samples have all of them."""
+    match written:
+        case {"unseen": dict(unseen), "partial": int(partial)}:
+            return unseen, partial
+        case _:
+            return {}, 0
 
 
 def _bytes(column: pl.Series) -> int:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tidemill.model.schema import Schema
     from tidemill.runtime.reading.shaping import Input, Refuse
 
-__all__ = ["from_arrow", "shaped_frame"]
+__all__ = ["from_arrow", "is_sound", "shaped_frame"]
 
 _QUICK = 1 << 22
 """How many bytes are copied at most to see whether they are ASCII."""
@@ -29,7 +29,7 @@ def from_arrow(table: pa.Table | pa.RecordBatch) -> pl.DataFrame:
     Arrow does not look whether a file that calls bytes a text is right, and Polars trusts it.
     """
     for place, column in enumerate(table.columns):
-        if not _is_sound(column):
+        if not is_sound(column):
             name = table.schema.names[place]
             table = table.set_column(place, name, column.cast(pa.large_binary()))
     frame = pl.from_arrow(table)
@@ -37,7 +37,7 @@ def from_arrow(table: pa.Table | pa.RecordBatch) -> pl.DataFrame:
     return frame
 
 
-def _is_sound(column: pa.Array | pa.ChunkedArray) -> bool:
+def is_sound(column: pa.Array | pa.ChunkedArray) -> bool:
     """Whether a column has no text that is no UTF-8."""
     if not any(is_text(column.type) for is_text in _TEXTS):
         return True

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tidemill.catalog.entries import RelationEntry, StreamEntry
+from tidemill.runtime.columns import columns_to_read
 from tidemill.runtime.kept_streams import kept_streams
 from tidemill.runtime.spark.worker.deployment import Deployment
 
@@ -35,12 +36,14 @@ def inputs_of(
     return dict(sorted(streams.items())), relations
 
 
-def deployment_of(
+def deployment_of(  # noqa: PLR0913 — what a deployment is made of
     graph: Graph,
     streams: Mapping[str, StreamEntry],
     relations: Mapping[str, tuple[RelationEntry, bytes]],
     checkpoint: Checkpoint,
     sink_writer: SinkWriter,
+    *,
+    reads_all: bool = False,
 ) -> Deployment:
     """What runs where, what it reads, and where its answers go.
 
@@ -50,6 +53,7 @@ def deployment_of(
         relations: The relations they read, with their rows in Arrow's IPC format.
         checkpoint: Where the rows of relations are kept.
         sink_writer: Where answers are let out.
+        reads_all: Whether all columns of streams are read, whatever is needed.
     """
     # A relation comes in once for the queries of each epoch.
     read = {i.rows: relations[i.name] for i in graph.inputs if i.name in relations}
@@ -57,4 +61,5 @@ def deployment_of(
         relation.name: checkpoint.relation_file(relation.name, r) for relation, r in read.values()
     }
     facts, read = checkpoint.facts, dict(sorted(read.items()))
-    return Deployment(graph, streams, read, facts.pids, facts.stages, sink_writer, files)
+    needed = {} if reads_all else columns_to_read(streams, graph)
+    return Deployment(graph, streams, read, facts.pids, facts.stages, sink_writer, files, needed)

@@ -168,7 +168,12 @@ def deploy(start: Start) -> None:
     checked, checkpoint = start.checked, start.checkpoint
     routes = routes_of(checked.graph.answers, checked.sinks)
     deployment = deployment_of(
-        checked.graph, checked.streams, start.relations, checkpoint, routes.sink_writer()
+        checked.graph,
+        checked.streams,
+        start.relations,
+        checkpoint,
+        routes.sink_writer(),
+        reads_all=not start.settings.planning.optimized,
     )
     checkpoint.deployments.keep(deployment)
     cuts = {name: planned.target.cut for name, planned in checked.planned.items()}

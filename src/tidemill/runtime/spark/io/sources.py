@@ -18,6 +18,7 @@ from tidemill.model.batch import polars_schema
 from tidemill.model.time import Time
 from tidemill.runtime.damage import damaged
 from tidemill.runtime.files import READERS, read_file
+from tidemill.runtime.measuring.sample import has_head
 from tidemill.runtime.reading.frames import from_arrow, shaped_frame
 from tidemill.runtime.reading.shaping import Input
 from tidemill.runtime.settling import FileRows, Mark, require_unchanged
@@ -48,7 +49,12 @@ _EARLY = 10_000
 """The number of the first file that a task writes where rows come in; partitions have smaller ones,
 and an answer may come from both when a query is changed."""
 
-_Reading: TypeAlias = "Callable[[Iterable[pa.RecordBatch], Origin, Refuse], Iterator[Piece]]"
+_Needed: TypeAlias = "frozenset[str] | None"
+"""The columns that are needed, if not all are; some rows may have more."""
+
+_Reading: TypeAlias = (
+    "Callable[[Iterable[pa.RecordBatch], Origin, Refuse, _Needed], Iterator[Piece]]"
+)
 """Makes rows of the stream of what Spark delivers; malformed ones are told."""
 
 
@@ -101,7 +107,8 @@ def _taking_in(
         origin = Origin(batch, context.partitionId(), Time(begun.now), watermark)
         deployment = deployments.open(batch_version())
         refused = Refused(deployment.streams[name])
-        delivered = pieces(chain([first], filled), origin, refused.add_malformed)
+        needed = deployment.needed.get(name)
+        delivered = pieces(chain([first], filled), origin, refused.add_malformed, needed)
         messages = take_in(
             deployment, name, delivered, origin, refused=refused, kept=deployments.kept
         )
@@ -117,7 +124,9 @@ def _file_pieces(kind: str, stream: StreamEntry) -> _Reading:
     """Reads files that are here."""
     schema = readable(stream)
 
-    def pieces(batches: Iterable[pa.RecordBatch], _: Origin, refuse: Refuse) -> Iterator[Piece]:
+    def pieces(
+        batches: Iterable[pa.RecordBatch], _: Origin, refuse: Refuse, needed: _Needed
+    ) -> Iterator[Piece]:
         for entry in (row for batch in batches for row in batch.to_pylist()):
             if entry["path"] is None or entry["number"] is None:
                 raise damaged(f'the list of the files of "{stream.name}"', "a note is no JSON")
@@ -126,7 +135,16 @@ def _file_pieces(kind: str, stream: StreamEntry) -> _Reading:
             # A file whose mark is not known cannot be found again as it was.
             where = FileRows(entry["path"], mark, first_id(0, file=number), kind)
             known = where if mark.size >= 0 else None
-            for frame in read_file(entry["path"], kind, schema, refuse):
+            read = read_file(
+                entry["path"],
+                kind,
+                schema,
+                refuse,
+                # Rows of one that cannot be found again are kept with all columns, if they are.
+                needed=needed if known is not None or stream.keep is None else None,
+                begins_whole=has_head(number),
+            )
+            for frame in read:
                 if mark.size >= 0:
                     require_unchanged(entry["path"], mark)  # it might grow for ever
                 last = max(rows + frame.height - 1, 0)
@@ -145,9 +163,11 @@ def _content_pieces(kind: str, stream: StreamEntry) -> _Reading:
     """Reads files whose content Spark has brought."""
     schema = readable(stream)
 
-    def frames(batch: pa.RecordBatch, refuse: Refuse) -> Iterator[pl.DataFrame]:
+    def frames(batch: pa.RecordBatch, refuse: Refuse, needed: _Needed) -> Iterator[pl.DataFrame]:
+        wanted = needed if stream.keep is None else None  # they are kept with all columns
         for row in batch.to_pylist():
-            yield from read_file(row["path"], kind, schema, refuse, content=row["content"])
+            content = row["content"]
+            yield from read_file(row["path"], kind, schema, refuse, content=content, needed=wanted)
 
     return _numbered(frames)
 
@@ -156,20 +176,22 @@ def _row_pieces(stream: StreamEntry) -> _Reading:
     """Reads rows that Spark has read."""
     schema, input_ = readable(stream), Input(f'the source of "{stream.name}"', unit="row")
 
-    def frames(batch: pa.RecordBatch, refuse: Refuse) -> Iterator[pl.DataFrame]:
+    def frames(batch: pa.RecordBatch, refuse: Refuse, _: _Needed) -> Iterator[pl.DataFrame]:
         yield shaped_frame(from_arrow(batch), schema, input_, refuse, first=None)
 
     return _numbered(frames)
 
 
-def _numbered(frames: Callable[[pa.RecordBatch, Refuse], Iterator[pl.DataFrame]]) -> _Reading:
+def _numbered(
+    frames: Callable[[pa.RecordBatch, Refuse, _Needed], Iterator[pl.DataFrame]],
+) -> _Reading:
     """Numbers rows in the order in which they come in a task."""
 
     def pieces(
-        batches: Iterable[pa.RecordBatch], origin: Origin, refuse: Refuse
+        batches: Iterable[pa.RecordBatch], origin: Origin, refuse: Refuse, needed: _Needed
     ) -> Iterator[Piece]:
         rows = 0
-        for frame in (frame for batch in batches for frame in frames(batch, refuse)):
+        for frame in (frame for batch in batches for frame in frames(batch, refuse, needed)):
             first_id(max(rows + frame.height - 1, 0), origin=origin)  # there are ids for all
             yield Piece(first_id(rows, origin=origin), frame)
             rows += frame.height

@@ -54,6 +54,7 @@ class Deployment:
         stages: How many stateful stages there are.
         sink_writer: Where answers are let out.
         files: The files that the rows of the relations are in, by the names of the relations.
+        needed: The columns that are needed of each stream of which not all are.
     """
 
     graph: Graph
@@ -63,6 +64,7 @@ class Deployment:
     stages: int
     sink_writer: SinkWriter = field(default_factory=lambda: SinkWriter({}, (), ()))
     files: Mapping[str, str] = field(default_factory=dict)
+    needed: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
     @cached_property
     def text(self) -> str:
@@ -77,6 +79,7 @@ class Deployment:
             "pids": self.pids,
             "stages": self.stages,
             "sinks": self.sink_writer.write(),
+            "needed": {name: sorted(columns) for name, columns in self.needed.items()},
         }
         return json.dumps(written, separators=(",", ":"), sort_keys=True)
 
@@ -171,6 +174,8 @@ def read_deployment(text: str, rows_of: Callable[[str], bytes]) -> Deployment:
         written["stages"],
         SinkWriter.read(written["sinks"]),
         {entry.name: file for entry, file in read.values()},
+        # A version that did not write it down has read all columns.
+        {name: frozenset(columns) for name, columns in written.get("needed", {}).items()},
     )
 
 

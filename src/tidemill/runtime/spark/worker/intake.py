@@ -106,7 +106,7 @@ def take_in(  # noqa: PLR0913 — what comes in, and where it goes
     gate.refused = gate.refused if refused is None else refused
     needs_ids, keeps = deployment.graph.needs_ids, kept is not None and stream.keep is not None
     writer = _writer(stream, origin, kept or "", gate.refused) if keeps else None
-    sampler = Sampler()
+    sampler = Sampler(stream.schema.names)
     home = deployment.pids[origin.task % len(deployment.pids)]
     rows, files, latest = 0, set[int](), None
     for number, frame, file in pieces:
