@@ -30,7 +30,18 @@ if TYPE_CHECKING:
     from tidemill.optimizer.estimates.joined import Joined
     from tidemill.optimizer.statistics import Edge
 
-__all__ = ["MOST", "PACE", "Flow", "Pace", "Work", "bounded", "never", "shaped", "width"]
+__all__ = [
+    "MOST",
+    "PACE",
+    "Flow",
+    "Pace",
+    "Work",
+    "bounded",
+    "never",
+    "row_width",
+    "shaped",
+    "width",
+]
 
 MOST: Final = 1e30
 """Of nothing is there more, and nothing is further apart without being infinitely far."""
@@ -100,7 +111,9 @@ class Flow:
         is_chained: Whether an element begins where another one ends, as results of aggregates do.
         lag: How far the watermark is behind.
         delay: How long after its start an element leaves.
-        weight: How many bytes rows take, as a multiple of what their types say.
+        weight: How many bytes rows take, as a multiple of what their types say, where it is not
+            known of columns.
+        widths: How many bytes a value takes, by where it comes from.
         joined: What elements are made of, if they are those of a join.
     """
 
@@ -114,6 +127,7 @@ class Flow:
     lag: float = 0.0
     delay: float = 0.0
     weight: float = 1.0
+    widths: Mapping[str, float] = field(default_factory=dict)
     joined: Joined | None = None
 
     @property
@@ -175,6 +189,11 @@ class Flow:
         is_numbered = any(self.edge.distinct.get(one.name) == inf for one in schema)
         return inf if is_numbered else min(found, self.edge.counted, MOST)
 
+    def width(self, column: str) -> float | None:
+        """How many bytes a value of a column takes, if that is known."""
+        origin = self.origins.get(column)
+        return None if origin is None else self.widths.get(origin)
+
     def waiting(self, lag: float) -> float:
         """How many elements have come and are not due, if the watermark is so far behind."""
         return self.edge.rate * max(lag - self.delay, 0.0)
@@ -205,6 +224,7 @@ class Work:
         compared: How many pairs of rows are compared.
         scanned: How many rows of state are looked at.
         values: Of how many arguments an aggregate remembers the values, or some of them.
+        widths: How many bytes a value takes, by the column of a table, as far as that is known.
     """
 
     flow: Flow
@@ -213,6 +233,7 @@ class Work:
     compared: float = 0.0
     scanned: float = 0.0
     values: int = 0
+    widths: Mapping[str, float] = field(default_factory=dict)
 
 
 def shaped(flow: Flow, triple: Triple) -> Flow:
@@ -250,6 +271,13 @@ def never(flow: Flow) -> Flow:
 def width(schema: Schema) -> float:
     """How many bytes the types of a row say that it takes."""
     return sum(_width(one.type) for one in schema) or 1.0
+
+
+def row_width(schema: Schema, flow: Flow) -> float:
+    """How many bytes a row takes, as far as it is known of its columns, and by types of others."""
+    known = [flow.width(one.name) for one in schema]
+    others = sum(_width(one.type) for one, w in zip(schema, known, strict=True) if w is None)
+    return sum(w for w in known if w is not None) + others * flow.weight or 1.0
 
 
 def _width(type_: DataType) -> float:

@@ -182,6 +182,7 @@ def _edge(entry: StreamEntry | RelationEntry, facts: Iterable[Fact], observed: O
             distinct=columns,
             is_measured=rows.origin is not Origin.ASSUMED,
             counted=inf if rows.origin is Origin.ASSUMED else max(1.0, rows.value),
+            widths=observed.widths if bytes_.origin is Origin.MEASURED else {},
         )
     distance = known["distance", ""]
     return Edge(
@@ -192,6 +193,7 @@ def _edge(entry: StreamEntry | RelationEntry, facts: Iterable[Fact], observed: O
         distinct=columns,
         is_measured=distance.origin is not Origin.ASSUMED,
         counted=observed.recently if distance.origin is Origin.MEASURED else inf,
+        widths=observed.widths if bytes_.origin is Origin.MEASURED else {},
     )
 
 

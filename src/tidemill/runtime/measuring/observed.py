@@ -55,7 +55,7 @@ class Observed:
         elapsed: How much time has passed, as it counts now.
         counted: How many rows came in it, as they count now.
         looked_at: How many rows were looked at, as they count now.
-        bytes: How many bytes these take, likewise.
+        bytes: How many bytes these take, by column, likewise.
         nulls: How many of them are NULL, by column, likewise.
         recent: What was looked at in this period and in the one before.
     """
@@ -68,7 +68,7 @@ class Observed:
     elapsed: float = 0.0
     counted: float = 0.0
     looked_at: float = 0.0
-    bytes: float = 0.0
+    bytes: dict[str, float] = field(default_factory=dict)
     nulls: dict[str, float] = field(default_factory=dict)
     recent: tuple[Sample, Sample] = field(default_factory=lambda: (Sample(), Sample()))
     period: int = 0
@@ -81,7 +81,8 @@ class Observed:
         if sample.looked_at:
             self.granule = gcd(self.granule, sample.granule)
             self.looked_at += sample.looked_at
-            self.bytes += sample.bytes
+            for name, bytes_ in sample.bytes.items():
+                self.bytes[name] = self.bytes.get(name, 0.0) + bytes_
             for name, nulls in sample.nulls.items():
                 self.nulls[name] = self.nulls.get(name, 0.0) + nulls
         self.recent[0].merge(sample)
@@ -95,7 +96,14 @@ class Observed:
     @property
     def row_bytes(self) -> float | None:
         """How many bytes a row takes; ``None`` if none was looked at."""
-        return self.bytes / self.looked_at if self.looked_at else None
+        return sum(self.bytes.values()) / self.looked_at if self.looked_at else None
+
+    @property
+    def widths(self) -> dict[str, float]:
+        """How many bytes a value takes, by column; nothing if none was looked at."""
+        if not self.looked_at:
+            return {}
+        return {name: bytes_ / self.looked_at for name, bytes_ in self.bytes.items()}
 
     @property
     def recently(self) -> float:
@@ -125,7 +133,7 @@ class Observed:
         recent = Sample(), Sample()
         for one, other in zip(recent, self.recent, strict=True):
             one.merge(other)
-        return replace(self, nulls=dict(self.nulls), recent=recent)
+        return replace(self, bytes=dict(self.bytes), nulls=dict(self.nulls), recent=recent)
 
     def write(self) -> dict[str, object]:
         """What was observed, for ``json``."""
@@ -138,7 +146,7 @@ class Observed:
             "elapsed": self.elapsed,
             "counted": self.counted,
             "looked_at": self.looked_at,
-            "bytes": self.bytes,
+            "bytes": dict(self.bytes),
             "nulls": dict(self.nulls),
             "recent": [one.write() for one in self.recent],
             "period": self.period,
@@ -161,16 +169,19 @@ class Observed:
                 "elapsed": float() | int() as elapsed,
                 "counted": float() | int() as counted,
                 "looked_at": float() | int() as looked_at,
-                "bytes": float() | int() as bytes_,
+                "bytes": dict(bytes_),
                 "nulls": dict(nulls),
                 "recent": [dict(now), dict(before)],
                 "period": int(period),
             }:
-                sums = (elapsed, counted, looked_at, bytes_)
-                if not all(0 <= one < inf for one in (rows, granule, *sums, *nulls.values())):
+                sums = (elapsed, counted, looked_at)
+                many = (*bytes_.values(), *nulls.values())
+                if not all(0 <= one < inf for one in (rows, granule, *sums, *many)):
                     raise ValueError("what was observed is out of range")
                 recent = _read(now), _read(before)
-                return cls(identity, rows, first, latest, granule, *sums, nulls, recent, period)
+                return cls(
+                    identity, rows, first, latest, granule, *sums, bytes_, nulls, recent, period
+                )
             case _:
                 raise ValueError(f"{sorted(written)} was not observed")
 
@@ -188,7 +199,7 @@ class Observed:
         self.elapsed = self.elapsed * left + new
         self.counted = self.counted * left + (rows * new / span if span else rows)
         self.looked_at *= left
-        self.bytes *= left
+        self.bytes = {name: bytes_ * left for name, bytes_ in self.bytes.items()}
         self.nulls = {name: nulls * left for name, nulls in self.nulls.items()}
         period = self.latest // MEMORY
         if is_first:

@@ -58,7 +58,7 @@ class Sample:
         latest: The greatest of their times, or of those before.
         looked_at: How many of them are in the sample.
         granule: Of what the times of these are multiples; 0 if all of them are 0.
-        bytes: How many bytes these take.
+        bytes: How many bytes these take, by column.
         nulls: How many of them are NULL, by column.
         values: Their values, by column.
     """
@@ -68,7 +68,7 @@ class Sample:
     latest: int | None = None
     looked_at: int = 0
     granule: int = 0
-    bytes: int = 0
+    bytes: dict[str, int] = field(default_factory=dict)
     nulls: dict[str, int] = field(default_factory=dict)
     values: dict[str, Sketch] = field(default_factory=dict)
 
@@ -84,7 +84,7 @@ class Sample:
             name = column.name
             self.nulls[name] = self.nulls.get(name, 0) + column.null_count()
             self.values.setdefault(name, Sketch()).add(column)
-            self.bytes += _bytes(column)
+            self.bytes[name] = self.bytes.get(name, 0) + _bytes(column)
 
     def look_at_times(self, starts: Integers) -> None:
         """Look at times of rows that are in the sample."""
@@ -97,7 +97,8 @@ class Sample:
             self._span(other.least, other.latest)
         self.looked_at += other.looked_at
         self.granule = gcd(self.granule, other.granule)
-        self.bytes += other.bytes
+        for name, bytes_ in other.bytes.items():
+            self.bytes[name] = self.bytes.get(name, 0) + bytes_
         for name, nulls in other.nulls.items():
             self.nulls[name] = self.nulls.get(name, 0) + nulls
         for name, values in other.values.items():
@@ -111,7 +112,7 @@ class Sample:
             "latest": self.latest,
             "looked_at": self.looked_at,
             "granule": self.granule,
-            "bytes": self.bytes,
+            "bytes": dict(self.bytes),
             "nulls": dict(self.nulls),
             "values": {name: sketch.write() for name, sketch in self.values.items()},
             "hashes": HASHES,
@@ -131,7 +132,7 @@ class Sample:
                 "latest": int() | None as latest,
                 "looked_at": int(looked_at),
                 "granule": int(granule),
-                "bytes": int(bytes_),
+                "bytes": dict(bytes_),
                 "nulls": dict(nulls),
                 "values": dict(values),
                 "hashes": str(hashes),
