@@ -181,7 +181,7 @@ def connect(  # noqa: PLR0913 — every setting has a name and a default
         local = Job if state is None else KeptJob
         return Session(
             lambda catalog, frames, callbacks: local(catalog, frames, settings, callbacks),
-            planner=planner_of(chosen, settings.templates),
+            planner=planner_of(chosen, settings.templates, partitions),
             unbounded_state=unbounded_state,
             engine=Engine.LOCAL,
             kept=kept,

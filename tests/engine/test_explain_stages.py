@@ -15,7 +15,7 @@ def test_two_exchanges_make_three_stages() -> None:
         "stage 0, where rows come in",
         "  -> stage 1, by itemID",
         "stage 1, in every partition",
-        "  -> stage 2, by n",
+        "  -> stage 2, by count(*)",
         "stage 2, in every partition",
         "  -> answer",
     ]

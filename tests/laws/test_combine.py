@@ -1,8 +1,8 @@
-"""A scalar aggregation in two parts gives what it gives in one, and what it means."""
+"""An aggregation in two parts gives what it gives in one, and what it means."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from hypothesis import given
@@ -19,8 +19,10 @@ from laws.aggregations import (
     seeded,
 )
 from physical.run import crowded, run
+from tidemill.algebra.expr import Column, Named
 from tidemill.model.schema import Field, Schema
-from tidemill.physical.interval import Aggregate, Combine
+from tidemill.physical.interval import Aggregate
+from tidemill.physical.operators.aggregate.parts import in_parts
 from tidemill.runtime.spark.worker.wire import Kind, Message
 
 if TYPE_CHECKING:
@@ -28,13 +30,13 @@ if TYPE_CHECKING:
 
     from tidemill.model.batch import Batch
     from tidemill.model.time import Time
-    from tidemill.physical.operator import State
+    from tidemill.physical.operator import Operator, State
     from tidemill.physical.traits import Traits
 
 
 @dataclass(frozen=True)
 class InTwoParts:
-    """A scalar aggregation whose rows come from some partitions, and travel as messages."""
+    """An aggregation whose rows come from some partitions, and travel as messages."""
 
     whole: Aggregate
     partitions: int
@@ -52,18 +54,20 @@ class InTwoParts:
         return self.whole.max_delay
 
     @property
-    def combine(self) -> Combine:
-        return Combine(tuple(a.call for a in self.whole.aggregates))
+    def parts(self) -> tuple[Operator, Operator]:
+        found = in_parts(self.whole)
+        assert found is not None, "it is made of sums and extremes"
+        return found
 
     @property
-    def final(self) -> Aggregate:
-        return replace(self.whole, combined=True)
+    def final(self) -> Operator:
+        return self.parts[1]
 
     def new_state(self) -> State:
         return self.final.new_state()
 
     def on_batch(self, state: State, port: int, batch: Batch) -> Iterator[Batch]:
-        combine, final = self.combine, self.final
+        combine, final = self.parts
         for partition in range(self.partitions):
             share = batch.gather_every(self.partitions, partition)
             for part in combine.on_batch(combine.new_state(), port, share):
@@ -77,15 +81,29 @@ class InTwoParts:
         return self.final.held(state)
 
 
-@given(seed=SEEDS, partitions=st.integers(1, 4), delay=DELAYS, reload=st.booleans())
+@given(
+    seed=SEEDS,
+    keys=st.lists(st.sampled_from(["k", "i", "d", "b"]), max_size=2, unique=True),
+    partitions=st.integers(1, 4),
+    delay=DELAYS,
+    reload=st.booleans(),
+)
 def test_in_two_parts_it_is_the_same_to_the_last_bit(
-    seed: int, partitions: int, delay: int | None, *, reload: bool
+    seed: int, keys: list[str], partitions: int, delay: int | None, *, reload: bool
 ) -> None:
     chance = seeded(seed)
     aggregates = scalar_calls(chance)
     schedule = crowded(SAMPLE, hard_row, chance)
-    schema = Schema(tuple(Field(a.name, a.call.type) for a in aggregates))
-    whole = Aggregate((), aggregates, SAMPLE, schema, panes=seed % 2 == 0, max_delay=delay)
+    named = [(f"key {name}", SAMPLE[name].type) for name in keys]
+    fields = [*named, *((a.name, a.call.type) for a in aggregates)]
+    whole = Aggregate(
+        tuple(Named(name, Column(name[4:], type_)) for name, type_ in named),
+        aggregates,
+        SAMPLE,
+        Schema(tuple(Field(name, type_) for name, type_ in fields)),
+        panes=seed % 2 == 0,
+        max_delay=delay,
+    )
     in_parts = run(InTwoParts(whole, partitions), schedule, reload=reload, tight=False)
     at_once = run(whole, schedule, tight=False)
     for t in schedule.times():

@@ -1,4 +1,4 @@
-"""Queries with scalar aggregates in two parts: values of every kind, late rows, and who does what.
+"""Queries with aggregates in two parts: values of every kind, late rows, and who does what.
 
 The plans of ``split_plans.py`` are tested as all others are, in ``test_engine.py`` and
 ``test_stages.py``.
@@ -7,13 +7,15 @@ The plans of ``split_plans.py`` are tested as all others are, in ``test_engine.p
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
+from unittest.mock import patch
 
 import polars as pl
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from laws.aggregations import (
@@ -28,10 +30,11 @@ from laws.aggregations import (
 from laws.arrivals import arrivals, emitted
 from laws.pipeline import PIDS, Pipeline
 from laws.split_plans import split_plans
+from laws.test_mutants import fails
 from physical.run import normal
 from plans import implement
 from streams import call
-from tidemill.algebra.expr import Column
+from tidemill.algebra.expr import Column, Named
 from tidemill.algebra.plan import Aggregate, Filter, Source, TimeWindow, Window
 from tidemill.algebra.snapshot import Element, Reference
 from tidemill.algebra.tree import share
@@ -44,6 +47,10 @@ from tidemill.model.time import Time
 from tidemill.model.types import BIGINT, BOOLEAN
 from tidemill.optimizer.physical.fold import folded
 from tidemill.optimizer.physical.techniques import Technique
+from tidemill.optimizer.planned import Context, Planned, Target
+from tidemill.optimizer.planner import plan as planned
+from tidemill.optimizer.planning import Planning
+from tidemill.optimizer.statistics import Edge, Statistics
 from tidemill.physical.fragments import build_graph
 from tidemill.physical.interval import Combine
 from tidemill.physical.plan import Apply, walk_physical
@@ -56,11 +63,16 @@ from tidemill.runtime.spark.worker.stage import CONTROL
 from tidemill.runtime.spark.worker.wire import Kind, Message
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from random import Random
 
     from tidemill.algebra.plan import Plan
     from tidemill.algebra.snapshot import Bag, Row
+    from tidemill.model.batch import Batch
+    from tidemill.physical.operator import State
     from tidemill.physical.plan import PhysicalPlan
+
+rarely = settings(max_examples=max(settings().max_examples // 4, 10))
 
 LAST = 12
 HORIZON = range(LAST + 16)
@@ -75,6 +87,23 @@ def scalar(chance: Random) -> Aggregate:
         plan = Filter(plan, call("not", Column("b", BOOLEAN)))
     plan = Window(plan, TimeWindow(chance.randint(1, 6), chance.randint(2, 4)))
     return Aggregate(plan, (), scalar_calls(chance))
+
+
+def grouped(chance: Random) -> Aggregate:
+    """The same of groups, some of them filtered by what they are grouped by."""
+    plan = scalar(chance)
+    fields = chance.sample(SAMPLE.fields, chance.randint(1, 2))
+    keys = tuple(Named(f"by {f.name}", Column(f.name, f.type)) for f in fields)
+    return replace(plan, keys=keys)
+
+
+def planned_for_many_rows(
+    plan: Plan, delay: int | None, technique: Technique, partitions: int
+) -> Planned:
+    """The plan, made to believe that very many rows come, of which few groups are made."""
+    known = Statistics({STREAM.name: Edge(0.0001, distinct=dict.fromkeys(TIMED.names, 3.0))})
+    planning = Planning(max_delay=delay, technique=technique)
+    return planned(plan, Target(partitions=partitions, whole=False), Context(planning, known))
 
 
 def some_elements(chance: Random) -> tuple[Element, ...]:
@@ -117,6 +146,51 @@ def test_split_or_not_the_answer_is_the_same_to_the_last_bit(
         in_parts, at_once = (bag(answer, time) for answer in answers)
         assert in_parts == at_once, time
         assert_same_groups(plan, in_parts, list(reference.snapshot(plan, time)))
+
+
+@rarely
+@given(
+    data=st.data(),
+    seed=SEEDS,
+    partitions=st.integers(2, 4),
+    delay=DELAYS,
+    technique=st.sampled_from([Technique.PATTERN, Technique.DIRECT]),
+    reload=st.booleans(),
+)
+def test_groups_in_two_parts_have_the_answer_of_the_reference(  # noqa: PLR0913 — all matter
+    data: st.DataObject,
+    seed: int,
+    partitions: int,
+    delay: int | None,
+    technique: Technique,
+    *,
+    reload: bool,
+) -> None:
+    chance = seeded(seed)
+    plan, elements = grouped(chance), some_elements(chance)
+    arrival = data.draw(arrivals({STREAM.name: elements}, max(HORIZON)))
+    made = planned_for_many_rows(plan, delay, technique, partitions)
+    assert [one.chosen for one in made.decisions] == ["in two parts"]
+    (combine,) = combines(made.physical)
+    assert combine.operator.schema.names == tuple(key.name for key in plan.keys)
+    answer = Answer(plan.schema)
+    streams = {STREAM.name: TIMED}
+    answer.add(emitted(made.physical, streams, {}, arrival, partitions, reload=reload))
+    reference = Reference({STREAM.name: elements}, {})
+    for time in HORIZON:
+        assert_same_groups(plan, bag(answer, time), list(reference.snapshot(plan, time)))
+
+
+def test_the_law_finds_parts_that_do_not_tell_groups_apart() -> None:
+    right = Combine.on_batch
+
+    def wrong(self: Combine, state: State, port: int, batch: Batch) -> Iterator[Batch]:
+        for part in right(self, state, port, batch):
+            first = [pl.col(name).first() for name in self.schema.names]
+            yield part.with_columns(first)
+
+    with patch.object(Combine, "on_batch", wrong):
+        fails(test_groups_in_two_parts_have_the_answer_of_the_reference)
 
 
 def bag(answer: Answer, time: int) -> Bag:

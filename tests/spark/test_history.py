@@ -27,10 +27,10 @@ def write(directory: Path, number: int) -> None:
     at = pl.int_range(first, first + ROWS, eager=True)
     frame = pl.DataFrame({"k": at.hash(3) % 7, "v": at.hash(5) % 2**44, "t": at // 500})
     frame = frame.cast(pl.Int64)
-    path = directory / f"{number:03d}.parquet"
-    frame.write_parquet(path.with_suffix(".part"))
-    os.utime(path.with_suffix(".part"), (1_000_000 + number, 1_000_000 + number))
-    path.with_suffix(".part").rename(path)
+    unfinished = directory / f".{number:03d}"
+    frame.write_parquet(unfinished)
+    os.utime(unfinished, (1_000_000 + number, 1_000_000 + number))
+    unfinished.rename(directory / f"{number:03d}.parquet")
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias, assert_never
 from tidemill.model.types import BOOLEAN, DataType, Value
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
 __all__ = [
     "FALSE",
@@ -27,6 +27,7 @@ __all__ = [
     "Expr",
     "Literal",
     "Named",
+    "chained",
     "conjunction",
     "conjuncts",
     "expr_children",
@@ -187,10 +188,15 @@ def conjuncts(predicate: Expr) -> tuple[Expr, ...]:
 def conjunction(*predicates: Expr) -> Expr:
     """The predicate that is true when all are; TRUE for none."""
     parts = [part for predicate in predicates for part in conjuncts(predicate)]
-    if not parts:
-        return TRUE
+    return chained("and", parts) if parts else TRUE
+
+
+def chained(function: str, parts: Sequence[Expr]) -> Expr:
+    """AND or OR of conditions, at least of one."""
     if len(parts) > _LONG_CHAIN:
-        # AND associates: a long chain as a tree of little depth.
+        # They associate: a long chain as a tree of little depth.
         half = len(parts) // 2
-        return Call("and", (conjunction(*parts[:half]), conjunction(*parts[half:])), BOOLEAN)
-    return reduce(lambda left, right: Call("and", (left, right), BOOLEAN), parts)
+        return Call(
+            function, (chained(function, parts[:half]), chained(function, parts[half:])), BOOLEAN
+        )
+    return reduce(lambda left, right: Call(function, (left, right), BOOLEAN), parts)

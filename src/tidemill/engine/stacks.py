@@ -177,15 +177,13 @@ class Stack:
 
     def _batch(self, given: Sequence[tuple[Node, Taken, Sequence[Batch]]]) -> Batch | None:
         is_combined = self.operator.combined
-        # What was combined where it came in has columns for keys already, if it has keys.
-        tag = tag_key(aggregation(self.nodes[0].apply.operator)) if is_combined else TAG
         columns: list[str] = []
         frames: list[pl.DataFrame] = []
         for node, taken, batches in given:
             for batch in (some for some in batches if some.height):
-                rows = batch if is_combined else taken.of(batch)
+                rows = taken.renamed(batch) if is_combined else taken.of(batch)
                 columns = columns or rows.columns  # in one order, whatever that of others is
-                tags = pl.Series(tag, [_tag(node)], pl.Int64).new_from_index(0, batch.height)
+                tags = pl.Series(TAG, [_tag(node)], pl.Int64).new_from_index(0, batch.height)
                 frames.append(pick(rows, columns).hstack([tags]))
         return pl.concat(frames, rechunk=True) if frames else None
 

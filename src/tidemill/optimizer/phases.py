@@ -9,16 +9,18 @@ Law: whatever phases a draft has been through, its answer is that of the bound q
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from tidemill.algebra.plan import Relation, Source
 from tidemill.algebra.tree import streams_of, walk
 from tidemill.model.batch import Form
 from tidemill.model.time import Time
-from tidemill.optimizer.cost import logical_cost
+from tidemill.optimizer.cost import logical_cost, plan_cost
 from tidemill.optimizer.estimates.flow import Pace
 from tidemill.optimizer.estimates.plan import estimate
 from tidemill.optimizer.join_orders import Chooser, join_costs
+from tidemill.optimizer.logical.canonical import canonical
 from tidemill.optimizer.logical.order_joins import order_joins
 from tidemill.optimizer.logical.rewrite import Step, rewrite
 from tidemill.optimizer.logical.rewrite_by_cost import rewrite_by_cost
@@ -31,7 +33,7 @@ from tidemill.optimizer.physical.labels import Labels
 from tidemill.optimizer.physical.limit_delay import limit_delay
 from tidemill.optimizer.physical.merge_joins import JoinStages, has_stages, merge_joins
 from tidemill.optimizer.physical.push_exchanges import push_exchanges
-from tidemill.optimizer.physical.split_aggregates import split_aggregates
+from tidemill.optimizer.physical.split_aggregates import split_aggregates, split_by_cost
 from tidemill.optimizer.physical.steps import held_until_due, in_form, lies_behind
 from tidemill.optimizer.planned import PhysicalStep
 from tidemill.optimizer.planning import Joins, Spread
@@ -43,6 +45,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from tidemill.algebra.plan import Plan
+    from tidemill.optimizer.cost import PlanCost
     from tidemill.optimizer.decisions import Decision
     from tidemill.optimizer.estimates.flow import Flow
     from tidemill.optimizer.physical.placement import Placed
@@ -106,6 +109,16 @@ def _rewrite(draft: Draft) -> Draft:
     return replace(draft, logical=done.plan, steps=done.steps)
 
 
+def _canonicalize(draft: Draft) -> Draft:
+    if not draft.planning.optimized:
+        return draft
+    before = draft.logical
+    after = canonical(before)
+    if after is before:
+        return draft
+    return replace(draft, logical=after, steps=(*draft.steps, Step("canonicalize", before, after)))
+
+
 def _order_joins(draft: Draft) -> Draft:
     if not draft.planning.optimized:
         return draft
@@ -158,7 +171,22 @@ def _implement(draft: Draft) -> Draft:
 def _split_aggregates(draft: Draft) -> Draft:
     if draft.target.partitions == 1 or draft.planning.spread is Spread.ONE:
         return draft  # nothing is exchanged, or all of it goes to one partition anyway
-    return draft.changed("split_aggregates", *split_aggregates(draft.physical))
+    known = draft.context.statistics
+    is_known = streams_of(draft.bound) <= known.inputs.keys()
+    if draft.planning.optimized and draft.target.partitions is not None and is_known:
+        done = split_by_cost(draft.physical, partial(_cost, draft), draft.planning.memory_limit)
+    else:
+        done = split_aggregates(draft.physical)
+    decided = replace(draft, decisions=(*draft.decisions, *done.decisions))
+    return decided.changed("split_aggregates", done.plan, done.names)
+
+
+def _cost(draft: Draft, physical: PhysicalPlan) -> PlanCost:
+    """What a plan is expected to cost."""
+    pace = Pace(partitions=draft.target.partitions or 1)
+    relations = {node.name for node in walk(draft.bound) if isinstance(node, Relation)}
+    constants = draft.planning.constants
+    return plan_cost(physical, draft.context.statistics, constants, pace, relations)
 
 
 def _merge_joins(draft: Draft) -> Draft:
@@ -234,6 +262,9 @@ def _check(draft: Draft) -> Draft:
 PHASES: tuple[Callable[[Draft], Draft], ...] = (
     # Logical: rules until none has anything left to do (``logical/rules``).
     _rewrite,
+    # After the rules, which leave different plans if queries differ; what is chosen after it is
+    # chosen alike for queries that say the same.
+    _canonicalize,
     # After the rules, which leave joins side by side and conditions where they belong.
     _order_joins,
     # After it: what aggregates and DISTINCT below joins save depends on the order of these.

@@ -20,9 +20,11 @@ from tidemill.errors import PlanError
 from tidemill.optimizer.cost import plan_cost
 from tidemill.optimizer.estimates.flow import Pace
 from tidemill.optimizer.estimates.plan import estimate
+from tidemill.optimizer.logical.spelling import respelled
 from tidemill.optimizer.phases import PHASES, SHAPED, Draft
 from tidemill.optimizer.physical.fold import stages_needed
 from tidemill.optimizer.physical.labels import Labels
+from tidemill.optimizer.physical.split_aggregates import SUBJECT
 from tidemill.optimizer.planned import (
     CONTEXT,
     RESUME,
@@ -89,8 +91,10 @@ def _spread(
         return usual
     one = _planned(query, target, replace(context, planning=in_one(planning)), templates)
     spread, decision = choose_spread(_cost(usual, context), _cost(one, context))
-    chosen = one if spread is Spread.ONE else usual
-    return replace(chosen, decisions=(*usual.decisions, decision))
+    if spread is Spread.KEYS:
+        return replace(usual, decisions=(*usual.decisions, decision))
+    kept = (taken for taken in usual.decisions if taken.subject != SUBJECT)
+    return replace(one, decisions=(*kept, decision))
 
 
 def _cost(made: Planned, context: Context) -> PlanCost:
@@ -197,7 +201,9 @@ def _run(
     partitions: int | None = None,
 ) -> Planned:
     narrowed = target if partitions is None else replace(target, partitions=partitions)
-    draft = Draft(query, query, narrowed, context)
+    # Before templates are looked for: constants are in order then.
+    spelled = respelled(query) if context.planning.optimized else query
+    draft = Draft(spelled, spelled, narrowed, context)
     draft = _shaped(draft) if templates is None else templates.prepared(draft, _shaped)
     for phase in PHASES[SHAPED:]:
         draft = phase(draft)

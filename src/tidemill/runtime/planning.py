@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tidemill.physical.plan import PhysicalPlan
     from tidemill.runtime.record import Facts
 
-__all__ = ["KeptPlan", "outdated_in", "plan_entry", "planner_of"]
+__all__ = ["KeptPlan", "outdated_in", "plan_entry", "planned_for", "planner_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,11 +92,28 @@ def plan_entry(  # noqa: PLR0913 — what a plan is made for
     return replace(made, constants=planning.constants)
 
 
+def planned_for(partitions: int | None) -> int | None:
+    """For how many partitions plans are made; one for any number suits a single one as well."""
+    return None if partitions == 1 else partitions
+
+
 def planner_of(
-    planning: Planning, templates: Templates | None = None
+    planning: Planning, templates: Templates | None = None, partitions: int | None = None
 ) -> Callable[[QueryEntry, Statistics], Planned]:
-    """How a query would be computed with some settings, given what is known."""
-    return lambda query, known: plan_entry(query, planning, statistics=known, templates=templates)
+    """How a query would be computed with some settings, given what is known.
+
+    Args:
+        planning: The settings.
+        templates: The plans of alike queries of a session.
+        partitions: How many partitions there are; ``None`` for any number.
+    """
+    return lambda query, known: plan_entry(
+        query,
+        planning,
+        partitions=planned_for(partitions),
+        statistics=known,
+        templates=templates,
+    )
 
 
 def outdated_in(planned: Mapping[str, Planned], facts: Facts, planning: Planning) -> frozenset[str]:

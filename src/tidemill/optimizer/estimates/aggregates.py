@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from tidemill.algebra.expr import Column
 from tidemill.model.batch import Form
 from tidemill.optimizer import characteristics as shape
-from tidemill.optimizer.estimates.flow import Flow, Work, shaped
+from tidemill.optimizer.estimates.flow import MOST, Flow, Work, shaped
 from tidemill.optimizer.estimates.rows import held_back
 from tidemill.optimizer.selectivity import VALUES, harmonic, seen, values_of
 from tidemill.physical import signed
@@ -58,16 +58,21 @@ def aggregate(operator: interval.Aggregate, below: Flow) -> Work:
 
 
 def combine(operator: interval.Combine, below: Flow) -> Work:
-    """The elements of a step that agree on start and end as one, in each partition."""
-    del operator
+    """The elements of a step and a group that agree on start and end as one, in each partition."""
     pace, edge = below.pace, below.edge
+    groups = below.values(key.expr for key in operator.keys)
     arriving = below.in_step / pace.partitions
     instants = max(1 / pace.steps / edge.granule, 1.0)
-    left = seen(instants, arriving) * pace.partitions * pace.steps
+    left = seen(min(groups * instants, MOST), arriving) * pace.partitions * pace.steps
+    values, origins = dict(edge.distinct), dict(below.origins)
+    for key in operator.keys:
+        values[key.name] = values_of(key.expr, below.columns)
+        if isinstance(key.expr, Column) and key.expr.name in below.origins:
+            origins[key.name] = below.origins[key.expr.name]
     out = edge if left <= 0 else replace(edge, distance=1 / left)
-    standing = min(edge.standing, float(pace.partitions))
-    edge = replace(out, standing=standing)
-    flow = replace(below, edge=edge, is_signed=False, is_ahead=False, joined=None)
+    standing = min(edge.standing, groups * pace.partitions)
+    edge = replace(out, standing=standing, distinct=values)
+    flow = replace(below, edge=edge, origins=origins, is_signed=False, is_ahead=False, joined=None)
     return Work(flow, below.rows)
 
 

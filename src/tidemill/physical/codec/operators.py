@@ -147,7 +147,7 @@ OPERATORS = (
     # aggregates
     Record("interval.Aggregate", interval.Aggregate, _AGGREGATE),
     Record("signed.Aggregate", signed.Aggregate, _AGGREGATE),
-    Record("interval.Combine", interval.Combine, {"aggregates": many(AGGREGATE)}),
+    Record("interval.Combine", interval.Combine, {"aggregates": many(AGGREGATE), "keys": NAMED}),
     # sets
     Record("interval.Counting", interval.Counting, _COUNTING),
     Record("signed.Counting", signed.Counting, _COUNTING),

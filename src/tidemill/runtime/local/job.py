@@ -34,6 +34,7 @@ from tidemill.runtime.measuring.known import statistics_of
 from tidemill.runtime.measuring.measured import Measured
 from tidemill.runtime.metrics import Collector
 from tidemill.runtime.past import Past, kept_rows
+from tidemill.runtime.planning import planned_for
 from tidemill.runtime.progress import Progress, stream_progress, with_replays
 from tidemill.runtime.record import relation_digest, stream_digest
 from tidemill.runtime.runs import Moment
@@ -188,6 +189,7 @@ class Job:
             self._run,
             self.known(catalog),
             settings.templates,
+            planned_for(settings.partitions),
         )
 
     def _flows(self, program: Program) -> Iterator[dict[str, Flow]]:

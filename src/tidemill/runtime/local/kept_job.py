@@ -23,7 +23,7 @@ from tidemill.runtime.local.keeping import Keeper
 from tidemill.runtime.local.kept_pipeline import KeptPipeline
 from tidemill.runtime.local.kept_program import kept_program
 from tidemill.runtime.measuring.measured import load_measured
-from tidemill.runtime.planning import outdated_in
+from tidemill.runtime.planning import outdated_in, planned_for
 from tidemill.runtime.tables import Tables
 
 if TYPE_CHECKING:
@@ -200,4 +200,5 @@ class KeptJob(Job):
             self.memory,
             self.known(catalog),
             settings.templates,
+            planned_for(len(keeper.checkpoint.facts.pids)),
         )

@@ -106,6 +106,7 @@ def kept_program(  # noqa: PLR0913, PLR0917 — all that is compared
     memory: Mapping[str, pl.DataFrame],
     statistics: Statistics = NOTHING_KNOWN,
     templates: Templates | None = None,
+    partitions: int | None = None,
 ) -> Kept:
     """What is to run with a catalog, given what runs and what the checkpoint knows.
 
@@ -118,6 +119,7 @@ def kept_program(  # noqa: PLR0913, PLR0917 — all that is compared
         memory: The frames that ``memory`` sources name.
         statistics: What is known of what new queries read.
         templates: The plans of alike queries.
+        partitions: How many partitions there are; ``None`` for any number.
 
     Raises:
         RunError: Something is refused.
@@ -141,6 +143,7 @@ def kept_program(  # noqa: PLR0913, PLR0917 — all that is compared
         name: plan_entry(
             entry,
             planning,
+            partitions=partitions,
             epoch=epochs[name],
             kept=checkpoint.kept_plan(name),
             now=now,

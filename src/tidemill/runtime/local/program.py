@@ -139,6 +139,7 @@ def next_program(  # noqa: PLR0913, PLR0917 — what a program is made of
     run: str,
     statistics: Statistics = NOTHING_KNOWN,
     templates: Templates | None = None,
+    partitions: int | None = None,
 ) -> Program:
     """What is to run with a catalog, given what runs; new queries begin in an epoch of their own.
 
@@ -150,6 +151,7 @@ def next_program(  # noqa: PLR0913, PLR0917 — what a program is made of
         run: The identity of the run, which its sinks know.
         statistics: What is known of what new queries read.
         templates: The plans of alike queries.
+        partitions: How many partitions there are; ``None`` for any number.
 
     Raises:
         RunError: A sink cannot be used.
@@ -166,7 +168,14 @@ def next_program(  # noqa: PLR0913, PLR0917 — what a program is made of
     }
     sinks = dict(_local(sinks_of(begun.values(), callbacks), run, epoch))
     planned = {
-        name: plan_entry(entry, planning, epoch=epoch, statistics=statistics, templates=templates)
+        name: plan_entry(
+            entry,
+            planning,
+            partitions=partitions,
+            epoch=epoch,
+            statistics=statistics,
+            templates=templates,
+        )
         if name in new
         else recut(before.planned[name], entry.cut, epoch)
         for name, entry in queries.items()

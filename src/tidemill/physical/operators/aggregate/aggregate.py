@@ -14,7 +14,7 @@ Order:  none promised; a segment leaves when it has ended, so ``held`` is the ol
         from there (``counters.py``).
 
 Elements that agree on keys, start and end, as behind a window that slides, become one before they
-are remembered (panes). Without keys that can be done where the rows come from (``combine.py``).
+are remembered (panes). That can be done where the rows come from, too (``combine.py``).
 
 The input may be in signed form: then elements do not know their ends, and ``min`` and ``max`` need
 all values of a group (``leaders.py``), unless ``median`` keeps them anyway.
@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import polars as pl
 
+from tidemill.algebra.expr import Column
 from tidemill.model.batch import END, START, TIME_TYPE, Form, polars_type, time_columns
 from tidemill.physical.frames import pick
 from tidemill.physical.grouping.bags import Bag, Swept
@@ -121,6 +122,8 @@ class Aggregate:
         names = (*(k.name for k in self.keys), *(a.name for a in self.aggregates))
         assert names == self.schema.names, f"the columns are {names}, not {self.schema.names}"
         assert self.max_delay is None or self.max_delay >= 0, "a delay is not negative"
+        are_columns = all(isinstance(key.expr, Column) for key in self.keys)
+        assert are_columns or not self.combined, "what is combined has columns for its keys"
         given = Contributions(
             tuple(key.expr for key in self.keys), tuple(a.call for a in self.aggregates)
         )
@@ -182,7 +185,7 @@ class Aggregate:
     def on_batch(self, state: State, port: int, batch: Batch) -> Iterator[Batch]:
         """Remember what the elements contribute until the watermark has passed their start."""
         del port
-        elements = batch if self.combined else self._contributions.of(batch)
+        elements = self.contributed(batch)
         panes = not self.combined and self.has_panes(elements[START], self.members)
         for part in self.parts:
             part.insert(state, elements, panes=panes)
@@ -192,6 +195,13 @@ class Aggregate:
             elements = elements.group_by(row).agg(pl.col(counters_of(pending)).sum())
         pending.insert(elements)
         yield from ()
+
+    def contributed(self, batch: Batch) -> pl.DataFrame:
+        """What the rows of a batch contribute; those of a ``Combine`` say it themselves."""
+        if not self.combined:
+            return self._contributions.of(batch)
+        named = zip((key.expr for key in self.keys), self._contributions.key_columns(), strict=True)
+        return batch.rename({key.name: new for key, new in named if isinstance(key, Column)})
 
     def has_panes(self, starts: pl.Series, members: int = 1) -> bool:
         """Whether elements with these starts are to become fewer before they are remembered."""

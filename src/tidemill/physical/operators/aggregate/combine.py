@@ -1,15 +1,15 @@
-"""Combine: what the elements of a batch that agree on start and end contribute to aggregates.
+"""Combine: what the elements of a batch that agree on keys, start and end contribute to aggregates.
 
-It is the first part of a scalar aggregation, done wherever the rows are; the second one is an
-``Aggregate`` of what is combined, in one partition.
+It is the first part of an aggregation, done wherever the rows are; the second one is an
+``Aggregate`` of what is combined, where all rows of a group meet.
 
 Law:    an ``Aggregate`` of the combined elements has the snapshots of an ``Aggregate`` of the
         elements, to the last bit, however they are cut into batches.
 State:  none: what is combined is a batch, and an element that finds no other passes by itself.
 Order:  none promised; starts and ends are those of the input.
 
-An element of the output stands for some rows of the input and carries what they contribute
-(``contributions.py``), in columns of the engine's own: it has none that people could name. A wide
+An element of the output stands for some rows of the input and carries the keys and what they
+contribute (``contributions.py``), in columns of the engine's own that nobody could name. A wide
 number (``kernels/exact.py``) cannot be added up; its element is combined only with those of equal
 numbers.
 """
@@ -22,17 +22,17 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from tidemill.model.batch import END, START, Form
-from tidemill.model.schema import Schema
+from tidemill.model.schema import Field, Schema
 from tidemill.model.time import END_OF_TIME
 from tidemill.physical.grouping.contributions import Contributions
 from tidemill.physical.kernels.arguments import ROWS, arguments
 from tidemill.physical.operator import State
-from tidemill.physical.traits import Traits
+from tidemill.physical.traits import Traits, pass_named
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from tidemill.algebra.expr import AggregateCall
+    from tidemill.algebra.expr import AggregateCall, Named
     from tidemill.model.batch import Batch
     from tidemill.model.time import Time
 
@@ -46,13 +46,15 @@ def can_combine(calls: Iterable[AggregateCall]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Combine:
-    """The elements of a batch, those that share their interval as one.
+    """The elements of a batch, those of a group that share their interval as one.
 
     Attributes:
         aggregates: What they contribute to.
+        keys: What the rows of a group agree on; none for a single group.
     """
 
     aggregates: tuple[AggregateCall, ...]
+    keys: tuple[Named, ...] = ()
     _contributions: Contributions = field(init=False, repr=False, compare=False)
     _wide: tuple[str, ...] = field(init=False, repr=False, compare=False)
     _masked: tuple[pl.Expr, ...] = field(init=False, repr=False, compare=False)
@@ -60,7 +62,7 @@ class Combine:
 
     def __post_init__(self) -> None:
         assert can_combine(self.aggregates), "the planner combines what can be combined"
-        known = Contributions((), self.aggregates)
+        known = Contributions(tuple(key.expr for key in self.keys), self.aggregates)
         wide = [argument for argument in known.arguments if argument.keeps_wide]
         counters = [name for argument in known.arguments for name in argument.counters()]
         best = (extreme.best(extreme.column) for extreme in known.extremes)
@@ -72,26 +74,29 @@ class Combine:
 
     @property
     def schema(self) -> Schema:
-        """No columns but the engine's own."""
-        return Schema(())
+        """The keys, and no other columns but the engine's own."""
+        return Schema(tuple(Field(key.name, key.expr.type) for key in self.keys))
 
     @property
     def traits(self) -> Traits:
         """What it promises."""
-        return Traits(takes=(None,), gives=Form.INTERVAL, meets=(None,), passes=({},))
+        passes = pass_named(self.keys)
+        return Traits(takes=(None,), gives=Form.INTERVAL, meets=(None,), passes=(passes,))
 
     def new_state(self) -> State:
         """No memory."""
         return State()
 
     def on_batch(self, state: State, port: int, batch: Batch) -> Iterator[Batch]:  # noqa: ARG002
-        """Emit what the elements contribute, once for each interval."""
+        """Emit what the elements contribute, once for each group and interval."""
         elements = self._contributions.of(batch).with_columns(self._masked)
         # Nearly always there is no wide number, and a column of NULLs need not be grouped by.
         kept = [name for name in self._wide if elements[name].null_count() < elements.height]
         others = [pl.col(name).first() for name in self._wide if name not in kept]
-        combined = elements.group_by(START, END, *kept).agg(*self._sums, *others)
+        keys = self._contributions.key_columns()
+        combined = elements.group_by(*keys, START, END, *kept).agg(*self._sums, *others)
         if not combined.is_empty():
+            combined.columns = [*self.schema.names, *combined.columns[len(keys) :]]
             yield combined
 
     def on_watermark(self, state: State, time: Time) -> Iterator[Batch]:  # noqa: ARG002

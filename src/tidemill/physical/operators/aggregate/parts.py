@@ -1,12 +1,12 @@
-"""Aggregation in two parts: one wherever the rows are, the other in one partition.
+"""Aggregation in two parts: one wherever the rows are, the other where all of a group meet.
 
     Aggregate           Aggregate of what is combined
       rows       ->       Combine
                             rows
 
-Condition: many elements of the input share their interval (``panes``), and every aggregate can be
-had from sums and extremes. Elsewhere each element would pass by itself, and carry more.
-Equal by the law of ``Combine``, to the last bit.
+Condition: every aggregate can be had from sums and extremes. It pays if many elements of a group
+share their interval, as behind a window that slides (``panes``); elsewhere each element would pass
+by itself, and carry more. Equal by the law of ``Combine``, to the last bit.
 
 Where the input is in signed form, extremes need all values that are there. But the extreme of all
 is that of the extremes of the partitions, and a partition tells only when its own one changes:
@@ -23,7 +23,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tidemill.algebra.expr import AggregateCall, Column
+from tidemill.algebra.expr import AggregateCall, Column, Named
 from tidemill.algebra.plan import NamedAggregate
 from tidemill.model.batch import Form
 from tidemill.model.schema import Field, Schema
@@ -34,7 +34,7 @@ from tidemill.physical.operators.aggregate.signed_aggregate import Aggregate as 
 if TYPE_CHECKING:
     from tidemill.physical.operator import Operator
 
-__all__ = ["in_parts"]
+__all__ = ["in_parts", "is_split_as_usual"]
 
 _EXTREMES = ("min", "max")
 
@@ -45,21 +45,44 @@ _OF_PARTS = {"min": "min", "max": "max", "bool_and": "bool_and", "bool_or": "boo
 
 
 def in_parts(operator: Operator) -> tuple[Operator, Operator] | None:
-    """An aggregation of all rows as one wherever they are and one of what that gives.
+    """An aggregation as one wherever the rows are and one of what that gives.
 
     Returns:
-        The two, or ``None`` if it is no such aggregation, or nothing is to be gained.
+        The two, or ``None`` if it is no such aggregation.
     """
-    if not isinstance(operator, Aggregate) or operator.keys or operator.partial:
+    if not isinstance(operator, Aggregate) or operator.partial or operator.combined:
         return None
+    if operator.keys:
+        return _of_groups(operator)
     calls = [a.call for a in operator.aggregates]
     is_signed = operator.takes is Form.SIGNED
     if is_signed and all(c.function in _OF_PARTS and not c.distinct for c in calls):
         return _of_results(operator)
     needs_values = is_signed and any(c.function in _EXTREMES for c in calls)
-    if operator.panes and can_combine(calls) and not needs_values:
+    if can_combine(calls) and not needs_values:
         return Combine(tuple(calls)), replace(operator, panes=False, combined=True)
     return None
+
+
+def is_split_as_usual(operator: Operator) -> bool:
+    """Whether it is computed in two parts if nothing is known of what comes.
+
+    So is one of all rows, which otherwise all go to one partition, where elements share intervals.
+    """
+    if not isinstance(operator, Aggregate) or operator.keys:
+        return False
+    parts = in_parts(operator)
+    return parts is not None and (operator.panes or isinstance(parts[0], SignedAggregate))
+
+
+def _of_groups(whole: Aggregate) -> tuple[Operator, Operator] | None:
+    """An aggregate of what the groups of each partition have combined."""
+    calls = tuple(a.call for a in whole.aggregates)
+    if whole.takes is Form.SIGNED or not can_combine(calls):
+        return None
+    keys = tuple(Named(key.name, Column(key.name, key.expr.type)) for key in whole.keys)
+    first = Combine(calls, whole.keys)
+    return first, replace(whole, keys=keys, panes=False, combined=True)
 
 
 def _of_results(whole: Aggregate) -> tuple[Operator, Operator]:

@@ -120,9 +120,14 @@ class Taken:
         ]
         return framed([*columns, batch.get_column(START), batch.get_column(END)])
 
+    def renamed(self, batch: Batch) -> pl.DataFrame:
+        """What was combined where it came in, with the columns of keys as those of the shape."""
+        numbered = enumerate(self.keys)
+        return batch.rename({k.name: key_column(i) for i, k in numbered if isinstance(k, Column)})
+
 
 def taken_by(operator: Aggregate) -> Taken:
-    """What an aggregation looks at; its elements are not combined yet."""
+    """What an aggregation looks at."""
     calls = [aggregate.call for aggregate in operator.aggregates]
     return Taken(tuple(key.expr for key in operator.keys), arguments(calls))
 
