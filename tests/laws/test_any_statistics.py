@@ -41,6 +41,8 @@ def edges(draw: st.DrawFn, columns: tuple[str, ...]) -> Edge:
         draw(amounts),
         {name: draw(counts) for name in columns if draw(st.booleans())},
         draw(st.booleans()),
+        draw(counts | st.just(inf)),
+        {name: draw(counts) for name in columns if draw(st.booleans())},
     )
 
 

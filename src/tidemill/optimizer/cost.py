@@ -217,12 +217,15 @@ def _state_bytes(operator: Operator, work: Work) -> float:
     tables = operator.new_state().tables
     assert tables.keys() == work.state.keys(), f"tables {[*tables]}, not {[*work.state]}"
     return sum(
-        rows * sum(_width(str(type_), work) for type_ in tables[name].schema.values())
+        rows
+        * sum(_width(column, str(type_), work) for column, type_ in tables[name].schema.items())
         for name, rows in work.state.items()
     )
 
 
-def _width(type_: str, work: Work) -> float:
+def _width(column: str, type_: str, work: Work) -> float:
     """How many bytes a value of a type of Polars takes; texts as long as those that come in."""
     known = _WIDTHS.get(type_.partition("(")[0])
-    return _TEXT * max(work.flow.weight, 1.0) if known is None else known
+    if known is not None:
+        return known
+    return work.widths.get(column, _TEXT * max(work.flow.weight, 1.0))

@@ -40,6 +40,8 @@ class Edge:
         is_measured: Whether it was measured, or told by a hint; assumed otherwise.
         counted: How many elements there are that have these values; no more combinations of values
             than elements. Infinite if that is not known.
+        widths: How many bytes a value takes, by column, if that is known; of others ``row_bytes``
+            says it.
     """
 
     distance: float
@@ -50,6 +52,7 @@ class Edge:
     distinct: Mapping[str, float] = field(default_factory=dict)
     is_measured: bool = False
     counted: float = inf
+    widths: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         assert self.distance > 0, "successive elements are apart, however little"

@@ -38,6 +38,7 @@ __all__ = [
     "Work",
     "bounded",
     "never",
+    "row_width",
     "shaped",
     "width",
     "width_of",
@@ -114,7 +115,9 @@ class Flow:
             what makes it cuts it.
         lag: How far the watermark is behind.
         delay: How long after its start an element leaves.
-        weight: How many bytes rows take, as a multiple of what their types say.
+        weight: How many bytes rows take, as a multiple of what their types say, where it is not
+            known of columns.
+        widths: How many bytes a value takes, by where it comes from.
         joined: What elements are made of, if they are those of a join.
     """
 
@@ -130,6 +133,7 @@ class Flow:
     lag: float = 0.0
     delay: float = 0.0
     weight: float = 1.0
+    widths: Mapping[str, float] = field(default_factory=dict)
     joined: Joined | None = None
 
     @property
@@ -201,6 +205,11 @@ class Flow:
         is_numbered = any(self.edge.distinct.get(one.name) == inf for one in schema)
         return inf if is_numbered else min(found, self.edge.counted, MOST)
 
+    def width(self, column: str) -> float | None:
+        """How many bytes a value of a column takes, if that is known."""
+        origin = self.origins.get(column)
+        return None if origin is None else self.widths.get(origin)
+
     def waiting(self, lag: float) -> float:
         """How many elements have come and are not due, if the watermark is so far behind."""
         return self.edge.rate * max(lag - self.delay, 0.0)
@@ -231,6 +240,7 @@ class Work:
         compared: How many pairs of rows are compared.
         scanned: How many rows of state are looked at.
         values: Of how many arguments an aggregate remembers the values, or some of them.
+        widths: How many bytes a value takes, by the column of a table, as far as that is known.
     """
 
     flow: Flow
@@ -239,6 +249,7 @@ class Work:
     compared: float = 0.0
     scanned: float = 0.0
     values: int = 0
+    widths: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def given(self) -> float:
@@ -286,3 +297,10 @@ def width(schema: Schema) -> float:
 def width_of(type_: DataType) -> float:
     """How many bytes a value of a type takes; a text may be longer."""
     return _WIDTHS[type_.kind]
+
+
+def row_width(schema: Schema, flow: Flow) -> float:
+    """How many bytes a row takes, as far as it is known of its columns, and by types of others."""
+    known = [flow.width(one.name) for one in schema]
+    others = sum(width_of(one.type) for one, w in zip(schema, known, strict=True) if w is None)
+    return sum(w for w in known if w is not None) + others * flow.weight or 1.0

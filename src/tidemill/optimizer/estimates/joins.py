@@ -174,6 +174,7 @@ def _pairs(left: Flow, right: Flow) -> Flow:
         lag=max(left.lag, right.lag),
         delay=max(left.delay, right.delay),
         weight=(left.weight + right.weight) / 2,
+        widths={**left.widths, **right.widths},
         joined=None,
     )
 

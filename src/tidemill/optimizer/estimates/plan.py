@@ -9,8 +9,18 @@ from dataclasses import replace
 from math import inf
 from typing import TYPE_CHECKING, Final, assert_never
 
+from tidemill.algebra.expr import Column
 from tidemill.optimizer.estimates import aggregates, joins, rows, sets, windows
-from tidemill.optimizer.estimates.flow import MOST, PACE, Flow, Pace, Work, bounded, width
+from tidemill.optimizer.estimates.flow import (
+    MOST,
+    PACE,
+    Flow,
+    Pace,
+    Work,
+    bounded,
+    row_width,
+    width,
+)
 from tidemill.optimizer.selectivity import VALUES
 from tidemill.optimizer.statistics import NOTHING_KNOWN, Edge
 from tidemill.physical import interval, signed
@@ -51,7 +61,7 @@ def estimate(
     for part in walk_physical(roots):
         below = [found[one.fingerprint].flow for one in inputs(part)]
         work = _of_part(part, below, statistics, pace, relations)
-        found[part.fingerprint] = _weighed(part.schema, below, work)
+        found[part.fingerprint] = _weighed(part, below, work)
     return found
 
 
@@ -97,16 +107,34 @@ def _input(
         pace,
         {field.name: f"{name}.{field.name}" for field in schema},
         statistics.conditions,
-        weight=edge.row_bytes / width(schema),
+        weight=1.0 if edge.widths else edge.row_bytes / width(schema),
+        widths={f"{name}.{column}": bytes_ for column, bytes_ in edge.widths.items()},
     )
 
 
-def _weighed(schema: Schema, below: Sequence[Flow], work: Work) -> Work:
-    """The work with how many bytes a row takes that leaves."""
-    flow = work.flow
-    weight = max((one.weight for one in below), default=flow.weight)
-    edge = bounded(replace(flow.edge, row_bytes=width(schema) * weight), flow.pace)
-    return replace(work, flow=replace(flow, edge=edge, weight=weight))
+def _weighed(part: PhysicalPlan, below: Sequence[Flow], work: Work) -> Work:
+    """The work with how many bytes rows take that leave, and values that are remembered."""
+    weight = max((one.weight for one in below), default=work.flow.weight)
+    flow = replace(work.flow, weight=weight)
+    edge = bounded(replace(flow.edge, row_bytes=row_width(part.schema, flow)), flow.pace)
+    widths = _remembered(part, below) if work.state else {}
+    return replace(work, flow=replace(flow, edge=edge), widths=widths)
+
+
+def _remembered(part: PhysicalPlan, below: Sequence[Flow]) -> dict[str, float]:
+    """How many bytes values take in tables, where columns have their names, or numbers."""
+    columns = [
+        (field.name, flow.width(field.name))
+        for one, flow in zip(inputs(part), below, strict=True)
+        for field in one.schema
+    ]
+    known = {f"@{i}": bytes_ for i, (_, bytes_) in enumerate(columns)} | dict(reversed(columns))
+    if isinstance(part, Apply) and isinstance(part.operator, interval.Aggregate):
+        for i, key in enumerate(part.operator.keys):
+            known[f"@key{i}"] = (
+                below[0].width(key.expr.name) if isinstance(key.expr, Column) else None
+            )
+    return {name: bytes_ for name, bytes_ in known.items() if bytes_ is not None}
 
 
 def work_of(operator: Operator, below: Sequence[Flow]) -> Work:

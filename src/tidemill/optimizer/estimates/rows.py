@@ -120,6 +120,7 @@ def union(operator: interval.Union, left: Flow, right: Flow) -> Work:
         lag=max(left.lag, right.lag),
         delay=max(left.delay, right.delay),
         origins={n: o for n, o in left.origins.items() if o in right.origins.values()},
+        widths={**left.widths, **right.widths},
         joined=None,
     )
     if both:

@@ -182,6 +182,7 @@ def _edge(entry: StreamEntry | RelationEntry, facts: Iterable[Fact], observed: O
             distinct=columns,
             is_measured=rows.origin is not Origin.ASSUMED,
             counted=inf if rows.origin is Origin.ASSUMED else max(1.0, rows.value),
+            widths=_widths(observed, rows, bytes_),
         )
     distance = known["distance", ""]
     return Edge(
@@ -192,7 +193,14 @@ def _edge(entry: StreamEntry | RelationEntry, facts: Iterable[Fact], observed: O
         distinct=columns,
         is_measured=distance.origin is not Origin.ASSUMED,
         counted=observed.recently if distance.origin is Origin.MEASURED else inf,
+        widths=_widths(observed, distance, bytes_),
     )
+
+
+def _widths(observed: Observed, rows: Fact, bytes_: Fact) -> Mapping[str, float]:
+    """How many bytes values take, by column, where enough rows have come and no hint counts."""
+    is_known = rows.origin is Origin.MEASURED and bytes_.origin is not Origin.HINT
+    return observed.widths if is_known else {}
 
 
 def _is_null(name: str, field: Field) -> str:

@@ -55,11 +55,10 @@ class Observed:
         elapsed: How much time has passed, as it counts now.
         counted: How many rows came in it, as they count now.
         looked_at: How many rows were looked at, as they count now.
-        bytes: How many bytes these take, likewise.
+        bytes: How many bytes these take, by column, likewise.
         nulls: How many of them are NULL, by column, likewise.
         recent: What was looked at in this period and in the one before.
         unseen: How many rows were looked at without a column, by column, as they count now.
-        partial: How many were looked at without all of them, likewise.
     """
 
     identity: str = ""
@@ -70,12 +69,11 @@ class Observed:
     elapsed: float = 0.0
     counted: float = 0.0
     looked_at: float = 0.0
-    bytes: float = 0.0
+    bytes: dict[str, float] = field(default_factory=dict)
     nulls: dict[str, float] = field(default_factory=dict)
     recent: tuple[Sample, Sample] = field(default_factory=lambda: (Sample(), Sample()))
     period: int = 0
     unseen: dict[str, float] = field(default_factory=dict)
-    partial: float = 0.0
 
     def take(self, sample: Sample) -> None:
         """Take what a batch says."""
@@ -85,12 +83,12 @@ class Observed:
         if sample.looked_at:
             self.granule = gcd(self.granule, sample.granule)
             self.looked_at += sample.looked_at
-            self.bytes += sample.bytes
+            for name, bytes_ in sample.bytes.items():
+                self.bytes[name] = self.bytes.get(name, 0.0) + bytes_
             for name, nulls in sample.nulls.items():
                 self.nulls[name] = self.nulls.get(name, 0.0) + nulls
             for name, unseen in sample.unseen.items():
                 self.unseen[name] = self.unseen.get(name, 0.0) + unseen
-            self.partial += sample.partial
         self.recent[0].merge(sample)
 
     @property
@@ -101,9 +99,15 @@ class Observed:
 
     @property
     def row_bytes(self) -> float | None:
-        """How many bytes a row takes; ``None`` if none was looked at."""
-        whole = self.looked_at - self.partial
-        return self.bytes / whole if whole > 0 and self.bytes > 0 else None
+        """How many bytes a row takes; ``None`` if there is a column that was never looked at."""
+        widths = self.widths
+        return sum(widths.values()) if widths and widths.keys() >= self.unseen.keys() else None
+
+    @property
+    def widths(self) -> dict[str, float]:
+        """How many bytes a value takes, by column, of columns that were looked at."""
+        seen = {name: self.looked_at - self.unseen.get(name, 0.0) for name in self.bytes}
+        return {name: self.bytes[name] / rows for name, rows in seen.items() if rows > 0}
 
     @property
     def recently(self) -> float:
@@ -134,7 +138,13 @@ class Observed:
         recent = Sample(), Sample()
         for one, other in zip(recent, self.recent, strict=True):
             one.merge(other)
-        return replace(self, nulls=dict(self.nulls), recent=recent, unseen=dict(self.unseen))
+        return replace(
+            self,
+            bytes=dict(self.bytes),
+            nulls=dict(self.nulls),
+            unseen=dict(self.unseen),
+            recent=recent,
+        )
 
     def write(self) -> dict[str, object]:
         """What was observed, for ``json``."""
@@ -147,12 +157,11 @@ class Observed:
             "elapsed": self.elapsed,
             "counted": self.counted,
             "looked_at": self.looked_at,
-            "bytes": self.bytes,
+            "bytes": dict(self.bytes),
             "nulls": dict(self.nulls),
             "recent": [one.write() for one in self.recent],
             "period": self.period,
             "unseen": dict(self.unseen),
-            "partial": self.partial,
         }
 
     @classmethod
@@ -172,20 +181,19 @@ class Observed:
                 "elapsed": float() | int() as elapsed,
                 "counted": float() | int() as counted,
                 "looked_at": float() | int() as looked_at,
-                "bytes": float() | int() as bytes_,
+                "bytes": dict(bytes_),
                 "nulls": dict(nulls),
                 "recent": [dict(now), dict(before)],
                 "period": int(period),
-                **more,
+                "unseen": dict(unseen),
             }:
-                sums = (elapsed, counted, looked_at, bytes_)
-                unseen, partial = _read_missing(more)
-                counts = (rows, granule, *sums, *nulls.values(), *unseen.values(), partial)
-                if not all(0 <= one < inf for one in counts):
+                sums = (elapsed, counted, looked_at)
+                by_column = (*bytes_.values(), *nulls.values(), *unseen.values())
+                if not all(0 <= one < inf for one in (rows, granule, *sums, *by_column)):
                     raise ValueError("what was observed is out of range")
                 recent = _read(now), _read(before)
                 seen = identity, rows, first, latest, granule
-                return cls(*seen, *sums, nulls, recent, period, unseen, partial)
+                return cls(*seen, *sums, bytes_, nulls, recent, period, unseen)
             case _:
                 raise ValueError(f"{sorted(written)} was not observed")
 
@@ -203,10 +211,9 @@ class Observed:
         self.elapsed = self.elapsed * left + new
         self.counted = self.counted * left + (rows * new / span if span else rows)
         self.looked_at *= left
-        self.bytes *= left
+        self.bytes = {name: bytes_ * left for name, bytes_ in self.bytes.items()}
         self.nulls = {name: nulls * left for name, nulls in self.nulls.items()}
         self.unseen = {name: unseen * left for name, unseen in self.unseen.items()}
-        self.partial *= left
         period = self.latest // MEMORY
         if is_first:
             self.period = period
@@ -248,15 +255,6 @@ def values_behind(found: float, rows: float, all_: float) -> float:
 def _weight(span: float) -> float:
     """How much time has passed in a span, as it counts at its end."""
     return -MEMORY * expm1(-span / MEMORY)
-
-
-def _read_missing(written: Mapping[str, object]) -> tuple[dict[str, float], float]:
-    """How many rows did not have which columns; of older figures, none."""
-    match written:
-        case {"unseen": dict(unseen), "partial": float() | int() as partial}:
-            return unseen, partial
-        case _:
-            return {}, 0.0
 
 
 def _read(written: Mapping[str, object]) -> Sample:

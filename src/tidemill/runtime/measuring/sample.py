@@ -70,11 +70,10 @@ class Sample:
         latest: The greatest of their times, or of those before.
         looked_at: How many of them are in the sample.
         granule: Of what the times of these are multiples; 0 if all of them are 0.
-        bytes: How many bytes these take, of those that have all columns.
+        bytes: How many bytes these take, by column.
         nulls: How many of them are NULL, by column.
         values: Their values, by column.
         unseen: How many of them do not have a column, by column.
-        partial: How many of them do not have all columns.
     """
 
     rows: int = 0
@@ -82,11 +81,10 @@ class Sample:
     latest: int | None = None
     looked_at: int = 0
     granule: int = 0
-    bytes: int = 0
+    bytes: dict[str, int] = field(default_factory=dict)
     nulls: dict[str, int] = field(default_factory=dict)
     values: dict[str, Sketch] = field(default_factory=dict)
     unseen: dict[str, int] = field(default_factory=dict)
-    partial: int = 0
 
     def count(self, rows: int, least: int, latest: int) -> None:
         """Count rows, given the least and the greatest of their times."""
@@ -101,15 +99,15 @@ class Sample:
             columns: The columns that there are besides those that these have.
         """
         self.looked_at += rows.height
-        missing = [name for name in columns if name not in rows.columns]
-        for name in missing:
+        for name in columns:
+            if name in rows.columns:
+                continue
             self.unseen[name] = self.unseen.get(name, 0) + rows.height
-        self.partial += rows.height if missing else 0
         for column in rows.get_columns():
             name = column.name
             self.nulls[name] = self.nulls.get(name, 0) + column.null_count()
             self.values.setdefault(name, Sketch()).add(column)
-            self.bytes += 0 if missing else _bytes(column)
+            self.bytes[name] = self.bytes.get(name, 0) + _bytes(column)
 
     def look_at_times(self, starts: Integers) -> None:
         """Look at times of rows that are in the sample."""
@@ -122,14 +120,14 @@ class Sample:
             self._span(other.least, other.latest)
         self.looked_at += other.looked_at
         self.granule = gcd(self.granule, other.granule)
-        self.bytes += other.bytes
+        for name, bytes_ in other.bytes.items():
+            self.bytes[name] = self.bytes.get(name, 0) + bytes_
         for name, nulls in other.nulls.items():
             self.nulls[name] = self.nulls.get(name, 0) + nulls
         for name, values in other.values.items():
             self.values.setdefault(name, Sketch()).merge(values)
         for name, unseen in other.unseen.items():
             self.unseen[name] = self.unseen.get(name, 0) + unseen
-        self.partial += other.partial
 
     def write(self) -> dict[str, object]:
         """The sample, for ``json``."""
@@ -139,12 +137,11 @@ class Sample:
             "latest": self.latest,
             "looked_at": self.looked_at,
             "granule": self.granule,
-            "bytes": self.bytes,
+            "bytes": dict(self.bytes),
             "nulls": dict(self.nulls),
             "values": {name: sketch.write() for name, sketch in self.values.items()},
             "hashes": HASHES,
             "unseen": dict(self.unseen),
-            "partial": self.partial,
         }
 
     @classmethod
@@ -161,15 +158,15 @@ class Sample:
                 "latest": int() | None as latest,
                 "looked_at": int(looked_at),
                 "granule": int(granule),
-                "bytes": int(bytes_),
+                "bytes": dict(bytes_),
                 "nulls": dict(nulls),
                 "values": dict(values),
                 "hashes": str(hashes),
-                **more,
+                "unseen": dict(unseen),
             } if hashes == HASHES:
                 sketches = {name: Sketch.read(one) for name, one in values.items()}
                 sums = rows, least, latest, looked_at, granule, bytes_
-                return cls(*sums, nulls, sketches, *_read_missing(more))
+                return cls(*sums, nulls, sketches, unseen)
             case _:
                 raise ValueError(f"{sorted(written)} is no sample")
 
@@ -273,15 +270,6 @@ def _least(starts: pl.Series) -> int:
     least = starts.min()
     assert isinstance(least, int), "times are integers"
     return least
-
-
-def _read_missing(written: Mapping[str, object]) -> tuple[dict[str, int], int]:
-    """Which columns rows did not have; older samples have all of them."""
-    match written:
-        case {"unseen": dict(unseen), "partial": int(partial)}:
-            return unseen, partial
-        case _:
-            return {}, 0
 
 
 def _bytes(column: pl.Series) -> int:
