@@ -140,11 +140,11 @@ class Bundle:
 def _counts(words: Words) -> NDArray[np.int64]:
     """How many rows have each bit."""
     bits = np.unpackbits(words.view(np.uint8), axis=1, bitorder="little")
-    whole = len(bits) - len(bits) % _MOST
+    portions, whole = len(bits) // _MOST, len(bits) - len(bits) % _MOST
     # So few rows are added up in a byte, which takes a third of the time.
-    portions = bits[:whole].reshape(-1, _MOST, bits.shape[1]).sum(axis=1, dtype=np.uint8)
+    bytes_ = bits[:whole].reshape(portions, _MOST, bits.shape[1]).sum(axis=1, dtype=np.uint8)
     rest = bits[whole:].sum(axis=0, dtype=np.int64)
-    return portions.sum(axis=0, dtype=np.int64) + rest  # type: ignore[no-any-return]
+    return bytes_.sum(axis=0, dtype=np.int64) + rest  # type: ignore[no-any-return]
 
 
 # Which channels go together
