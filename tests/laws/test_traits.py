@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
+import polars as pl
 import pytest
 from hypothesis import Phase, given, reject, settings
 from hypothesis import strategies as st
@@ -308,6 +309,24 @@ def _are_instants(batch: Batch) -> bool:
     return form(batch) is Form.INTERVAL and bool((batch[END] - batch[START] == 1).all())
 
 
+def gains(note: Noted) -> None:
+    """However elements are cut, what is there at each instant stays the same."""
+    if note.traits.gains and len(note.part.schema):
+        cut = note.changed(lambda _, batch: _in_two(batch))
+        for at in HORIZON:
+            schema = note.part.operator.schema
+            assert snapshot(cut, schema, at) == snapshot(note.out(), schema, at)
+
+
+def _in_two(batch: Batch) -> Batch:
+    """Each element of some instants as two that lie side by side."""
+    if form(batch) is not Form.INTERVAL:
+        return batch
+    ends = pl.min_horizontal(pl.col(START) + 2, pl.col(END))
+    rest = batch.with_columns(ends.alias(START)).filter(pl.col(START) < pl.col(END))
+    return pl.concat([batch.with_columns(ends.alias(END)), rest])
+
+
 def tables(note: Noted) -> None:
     operator = note.part.operator
     assert note.traits.tables == state_tables(operator.new_state())
@@ -336,6 +355,7 @@ LAWS = (
     passes,
     expiry,
     instants,
+    gains,
     tables,
 )
 
@@ -407,6 +427,7 @@ FOR_EVER = Aggregate(Window(S, Unbounded()), (Named("a", Column("a", BIGINT)),),
         ("Stretch", {"emits": Emission.AT_ONCE}),
         ("Stretch", {"keeps_rows": True}),
         ("Stretch", {"expiry": Expiry.SAME}),
+        ("Changes", {"gains": True}),
     ],
 )
 def test_a_trait_that_is_not_true_is_found(name: str, lies: dict[str, object]) -> None:

@@ -21,6 +21,7 @@ here. Each trait is a law about the operator's behaviour (``tests/laws/test_trai
     passes       on each port, the columns of the output that hold the value of an expression
     expiry       how the rows that leave expire, given how those that come do (G-21)
     instants     whether the elements that leave are valid for one instant each
+    gains        fewer elements of the same snapshots mean less work, and the same snapshots leave
     tables       what is remembered: names, keys and layouts
     counts       whether numbers are remembered besides
     alike        a text that is equal for operators that can run as one (``engine/stacks.py``)
@@ -143,6 +144,7 @@ class Traits:
     delays: bool = False
     expiry: Expiry = Expiry.SAME
     instants: Instants = Instants.LOST
+    gains: bool = False
     tables: tuple[StateTable, ...] = ()
     counts: bool = False
     alike: str | None = field(default=None, repr=False)

@@ -53,8 +53,6 @@ _NOWHERE: Final = "nowhere"
 _OFTEN: Final = 0.5
 """Fewer rows than these that repeat would save less than half of the rows."""
 
-_READERS: Final = (interval.Join, interval.Counting, interval.Distinct, interval.Aggregate)
-
 
 def places(plan: PhysicalPlan, relations: frozenset[str]) -> list[tuple[Apply, int]]:
     """Where adjacent elements may be merged: operators, and the number of an input of each.
@@ -67,16 +65,10 @@ def places(plan: PhysicalPlan, relations: frozenset[str]) -> list[tuple[Apply, i
     return [
         (part, port)
         for part in walk_physical([plan])
-        if isinstance(part, Apply) and isinstance(part.operator, _READERS)
+        if isinstance(part, Apply) and part.traits.gains
         for port, below in enumerate(part.inputs)
-        if _may_merge(part, below) and not instants.come_from(below) and lies_behind(below)
+        if form_of(below) is Form.INTERVAL and not instants.come_from(below) and lies_behind(below)
     ]
-
-
-def _may_merge(reader: Apply, below: PhysicalPlan) -> bool:
-    is_part = isinstance(reader.operator, interval.Aggregate) and reader.operator.combined
-    is_merged = isinstance(below, Apply) and isinstance(below.operator, interval.Coalesce)
-    return not (is_part or is_merged or reader.traits.needs_ids) and form_of(below) is Form.INTERVAL
 
 
 def merged_below(

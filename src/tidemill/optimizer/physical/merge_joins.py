@@ -201,11 +201,17 @@ def _join_of(part: PhysicalPlan) -> PhysicalPlan | None:
     """The join of which a part chooses columns, or which it sends somewhere, if it is one."""
     while not _is_join(part):
         match part:
-            case Exchange(below) | Apply(interval.Project(), (below,)):
+            case Exchange(below):
+                part = below
+            case Apply(_, (below,)) if _passes_all_rows(part):
                 part = below
             case _:
                 return None
     return part
+
+
+def _passes_all_rows(part: Apply) -> bool:
+    return part.traits.passes_through and part.traits.keeps_rows
 
 
 def _flats(plan: PhysicalPlan, closed: frozenset[str] = frozenset()) -> Mapping[str, _Flat]:
@@ -247,7 +253,7 @@ def _flat(part: PhysicalPlan, flats: Mapping[str, _Flat]) -> _Flat | None:
         conditions = (*first.conditions, *second.conditions, *own)
         return _Flat(join.form, (*first.inputs, *second.inputs), conditions, columns)
     flat = flats.get(part.inputs[0].fingerprint)
-    if flat is None or not (part.traits.passes_through and part.traits.keeps_rows):
+    if flat is None or not _passes_all_rows(part):
         return None
     kept = {
         new: flat.columns[old.name]

@@ -153,6 +153,7 @@ class Aggregate:
             emits=Emission.WHEN_ENDED if holds else Emission.ON_WATERMARK,
             delays=holds,
             expiry=Expiry.STRICT,
+            gains=holds and not self.combined,
             tables=state_tables(self.new_state()),
             counts=True,
             alike=self._alike(),

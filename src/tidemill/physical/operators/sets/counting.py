@@ -110,6 +110,7 @@ class Counting:
             emits=Emission.WHEN_ENDED if holds else Emission.ON_WATERMARK,
             delays=holds,
             expiry=Expiry.COUNTED if is_weak else Expiry.STRICT,
+            gains=holds,
             tables=state_tables(self.new_state()),
         )
 

@@ -66,6 +66,7 @@ class Distinct:
             passes=(pass_all(self.schema),),
             emits=Emission.ON_WATERMARK,
             expiry=Expiry.COUNTED,
+            gains=True,
             tables=state_tables(self.new_state()),
         )
 
