@@ -427,7 +427,7 @@ FOR_EVER = Aggregate(Window(S, Unbounded()), (Named("a", Column("a", BIGINT)),),
         ("Stretch", {"emits": Emission.AT_ONCE}),
         ("Stretch", {"keeps_rows": True}),
         ("Stretch", {"expiry": Expiry.SAME}),
-        ("Changes", {"gains": True}),
+        ("Number", {"gains": True}),
     ],
 )
 def test_a_trait_that_is_not_true_is_found(name: str, lies: dict[str, object]) -> None:

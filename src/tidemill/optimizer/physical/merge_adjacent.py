@@ -65,10 +65,15 @@ def places(plan: PhysicalPlan, relations: frozenset[str]) -> list[tuple[Apply, i
     return [
         (part, port)
         for part in walk_physical([plan])
-        if isinstance(part, Apply) and part.traits.gains
+        if isinstance(part, Apply) and part.traits.gains and not part.traits.needs_ids
         for port, below in enumerate(part.inputs)
-        if form_of(below) is Form.INTERVAL and not instants.come_from(below) and lies_behind(below)
+        if form_of(below) is Form.INTERVAL and not _is_merged(below)
+        if not instants.come_from(below) and lies_behind(below)
     ]
+
+
+def _is_merged(part: PhysicalPlan) -> bool:
+    return isinstance(part, Apply) and isinstance(part.operator, interval.Coalesce)
 
 
 def merged_below(
