@@ -318,6 +318,11 @@ def gains(note: Noted) -> None:
             assert snapshot(cut, schema, at) == snapshot(note.out(), schema, at)
 
 
+def merges(note: Noted) -> None:
+    if note.traits.merges:
+        assert sum(map(len, note.out())) <= sum(map(len, note.given(0)))
+
+
 def _in_two(batch: Batch) -> Batch:
     """Each element of some instants as two that lie side by side."""
     if form(batch) is not Form.INTERVAL:
@@ -356,6 +361,7 @@ LAWS = (
     expiry,
     instants,
     gains,
+    merges,
     tables,
 )
 
@@ -428,6 +434,7 @@ FOR_EVER = Aggregate(Window(S, Unbounded()), (Named("a", Column("a", BIGINT)),),
         ("Stretch", {"keeps_rows": True}),
         ("Stretch", {"expiry": Expiry.SAME}),
         ("Number", {"gains": True}),
+        ("Split", {"merges": True}),
     ],
 )
 def test_a_trait_that_is_not_true_is_found(name: str, lies: dict[str, object]) -> None:

@@ -22,6 +22,7 @@ here. Each trait is a law about the operator's behaviour (``tests/laws/test_trai
     expiry       how the rows that leave expire, given how those that come do (G-21)
     instants     whether the elements that leave are valid for one instant each
     gains        fewer elements of the same snapshots mean less work, and the same snapshots leave
+    merges       the rows that come leave in as few elements as they may, and never in more
     tables       what is remembered: names, keys and layouts
     counts       whether numbers are remembered besides
     alike        a text that is equal for operators that can run as one (``engine/stacks.py``)
@@ -145,6 +146,7 @@ class Traits:
     expiry: Expiry = Expiry.SAME
     instants: Instants = Instants.LOST
     gains: bool = False
+    merges: bool = False
     tables: tuple[StateTable, ...] = ()
     counts: bool = False
     alike: str | None = field(default=None, repr=False)

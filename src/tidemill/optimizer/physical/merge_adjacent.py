@@ -67,13 +67,10 @@ def places(plan: PhysicalPlan, relations: frozenset[str]) -> list[tuple[Apply, i
         for part in walk_physical([plan])
         if isinstance(part, Apply) and part.traits.gains and not part.traits.needs_ids
         for port, below in enumerate(part.inputs)
-        if form_of(below) is Form.INTERVAL and not _is_merged(below)
+        if form_of(below) is Form.INTERVAL
+        and not (isinstance(below, Apply) and below.traits.merges)
         if not instants.come_from(below) and lies_behind(below)
     ]
-
-
-def _is_merged(part: PhysicalPlan) -> bool:
-    return isinstance(part, Apply) and isinstance(part.operator, interval.Coalesce)
 
 
 def merged_below(

@@ -61,6 +61,7 @@ class Coalesce:
             meets=(None,),
             passes=(pass_all(self.schema),),
             emits=Emission.WHEN_ENDED,
+            merges=True,
             tables=state_tables(self.new_state()),
         )
 
