@@ -92,7 +92,8 @@ def split_by_cost(
         is_split = is_split_as_usual(one.operator)
         decisions.append(_chosen(ways, memory_limit, is_split=is_split))
         if decisions[-1].chosen == _PARTS:
-            plan, names = other, {old: moved[new] for old, new in names.items()}
+            # Of an exchange whose rows are added up before it, nothing has the rows any more.
+            plan, names = other, {old: moved[new] for old, new in names.items() if new in moved}
         else:
             passed += 1
     return Split(plan, names, tuple(decisions))
