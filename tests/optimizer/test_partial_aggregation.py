@@ -89,6 +89,14 @@ def test_several_aggregates_are_combined_one_after_the_other() -> None:
     assert all(part.fingerprint in made.labels.patterns for part in parts)
 
 
+def test_what_is_in_two_parts_is_not_split_again() -> None:
+    windows = "s [RANGE 3 SECONDS] x FULL JOIN s [NOW] y USING (t)"
+    query = f"SELECT MAX(x.k) AS a, MAX(y.v) AS b FROM {windows}"
+    signed = Planning(spread=Spread.KEYS, technique=Technique.NEGATIVE)
+    for rate in (1, 100_000):
+        assert len(chosen(planned(query, known(rate, 2), signed))) == 1
+
+
 def test_what_begins_together_is_combined_without_a_slide() -> None:
     made = planned(AT_ONCE, known(100_000, 10, granule=1_000_000))
     assert chosen(made) == ["in two parts"]
