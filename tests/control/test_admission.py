@@ -135,6 +135,8 @@ def test_decisions_are_those_of_the_plan_that_runs_over_restarts(tmp_path: Path)
         plan = session.planned("q").version
     assert before.height
     with tidemill.connect(checkpoint=place) as session:  # no limit any more
+        assert shown(session, "SHOW DECISIONS").equals(before), "before anything runs, too"
+        assert session.planned("q").version == plan
         session.start()
         session.await_idle()
         assert shown(session, "SHOW DECISIONS q").equals(before)
@@ -147,6 +149,7 @@ def test_decisions_are_those_of_the_plan_that_runs_over_restarts(tmp_path: Path)
     ("settings", "message"),
     [
         ({"cpu_limit": 0}, "cpu_limit must be a number of processors, more than 0"),
+        ({"over_limit": None}, 'there is no over_limit "None"'),
         ({"memory_limit": -5}, "memory_limit must be a number of bytes, more than 0"),
         ({"memory_limit": "many"}, "memory_limit must be a number of bytes, more than 0"),
         ({"memory_limit": True}, "memory_limit must be a number of bytes, more than 0"),

@@ -80,8 +80,10 @@ def conditions(draw: DrawFn) -> Expr:
 
 @st.composite
 def bits(draw: DrawFn) -> list[tuple[Expr, ...]]:
-    """What must be true for each bit."""
-    some = st.lists(conditions(), min_size=1, max_size=3).map(tuple)
+    """What must be true for each bit, some of it twice."""
+    some = st.lists(conditions(), min_size=1, max_size=3).map(
+        lambda drawn: tuple(draw(st.permutations([*drawn, *drawn[: draw(st.integers(0, 1))]])))
+    )
     return draw(st.lists(some, min_size=1, max_size=6))
 
 
@@ -124,6 +126,13 @@ def test_terms_with_large_tables_are_evaluated() -> None:
     with patch.object(predicate_index, "_LARGEST", 100):
         assert PredicateIndex(found).words(batch).tolist() == wanted.tolist()
     assert wanted.tolist() == [[1 << 5], [1 << 39], [0], [0]]
+
+
+def test_a_condition_that_is_said_twice_clears_its_own_bit() -> None:
+    column = Column("c0", BIGINT)
+    one, other = (Call(">", (column, Literal(n, BIGINT)), BOOLEAN) for n in (1, 2))
+    batch = pl.DataFrame({"c0": [1, 2, 3]}, schema={"c0": pl.Int64})
+    assert PredicateIndex([(other, other), (one,)]).words(batch).tolist() == [[0], [2], [3]]
 
 
 # The law finds what is wrong

@@ -35,6 +35,7 @@ GROUPS = f"SELECT k, COUNT(*) AS n, SUM(v) AS x FROM {WINDOW} GROUP BY k"
 ALL = f"SELECT COUNT(*) AS n, SUM(v) AS x FROM {WINDOW}"
 AT_ONCE = "SELECT COUNT(*) AS n FROM s [RANGE 10 SECONDS]"
 TWICE = f"SELECT n, COUNT(*) AS often FROM ({GROUPS}) g GROUP BY n"
+BESIDE = f"{ALL} UNION ALL SELECT SUM(v), COUNT(*) FROM s [RANGE 20 SECONDS SLIDE 1 SECOND]"
 LOGICAL: dict[str, Plan] = {}
 SPREAD = Planning(spread=Spread.KEYS)
 
@@ -78,6 +79,22 @@ def test_few_groups_of_many_rows_are_combined_first(
     made = planned(sql, known(rate, keys))
     assert chosen(made)[0] == way
     assert combines(made.physical) == (way == "in two parts")
+
+
+def test_several_aggregates_are_combined_one_after_the_other() -> None:
+    made = planned(BESIDE, known(100_000, 10))
+    assert chosen(made) == ["in two parts", "in two parts"]
+    assert combines(made.physical) == 2
+    parts = walk_physical([made.physical])
+    assert all(part.fingerprint in made.labels.patterns for part in parts)
+
+
+def test_what_is_in_two_parts_is_not_split_again() -> None:
+    windows = "s [RANGE 3 SECONDS] x FULL JOIN s [NOW] y USING (t)"
+    query = f"SELECT MAX(x.k) AS a, MAX(y.v) AS b FROM {windows}"
+    signed = Planning(spread=Spread.KEYS, technique=Technique.NEGATIVE)
+    for rate in (1, 100_000):
+        assert len(chosen(planned(query, known(rate, 2), signed))) == 1
 
 
 def test_what_begins_together_is_combined_without_a_slide() -> None:

@@ -85,7 +85,7 @@ def session_limits(cpu: float | None, memory: float | str | None, over: str) -> 
     if over not in _OVER:
         raise PlanError(
             f'there is no over_limit "{over}"',
-            hint=suggestion(over, _OVER, what="choices"),
+            hint=suggestion(str(over), _OVER, what="choices"),
         )
     if not (cpu is None or _is_positive(cpu)):
         raise PlanError(

@@ -40,6 +40,7 @@ class Look:
         planner: How a query would be computed.
         is_running: Whether the job goes on until it is stopped.
         shown: Gives what is registered, with the instants from which queries answer.
+        kept: Gives the plan that a query goes on with; ``None`` if it has never run.
     """
 
     catalog: Catalog
@@ -49,6 +50,7 @@ class Look:
     planner: Callable[[QueryEntry], Planned]
     is_running: bool
     shown: Callable[[], Catalog]
+    kept: Callable[[QueryEntry], Planned | None] = lambda _: None
 
     def query_entry(self, name: Name) -> QueryEntry:
         """A query by its name.
@@ -146,8 +148,13 @@ class Look:
 
         Raises:
             BindError: There is no such query.
+            RunError: The plan that it goes on with cannot be read.
         """
-        return planned_in(self.active, self.catalog, self.planner, Name(query, span))
+
+        def planner(entry: QueryEntry) -> Planned:
+            return self.kept(entry) or self.planner(entry)
+
+        return planned_in(self.active, self.catalog, planner, Name(query, span))
 
     def figures(self, planned: Planned) -> dict[str, Figures]:
         """What was measured of the operators of a query that runs, or was run."""

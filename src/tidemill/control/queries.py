@@ -415,11 +415,20 @@ class LivingQueries:
         look, found = self.look, {}
         for name in look.begun():
             if name.lower() != but.lower():
-                planned, kept = look.planned(name), None
-                if not self.is_running and self.directory is not None:
-                    kept = plan_kept(self.directory, look.query_entry(Name(name)))
-                found[name] = planned if kept is None else replace(planned, physical=kept.physical)
+                entry = look.query_entry(Name(name))
+                kept = self._plan_kept(entry)
+                found[name] = (
+                    look.planned(name)
+                    if kept is None
+                    else replace(self.plan(entry), physical=kept.physical)
+                )
         return found
+
+    def _plan_kept(self, query: QueryEntry) -> Planned | None:
+        """The plan that a query goes on with when something runs again."""
+        if self.is_running or self.directory is None:
+            return None
+        return plan_kept(self.directory, query)
 
     @property
     def directory(self) -> Path | None:
@@ -437,6 +446,7 @@ class LivingQueries:
             self.plan,
             self.is_running,
             self._shown,
+            self._plan_kept,
         )
 
     def _shown(self) -> Catalog:

@@ -139,6 +139,7 @@ class PredicateIndex:
     """
 
     def __init__(self, bits: Sequence[tuple[Expr, ...]]) -> None:
+        bits = [tuple(dict.fromkeys(conditions)) for conditions in bits]  # each once for a bit
         self._width = -(-len(bits) // WORD)
         tests = [[_test(condition) for condition in conditions] for conditions in bits]
         searched = self._searched(tests)

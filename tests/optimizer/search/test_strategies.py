@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import product
-from math import exp, log
+from math import exp, inf, log
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -23,7 +23,7 @@ from tidemill.optimizer.search.neighbours import neighbours
 from tidemill.optimizer.search.state_removal import state_removal
 from tidemill.optimizer.search.state_selection import Rank, state_selection
 from tidemill.optimizer.search.strategies import bjtree_init, descent, first_qualified, mjoin_init
-from tidemill.optimizer.search.tree import JoinTree, flat, leaves, stages, states, text
+from tidemill.optimizer.search.tree import JoinTree, Stage, flat, leaves, stages, states, text
 from tidemill.optimizer.search.tree_cost import Pricing
 
 if TYPE_CHECKING:
@@ -97,6 +97,14 @@ def test_state_removal_takes_one_state_after_the_other_down_to_one_stage(
         assert found.memory <= plan.memory * MARGIN
         plan = found
     assert plan.tree == flat(graph.inputs)
+
+
+def test_state_removal_goes_on_where_stages_cannot_be_computed_at_once() -> None:
+    chain = tuple({i: 4.0, i + 1: 4.0} for i in range(4))  # each pair agrees on another value
+    pricing = Pricing(JoinGraph((1.0,) * 5, (1.0,) * 5, {}, classes=chain), Costs(apart=True))
+    start = pricing.plan(Stage((Stage((Stage((Stage((0, 1)), 2)), 3)), 4)))
+    found = [plan.cpu for plan in state_removal(pricing, start)]
+    assert found == [inf, inf, inf]
 
 
 def test_operators_are_merged_where_both_resources_fall() -> None:

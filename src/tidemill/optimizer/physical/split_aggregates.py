@@ -83,18 +83,18 @@ def split_by_cost(
     """
     names: Mapping[str, str] = {p.fingerprint: p.fingerprint for p in walk_physical([plan])}
     decisions: list[Decision] = []
-    passed = 0
-    while len(found := _splittable(plan)) > passed:
-        one = found[passed]
+    settled: set[str] = set()  # second parts too, some of which could be split again for ever
+    while one := next((p for p in _splittable(plan) if p.fingerprint not in settled), None):
         other, moved = _with_parts(plan, one)
         ways = {_WHOLE: _priced(plan, one.fingerprint, cost)}
         ways[_PARTS] = _priced(other, moved[one.fingerprint], cost)
         is_split = is_split_as_usual(one.operator)
         decisions.append(_chosen(ways, memory_limit, is_split=is_split))
+        settled.add(one.fingerprint)
         if decisions[-1].chosen == _PARTS:
-            plan, names = other, {old: moved[new] for old, new in names.items()}
-        else:
-            passed += 1
+            # Of an exchange whose rows are added up before it, nothing has the rows any more.
+            plan, names = other, {old: moved[new] for old, new in names.items() if new in moved}
+            settled = {moved[name] for name in settled}
     return Split(plan, names, tuple(decisions))
 
 

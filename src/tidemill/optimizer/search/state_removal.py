@@ -10,6 +10,7 @@ larger state goes; a way on which nothing is qualified says so by ending.
 
 from __future__ import annotations
 
+from math import isinf
 from typing import TYPE_CHECKING
 
 from tidemill.optimizer.search.model import alike
@@ -46,5 +47,6 @@ def _ratio(pricing: Pricing, parent: Stage, child: Stage) -> tuple[float, float,
     """How much more CPU a row of a state's memory costs, if the state is removed."""
     before = pricing.stage(parent.masks).cpu + pricing.stage(child.masks).cpu
     after = pricing.stage(merged(parent, child).masks).cpu
+    more = after if isinf(after) else after - before  # what cannot be done had no cost before
     rows = pricing.model.held(child.mask)
-    return alike((after - before) / max(rows, _NOTHING)), -alike(rows), text(child)
+    return alike(more / max(rows, _NOTHING)), -alike(rows), text(child)
