@@ -20,7 +20,8 @@ from tidemill.physical.handover import handover_of, takes_what_stands
 from tidemill.physical.plan import Apply, Input
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Set
+    from collections.abc import Iterator
+    from collections.abc import Set as AbstractSet
 
     from tidemill.model.batch import Batch
     from tidemill.physical.handover import HandsOver
@@ -123,7 +124,7 @@ def handed_over(operator: Operator, state: State, time: Time) -> State:
     return new
 
 
-def goes_on(note: Noted, kept: Set[int]) -> None:
+def goes_on(note: Noted, kept: AbstractSet[int]) -> None:
     """A state that was handed over, twice in a row, goes on like one that was kept."""
     operator = note.part.operator
     run = Run(operator)
@@ -147,7 +148,7 @@ def stands(run: Run, time: Time) -> None:
     assert changes([standing], time) == changes(run.out, time)
 
 
-def stands_always(note: Noted, kept: Set[int]) -> None:
+def stands_always(note: Noted, kept: AbstractSet[int]) -> None:
     """What stands is known of a state that was never handed over."""
     run = Run(note.part.operator)
     for number, time in run.steps(note):
@@ -155,7 +156,7 @@ def stands_always(note: Noted, kept: Set[int]) -> None:
             stands(run, time)
 
 
-def means(note: Noted, kept: Set[int]) -> None:
+def means(note: Noted, kept: AbstractSet[int]) -> None:
     """What is remembered has a form the input can have, and those who got it remember the same."""
     operator = note.part.operator
     run = Run(operator)
@@ -172,7 +173,7 @@ def means(note: Noted, kept: Set[int]) -> None:
                 assert changes([given], time) == changes([again], time)
 
 
-def takes_what_stood(note: Noted, kept: Set[int]) -> None:
+def takes_what_stood(note: Noted, kept: AbstractSet[int]) -> None:
     """A state that remembers what stands below goes on as if it had seen it come."""
     if not takes_what_stands(note.traits):
         return

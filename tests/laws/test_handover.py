@@ -16,7 +16,7 @@ from laws.kinds import KINDS
 from laws.test_traits import DRAWN, noted
 
 if TYPE_CHECKING:
-    from collections.abc import Set
+    from collections.abc import Set as AbstractSet
 
     from laws.catalogue import Inputs
     from tidemill.algebra.plan import Plan
@@ -41,7 +41,7 @@ def test_every_operator_that_remembers_hands_over_or_says_why_not(  # noqa: PLR0
     data: st.DataObject,
     plan: Plan,
     content: Inputs,
-    kept: Set[int],
+    kept: AbstractSet[int],
     *,
     technique: Technique,
     multiway: bool,
@@ -60,7 +60,9 @@ def test_every_operator_that_remembers_hands_over_or_says_why_not(  # noqa: PLR0
 @pytest.mark.parametrize("kind", KINDS)
 @settings(max_examples=max(1, settings().max_examples // 4))
 @given(data=st.data(), kept=KEPT)
-def test_what_is_handed_over_goes_on(kind: str, data: st.DataObject, kept: Set[int]) -> None:
+def test_what_is_handed_over_goes_on(
+    kind: str, data: st.DataObject, kept: AbstractSet[int]
+) -> None:
     operator, schedule = data.draw(KINDS[kind])
     note = alone(operator, schedule, ids=operator.traits.needs_ids)
     assert note.traits.hands_over

@@ -189,7 +189,7 @@ def test_what_is_handed_over_wrongly_is_found(kind: str, method: str, wrong: Wro
         return Handing(operator, method, wrong)
 
     @settings(
-        max_examples=600,
+        max_examples=300,
         phases=[Phase.generate],
         database=None,
         derandomize=True,
