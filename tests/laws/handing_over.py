@@ -27,7 +27,10 @@ if TYPE_CHECKING:
     from tidemill.physical.handover import HandsOver
     from tidemill.physical.operator import Operator, State
 
-__all__ = ["LAWS", "alone", "hands"]
+__all__ = ["LAWS", "Run", "alone", "changes", "handed_over", "hands"]
+
+_IN_FULL = {"Join", "MultiJoin", "Counting", "ToIntervals"}
+"""Those that give the rows of their inputs, and not what they make of them."""
 
 _OF_ROWS = {START, END, TIME, SIGN, ID}
 """Columns of the engine's own that rows have everywhere."""
@@ -115,12 +118,15 @@ def hands(operator: Operator) -> HandsOver:
     return found
 
 
-def handed_over(operator: Operator, state: State, time: Time) -> State:
-    """A new state that remembers what another one does."""
-    new = operator.new_state()
+def handed_over(
+    operator: Operator, state: State, time: Time, other: Operator | None = None
+) -> State:
+    """A new state, maybe of another operator, that remembers what a state does."""
+    heir = operator if other is None else other
+    new = heir.new_state()
     for port in range(len(operator.traits.takes)):
         given = hands(operator).remembered(state, port, time)
-        hands(operator).remember(new, port, given, time)
+        hands(heir).remember(new, port, given, time)
     return new
 
 
@@ -203,4 +209,18 @@ def as_it_stands(came: Batch, time: int) -> Batch:
     return net.filter(pl.col(SIGN) != 0).select(rows.columns)
 
 
-LAWS = (goes_on, stands_always, means, takes_what_stood)
+def is_in_full(note: Noted, kept: AbstractSet[int]) -> None:
+    """Of each row that is given all elements that can matter are: as often, and as long."""
+    if type(note.part.operator).__name__ not in _IN_FULL:
+        return
+    run = Run(note.part.operator)
+    for number, time in run.steps(note):
+        for port in range(len(note.traits.takes)) if number not in kept else ():
+            came = [b for steps, _ in note.steps[: number + 1] for p, b in steps if p == port]
+            given = changes([hands(run.operator).remembered(run.state, port, time)], time)
+            rows = {change[:-1] for change in given}
+            alive = changes(came, time).items()
+            assert given == Counter({c: count for c, count in alive if c[:-1] in rows})
+
+
+LAWS = (goes_on, stands_always, means, takes_what_stood, is_in_full)

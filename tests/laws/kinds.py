@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from physical.run import Schedule
     from tidemill.physical.operator import Operator
 
-__all__ = ["KINDS", "Case"]
+__all__ = ["KINDS", "Case", "joins"]
 
 Case: TypeAlias = "tuple[Operator, Schedule]"
 

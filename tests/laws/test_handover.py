@@ -11,9 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from laws.handing_over import LAWS, alone
-from laws.kinds import KINDS
+from laws.handing_over import LAWS, Run, alone, changes, handed_over
+from laws.kinds import KINDS, joins
 from laws.test_traits import DRAWN, noted
+from tidemill.model.batch import Form
+from tidemill.physical import interval, signed
 
 if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
@@ -68,3 +70,23 @@ def test_what_is_handed_over_goes_on(
     assert note.traits.hands_over
     for law in LAWS:
         law(note, kept)
+
+
+@pytest.mark.parametrize("form", Form)
+@given(data=st.data(), kept=KEPT)
+def test_joins_hand_over_to_each_other(
+    form: Form, data: st.DataObject, kept: AbstractSet[int]
+) -> None:
+    """A join of two inputs, and one of many inputs that has two."""
+    two, schedule = data.draw(joins(form))
+    assert isinstance(two, interval.Join | signed.Join)
+    kind = interval.MultiJoin if form is Form.INTERVAL else signed.MultiJoin
+    many = kind((two.left, two.right), two.names, two.condition, ((1,), (0,)))
+    for one, other in ((two, many), (many, two)):
+        note = alone(one, schedule)
+        run = Run(one)
+        for number, time in run.steps(note):
+            if number not in kept:
+                run.state = handed_over(run.operator, run.state, time, other)
+                run.operator = other
+        assert changes(run.out) == changes(note.out())
