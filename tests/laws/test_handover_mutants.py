@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from collections.abc import Set as AbstractSet
 
+    from laws.kinds import Case
     from tidemill.model.batch import Batch
     from tidemill.model.time import Time
     from tidemill.physical.handover import HandsOver
@@ -196,7 +197,7 @@ def test_what_is_handed_over_wrongly_is_found(kind: str, method: str, wrong: Wro
         report_multiple_bugs=False,
     )
     @given(case=KINDS[kind], kept=st.sets(st.integers(0, 9), max_size=2))
-    def law(case: tuple[Operator, handing_over.Schedule], kept: AbstractSet[int]) -> None:
+    def law(case: Case, kept: AbstractSet[int]) -> None:
         operator, schedule = case
         note = alone(operator, schedule, ids=operator.traits.needs_ids)
         for check in LAWS:
