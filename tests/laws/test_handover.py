@@ -38,6 +38,7 @@ KEPT = st.sets(st.integers(0, 9), max_size=4)
 """At which watermarks a state is not handed over."""
 
 
+@settings(max_examples=max(1, settings().max_examples // 2))
 @given(**DRAWN, kept=KEPT)
 def test_every_operator_that_remembers_hands_over_or_says_why_not(  # noqa: PLR0913 — all drawn
     data: st.DataObject,
@@ -60,7 +61,7 @@ def test_every_operator_that_remembers_hands_over_or_says_why_not(  # noqa: PLR0
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=max(1, settings().max_examples // 4))
+@settings(max_examples=max(1, settings().max_examples // 6))
 @given(data=st.data(), kept=KEPT)
 def test_what_is_handed_over_goes_on(
     kind: str, data: st.DataObject, kept: AbstractSet[int]
@@ -73,6 +74,7 @@ def test_what_is_handed_over_goes_on(
 
 
 @pytest.mark.parametrize("form", Form)
+@settings(max_examples=max(1, settings().max_examples // 4))
 @given(data=st.data(), kept=KEPT)
 def test_joins_hand_over_to_each_other(
     form: Form, data: st.DataObject, kept: AbstractSet[int]
