@@ -1,0 +1,73 @@
+"""Which way AUTO takes, and what is said of it."""
+
+from __future__ import annotations
+
+import pytest
+
+from laws.catalogue import S
+from laws.living import version
+from tidemill.algebra.plan import TimeWindow, Unbounded, Window
+from tidemill.catalog.records import Record
+from tidemill.control.standpoint import Standpoint
+from tidemill.control.strategies import EQUAL, candidates, chosen, replan, way_text
+from tidemill.control.taking_over import Refusal, Strategy
+from tidemill.errors import RunError
+from tidemill.lang.statements import Migration
+from tidemill.model.time import Time
+
+RECORD = Record((version(1, Window(S, TimeWindow(10))),))
+HERE = Standpoint("q", Time(20), came={S.name: Time(20)})
+FOREVER = Record((version(1, Window(S, Unbounded())),))
+
+
+def way(using: Migration, length: int, work: float, pause: float = 0.0) -> Strategy:
+    return Strategy(using, RECORD, Time(length), length, work=work, pause=pause)
+
+
+GENMIG, REPLAY = Migration.GENMIG, Migration.REPLAY
+MOVING = Migration.MOVING_STATE
+
+
+@pytest.mark.parametrize(
+    ("ways", "expected", "why"),
+    [
+        ([way(GENMIG, 9, 0)], GENMIG, "no other way is possible"),
+        ([way(GENMIG, 9, 0), way(REPLAY, 9, 0)], GENMIG, "all take equally long"),
+        ([way(GENMIG, 9, 0), way(REPLAY, 1, EQUAL)], REPLAY, "over first, and none is cheaper"),
+        ([way(GENMIG, 9, 0), way(REPLAY, 1, EQUAL + 1)], GENMIG, "the least work and pause"),
+        # A pause of 20 ms is as bad as two seconds of work, and better than an hour of it.
+        ([way(GENMIG, 9, 0), way(MOVING, 0, 0, 20_000.0)], GENMIG, "the least work and pause"),
+        ([way(GENMIG, 9, 3.6e9), way(MOVING, 0, 0, 20_000.0)], MOVING, "the least work and pause"),
+    ],
+)
+def test_the_cheapest_is_taken_and_of_equals_the_shortest(
+    ways: list[Strategy], expected: Migration, why: str
+) -> None:
+    found = chosen((*ways, Refusal(Migration.PARALLEL_TRACK, "of a reason", "do it otherwise")))
+    assert found is not None
+    assert (found[0].using, found[1]) == (expected, why)
+
+
+def test_there_may_be_none() -> None:
+    assert chosen((Refusal(GENMIG, "of a reason", "do it otherwise"),)) is None
+    with pytest.raises(RunError, match='no other plan can take over for query "q": it has a w'):
+        replan(FOREVER, HERE)
+
+
+def test_kept_rows_fill_windows_that_keep_everything() -> None:
+    """Where nothing forgets by time, rows that are kept are the only way without moving state."""
+    here = Standpoint("q", Time(20), came={S.name: Time(20)}, kept={S.name: Time(0)})
+    ways = {one.using: one for one in candidates(FOREVER, here)}
+    assert isinstance(ways[Migration.REPLAY], Strategy)
+    assert isinstance(ways[Migration.GENMIG], Refusal)
+    took = replan(FOREVER, here).record.instances[-1].took
+    assert took is not None
+    assert (took.using, took.why) == ("REPLAY", "no other way is possible")
+
+
+def test_every_way_is_told() -> None:
+    told = {one.using: way_text(one) for one in candidates(RECORD, HERE)}
+    both = "both plans run for 10 us; 0 us of work besides, no pause"
+    assert told[GENMIG] == told[Migration.PARALLEL_TRACK] == both
+    assert told[REPLAY].startswith("not possible: its streams do not keep")
+    assert told.keys() == {*Migration} - {Migration.AUTO}
