@@ -67,7 +67,17 @@ def test_kept_rows_fill_windows_that_keep_everything() -> None:
 
 def test_every_way_is_told() -> None:
     told = {one.using: way_text(one) for one in candidates(RECORD, HERE)}
-    both = "both plans run for 10 us; 0 us of work besides, no pause"
+    both = "both plans run for 10us; 0 us of work besides, no pause"
     assert told[GENMIG] == told[Migration.PARALLEL_TRACK] == both
     assert told[REPLAY].startswith("not possible: its streams do not keep")
     assert told.keys() == {*Migration} - {Migration.AUTO}
+
+
+def test_no_plan_takes_over_from_a_part_before_that_begins() -> None:
+    """Found by the law: REPLAY right after GENMIG answered what the first part still answered."""
+    window = Record((version(1, Window(S, TimeWindow(2))),))
+    here = Standpoint("q", Time(1), came={S.name: Time(1)}, kept={S.name: Time(0)})
+    first = replan(window, here, GENMIG).record
+    second = replan(first, here, REPLAY).record
+    assert first.parts[0].until == second.parts[0].until == 3
+    assert [part.instance for part in second.parts] == [1, 3]

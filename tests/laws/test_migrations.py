@@ -69,7 +69,7 @@ def combinations(draw: DrawFn) -> Plan:
 
     def build(depth: int) -> Plan:
         if depth == 0:
-            leaf = draw(st.sampled_from([S, T, U, S, T, R]))
+            leaf: Plan = draw(st.sampled_from([S, T, U, S, T, R]))
             plan: Plan = leaf if leaf == R else Window(leaf, draw(time_windows()))
             return conformed(plan, PAIR)
         match draw(st.integers(0, 3)):
