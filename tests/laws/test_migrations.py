@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from laws.catalogue import PAIR, R, S, T, U
 from laws.living import END, version
 from laws.strategies import conformed, join, predicates, time_windows
-from laws.test_changes import COUNT, FAR, Scene, plannings, scenes
+from laws.test_changes import COUNT, FAR, QUERIES, Scene, plannings, scenes
 from plans import physical
 from streams import call
 from tidemill.algebra.expr import AggregateCall, Column, Named
@@ -186,7 +186,7 @@ def test_whatever_takes_over_changes_nothing(
 
 
 @settings()
-@given(data=st.data(), scene=scenes(versions=1, queries=combinations()))
+@given(data=st.data(), scene=scenes(versions=1, queries=combinations() | QUERIES))
 def test_plans_take_over_again_before_the_last_has(data: st.DataObject, scene: Scene) -> None:
     """Each statement is on top of those before, of whatever way."""
     living = scene.living()

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 import polars as pl
 import pytest
 
 import tidemill
+from running.migrations_body import lying_behind, verdict
 from running.shop import PAIRS, TOTAL, bags, define, expected, write
 from tidemill.model.time import END_OF_TIME
 
@@ -26,12 +26,6 @@ def running(root: Path, text: str, keep: str = "", **settings: object) -> tidemi
     session.start()
     session.await_idle()
     return session
-
-
-def verdict(session: tidemill.Session, statement: str) -> dict[str, object]:
-    told = json.loads(str(session.sql(f"EXPLAIN FORMAT JSON {statement}")))
-    assert isinstance(told, dict)
-    return told
 
 
 @pytest.mark.parametrize("using", ["GENMIG", "PARALLEL TRACK", "REPLAY", "AUTO"])
@@ -89,30 +83,4 @@ def test_the_verdict_has_all_ways(tmp_path: Path) -> None:
 
 
 def test_two_streams_one_of_which_lies_behind(tmp_path: Path) -> None:
-    """Of the stream with the long window the last row came at 9: it has ended at 59."""
-    for name, past in (("s", 10), ("u", 100)):
-        write(tmp_path / name, 0, past)
-    text = (
-        "SELECT a.v AS x, b.v AS y FROM s a [RANGE 50] JOIN u b [RANGE 5] ON a.k = b.k AND a.v > 2"
-    )
-    with tidemill.connect() as session:
-        for name in ("s", "u"):
-            define(session, tmp_path / name, name)
-        query = session.query(f"CREATE QUERY q AS {text}")
-        session.start()
-        session.await_idle()
-        ways = verdict(session, "ALTER QUERY q REPLAN USING PARALLEL TRACK")
-        assert ways["exact_from"] == 105, "the last row of u came at 99, in a window of 5"
-        slow = verdict(session, "ALTER QUERY q REPLAN USING GENMIG")
-        assert slow["exact_from"] == 150
-        assert "PARALLEL TRACK" in str(session.sql("ALTER QUERY q REPLAN"))
-        write(tmp_path / "s", 10, 200)
-        write(tmp_path / "u", 100, 200)
-        session.await_idle()
-        found = bags(query.changes(), 190)
-    with tidemill.connect() as session:
-        for name in ("s", "u"):
-            define(session, tmp_path / name, name)
-        right = session.query(text)
-        session.run()
-        assert found == bags(right.changes(), 190)
+    lying_behind(tidemill.connect(), tmp_path)
