@@ -9,11 +9,15 @@ from laws.living import version
 from tidemill.algebra.plan import TimeWindow, Unbounded, Window
 from tidemill.catalog.records import Record
 from tidemill.control.standpoint import Standpoint
-from tidemill.control.strategies import EQUAL, candidates, chosen, replan, way_text
+from tidemill.control.strategies import EQUAL, Prices, candidates, chosen, replan, way_text
 from tidemill.control.taking_over import Refusal, Strategy
 from tidemill.errors import RunError
 from tidemill.lang.statements import Migration
 from tidemill.model.time import Time
+from tidemill.optimizer.migration_costs import beside, replaying
+from tidemill.optimizer.planned import Context
+from tidemill.optimizer.planner import plan
+from tidemill.optimizer.statistics import Edge, Statistics
 
 RECORD = Record((version(1, Window(S, TimeWindow(10))),))
 HERE = Standpoint("q", Time(20), came={S.name: Time(20)})
@@ -63,6 +67,35 @@ def test_kept_rows_fill_windows_that_keep_everything() -> None:
     took = replan(FOREVER, here).record.instances[-1].took
     assert took is not None
     assert (took.using, took.why) == ("REPLAY", "no other way is possible")
+
+
+HOUR = 3_600_000_000
+
+
+@pytest.mark.parametrize(
+    ("length", "why"),
+    [(HOUR, "over first, and none is cheaper"), (2 * HOUR, "the least work and pause")],
+)
+def test_costs_are_those_of_the_plans(length: int, why: str) -> None:
+    """In an hour the steps of the old plan take less than a second, and in two hours more."""
+    asked = Window(S, TimeWindow(length))
+    record = Record((version(1, asked),))
+    now = Time(4 * HOUR)
+    here = Standpoint("q", now, came={S.name: now}, kept={S.name: Time(0)})
+    known = Statistics({S.name: Edge(10_000_000.0)})
+    planned = plan(asked, context=Context(statistics=known))
+    prices = Prices(planned, planned, rows=5)
+    ways = {one.using: one for one in candidates(record, here, prices)}
+    genmig, replay = ways[GENMIG], ways[REPLAY]
+    assert isinstance(genmig, Strategy)
+    assert isinstance(replay, Strategy)
+    assert genmig.work == beside(planned, genmig.length) > 0
+    assert replay.replays == length - 1
+    assert replay.work == replaying(planned, length - 1) + beside(planned, 1)
+    assert replay.work < genmig.work
+    took = replan(record, here, None, prices).record.instances[-1].took
+    assert took is not None
+    assert (took.using, took.why) == ("REPLAY", why)
 
 
 def test_every_way_is_told() -> None:

@@ -63,13 +63,17 @@ if TYPE_CHECKING:
 WAYS = (Migration.GENMIG, Migration.PARALLEL_TRACK, Migration.REPLAY, Migration.AUTO)
 
 
+READ: tuple[Plan, ...] = (S, T, U, S, T, R)
+"""What is read; streams more often than the relation."""
+
+
 @st.composite
 def combinations(draw: DrawFn) -> Plan:
     """Filters, unions and inner joins of time windows: what Parallel Track is for."""
 
     def build(depth: int) -> Plan:
         if depth == 0:
-            leaf: Plan = draw(st.sampled_from([S, T, U, S, T, R]))
+            leaf = draw(st.sampled_from(READ))
             plan: Plan = leaf if leaf == R else Window(leaf, draw(time_windows()))
             return conformed(plan, PAIR)
         match draw(st.integers(0, 3)):
