@@ -57,7 +57,7 @@ from tidemill.physical.joining import pairs as pairs_module
 from tidemill.physical.joining import tree_counts
 from tidemill.physical.joining.partners import Living
 from tidemill.physical.joining.probe_plan import Probing
-from tidemill.physical.joining.tree import Stage, flat, left_deep, stages, text
+from tidemill.physical.joining.tree import Stage, stages, text
 from tidemill.physical.joining.tree_counts import Met, measured
 from tidemill.physical.joining.tree_plan import TreePlan
 from tidemill.physical.joining.tree_shape import table_names, tree_of
@@ -97,6 +97,7 @@ CONDITIONS4 = [
 
 
 BINARY = JoinTree((PAIR,) * 3, NAMES, conjunction(call("=", AX, BX), call("=", BX, CX)), THREE[-1])
+MJOIN = Stage((0, 1, 2))
 PAIRED = Stage((Stage((0, 1)), Stage((2, 3))))
 
 
@@ -353,7 +354,7 @@ def test_a_table_that_was_dropped_and_made_again_is_written_again() -> None:
     """Its segments must not have names that those that are stored had."""
     state, store, saved = fed(BINARY), StateStore(), Saved()
     saved.save({"operator": Remembered(state, Time(0))}, store, "t0")
-    BINARY.adapt(state, flat(range(3)), Time(0))
+    BINARY.adapt(state, MJOIN, Time(0))
     list(BINARY.on_batch(state, 0, batch(PAIR, crowd(PAIR, 7))))
     BINARY.adapt(state, BINARY.tree, Time(0))
     saved.save({"operator": Remembered(state, Time(0))}, store, "t1")
@@ -469,7 +470,7 @@ def test_pairs_that_are_tried_and_found_are_counted() -> None:
 
 
 def test_a_step_that_was_not_probed_says_nothing() -> None:
-    join = replace(BINARY, tree=flat(range(3)))
+    join = replace(BINARY, tree=MJOIN)
     state = fed(join)
     tried = {edge for edge, met in measured(state).met.items() if met.tried}
     # 2 meets 0 and then 1; the others came when it was not there.
@@ -564,7 +565,7 @@ def test_null_that_equals_null_is_found() -> None:
 @pytest.mark.parametrize("wrong", [not_filled, filled_twice])
 def test_the_law_of_tables_finds_what_is_wrong(wrong: Callable[..., object]) -> None:
     schedule = at_once(*((PAIR, crowd(PAIR, seed)) for seed in range(3)))
-    trees: list[Stage | None] = [None, flat(range(3)), left_deep([2, 0, 1])]
+    trees: list[Stage | None] = [None, MJOIN, Stage((Stage((0, 2)), 1))]
     with patch.object(JoinTree, "_joined", wrong), pytest.raises(AssertionError):
         are_those_of_a_run_from_the_start(schedule, BINARY, trees)
 

@@ -134,19 +134,30 @@ class TreePlan:
         Args:
             stage: The stage.
             told: The orders that were chosen, as numbers.
+
+        Raises:
+            DamagedError: A number says no order.
         """
         found: dict[int, TreeProbe] = {}
-        for mask in stage.masks:
-            others = [other for other in stage.masks if other != mask]
-            order = told.get(_ORDER + table_name(mask))
-            if order is None:
-                (first, *_) = bits(mask)
-                liked = list(self._orders[first])
-                others.sort(key=lambda other: min(map(liked.index, bits(other))))
-            else:
-                others = _decoded(order, stage.masks, mask)
+        for mask, usual in zip(stage.masks, self.orders_of(stage), strict=True):
+            chosen = told.get(_ORDER + table_name(mask))
+            order = usual if chosen is None else _decoded(chosen, len(stage.masks))
+            others = [stage.masks[number] for number in order if number < len(stage.masks)]
+            if sorted([mask, *others]) != sorted(stage.masks):
+                raise DamagedError(f'{order} is no order of probing of "{table_name(mask)}"')
             found[mask] = self.probe_of(mask, others)
         return found
+
+    def orders_of(self, stage: Stage) -> tuple[tuple[int, ...], ...]:
+        """For each child of a stage, the numbers of the others in the order it would like."""
+        masks = stage.masks
+        orders: list[tuple[int, ...]] = []
+        for own, mask in enumerate(masks):
+            liked = list(self._orders[next(bits(mask))])
+            others = [number for number in range(len(masks)) if number != own]
+            others.sort(key=lambda number: min(map(liked.index, bits(masks[number]))))
+            orders.append(tuple(others))
+        return tuple(orders)
 
 
 @lru_cache(maxsize=_PLANS)
@@ -175,14 +186,6 @@ def is_order(name: str) -> bool:
     return name.startswith(_ORDER)
 
 
-def _decoded(order: int, masks: Sequence[int], own: int) -> list[int]:
-    """The order of probing that a number says.
-
-    Raises:
-        DamagedError: It says none.
-    """
-    steps = [order >> (_DIGIT * i) & (1 << _DIGIT) - 1 for i in range(len(masks) - 1)]
-    others = [masks[step] for step in steps if step < len(masks)]
-    if sorted([own, *others]) != sorted(masks):
-        raise DamagedError(f'the order of probing of "{table_name(own)}" is none: {order}')
-    return others
+def _decoded(order: int, count: int) -> tuple[int, ...]:
+    """The order of probing that a number says, for a stage of so many parts."""
+    return tuple(order >> (_DIGIT * i) & (1 << _DIGIT) - 1 for i in range(count - 1))

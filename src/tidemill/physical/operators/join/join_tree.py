@@ -143,6 +143,10 @@ class JoinTree:
         """A combination starts no earlier than its last element, which has not come."""
         return END_OF_TIME
 
+    def orders_of(self, stage: Stage) -> tuple[tuple[int, ...], ...]:
+        """For each child of a stage, the numbers of the others in the order it probes at first."""
+        return self._plan.orders_of(stage)
+
     def adapt(
         self, state: State, tree: Tree, time: Time, orders: StageOrders | None = None
     ) -> None:
