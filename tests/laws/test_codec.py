@@ -175,7 +175,8 @@ def test_the_tree_of_a_join_is_no_part_of_its_identity() -> None:
     made = [interval.JoinTree((PAIR,) * 3, tuple("abcdef"), condition, tree) for tree in trees]
     assert len({identity(join) for join in made}) == 1
     assert len({Apply(join, (implement(S),) * 3).fingerprint for join in made}) == 1
-    assert [read_operator(through_text(write_operator(join))).tree for join in made] == trees
+    again = [read_operator(through_text(write_operator(join))) for join in made]
+    assert [join.tree for join in again if isinstance(join, interval.JoinTree)] == trees
 
 
 # Damage
