@@ -16,10 +16,12 @@ import tidemill
 from laws.arrivals import arrivals, emitted
 from laws.catalogue import HORIZON, SOURCES, Inputs, inputs
 from laws.test_engine import relation_inputs, snapshot
-from laws.test_join_trees import stars
+from laws.test_join_trees import known, stars
+from plans import implement
 from tidemill.algebra.explain import explain
 from tidemill.algebra.tree import share
 from tidemill.model.batch import Form
+from tidemill.optimizer.estimates.plan import estimate
 from tidemill.optimizer.planned import Context, Target
 from tidemill.optimizer.planner import plan
 from tidemill.optimizer.planning import Joins, Planning
@@ -31,6 +33,7 @@ from tidemill.physical.plan import Apply, walk_physical
 if TYPE_CHECKING:
     from tidemill.algebra.plan import Plan
     from tidemill.model.schema import Schema
+    from tidemill.optimizer.statistics import Statistics
     from tidemill.physical.plan import PhysicalPlan
     from tidemill.runtime.local.runner import LocalRunner
 
@@ -118,6 +121,35 @@ def test_most_joins_of_three_become_one(*, multiway: bool) -> None:
     (tree,) = trees_in(planned(found, multiway=multiway))
     assert (len(tree.tree.children) > 2) == multiway
     assert not trees_in(plan(found, Target(), Context(Planning())).physical)
+
+
+# What it is expected to do
+
+
+@given(query=stars(), statistics=known(), multiway=st.booleans())
+def test_it_is_expected_to_do_what_the_joins_it_is_made_of_do(
+    query: Plan, statistics: Statistics, *, multiway: bool
+) -> None:
+    """Rows that are remembered and gone through, and pairs that are compared.
+
+    Joins of two compare with the rows that are valid, others with those that are remembered.
+    """
+    usual, adaptive = (
+        implement(share(query), multiway=multiway, adaptive=adaptive) for adaptive in (False, True)
+    )
+    compared, *others = figures(adaptive, statistics)
+    expected, *known_others = figures(usual, statistics)
+    assert others == pytest.approx(known_others, rel=1e-6)
+    assert compared == pytest.approx(expected, rel=1e-6 if multiway else 0.5)
+
+
+def figures(made: PhysicalPlan, statistics: Statistics) -> list[float]:
+    works = estimate([made], statistics).values()
+    return [
+        sum(work.compared for work in works),
+        sum(work.scanned for work in works if work.compared),
+        sum(sum(work.state.values()) for work in works),
+    ]
 
 
 # A session
