@@ -155,7 +155,6 @@ class Traits:
     hands_over: bool = False
     adapts: bool = False
     alike: str | None = field(default=None, repr=False)
-    hands_over: bool = False
 
     def __post_init__(self) -> None:
         ports = {len(self.takes), len(self.meets), len(self.passes)}
