@@ -25,7 +25,6 @@ here. Each trait is a law about the operator's behaviour (``tests/laws/test_trai
     merges       the rows that come leave in as few elements as they may, and never in more
     tables       what is remembered: names, keys and layouts
     counts       whether numbers are remembered besides
-    hands_over   its state can be taken out by meaning (``handover.py``)
     adapts       its shape can be changed between two steps
     alike        a text that is equal for operators that can run as one (``engine/stacks.py``)
     hands_over   what it remembers can be taken out and taken in by meaning (``handover.py``)
