@@ -169,4 +169,5 @@ def probed(  # noqa: PLR0913, PLR0917 — what is known of a stage
 
 
 def equality(key: Equality) -> Expr:
+    """The condition that an equality is."""
     return Call("is_not_distinct" if key.null_safe else "=", (key.left, key.right), BOOLEAN)
