@@ -59,7 +59,9 @@ __all__ = [
     "conditions",
     "distinct_rows",
     "empty_inputs",
+    "filled_joins",
     "filters",
+    "last_rows",
     "outer_joins",
     "projected_windows",
     "self_joins",
@@ -136,6 +138,20 @@ def chains(draw: DrawFn) -> Plan:
             plan = Project(plan, tuple(exprs))
             plan = Filter(plan, draw(conditions(plan)))
     return plan
+
+
+@st.composite
+def filled_joins(draw: DrawFn) -> Plan:
+    """Joins that fill rows with NULLs, of sides with conditions on the columns that are equal."""
+    left, right = draw(st.sampled_from(_BASES[:4])), draw(st.sampled_from(_BASES[:4]))
+    bound = Call(">", (Column("a", BIGINT), Literal(draw(st.integers(0, 1)), BIGINT)), BOOLEAN)
+    if draw(st.booleans()):
+        left = Filter(left, bound)
+    else:
+        right = Filter(right, bound)
+    on = Call("=", (Column("l0", BIGINT), Column("r0", BIGINT)), BOOLEAN)
+    kinds = (JoinKind.LEFT, JoinKind.RIGHT, JoinKind.FULL)
+    return Join(left, right, draw(st.sampled_from(kinds)), on, ("l0", "l1", "r0", "r1"))
 
 
 def outer_joins() -> SearchStrategy[Plan]:
@@ -322,6 +338,13 @@ def projected_windows(draw: DrawFn) -> Plan:
     column = draw(st.sampled_from(PAIR.fields))
     exprs: list[Expr] = [Column(column.name, column.type), draw(expressions(PAIR, BIGINT))]
     return Project(Window(source, spec), (Named("q", draw(st.sampled_from(exprs))),))
+
+
+def last_rows() -> SearchStrategy[Plan]:
+    """A column of the last rows of what is in the order of its values, and of what is not."""
+    sources: tuple[Plan, ...] = (S, Distinct(S), Distinct(T))
+    named = (Named("q", Column("b", VARCHAR)),)
+    return st.sampled_from(sources).map(lambda one: Project(Window(one, RowWindow(1)), named))
 
 
 SHAPES: dict[str, Callable[[], SearchStrategy[Plan]]] = {
