@@ -25,6 +25,7 @@ here. Each trait is a law about the operator's behaviour (``tests/laws/test_trai
     tables       what is remembered: names, keys and layouts
     counts       whether numbers are remembered besides
     alike        a text that is equal for operators that can run as one (``engine/stacks.py``)
+    hands_over   what it remembers can be taken out and taken in by meaning (``handover.py``)
 """
 
 from __future__ import annotations
@@ -148,6 +149,7 @@ class Traits:
     tables: tuple[StateTable, ...] = ()
     counts: bool = False
     alike: str | None = field(default=None, repr=False)
+    hands_over: bool = False
 
     def __post_init__(self) -> None:
         ports = {len(self.takes), len(self.meets), len(self.passes)}

@@ -93,6 +93,12 @@ class Side:
         elements = elements.with_columns(self._computed)
         return elements.drop_nulls(self._required) if self._required else elements
 
+    def left(self, rows: pl.DataFrame, times: tuple[str, str] = (START, END)) -> Batch:
+        """Remembered rows as they came in."""
+        batch = pick(rows, (*self._names, *times))
+        batch.columns = [*self._inputs, *times]
+        return batch
+
 
 def lookup_key(expr: Expr) -> pl.Expr:
     """What an expression is looked up by; a number with a point by its bits.

@@ -19,7 +19,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from tidemill.model.batch import END, START, Form, interval_columns
+import polars as pl
+
+from tidemill.model.batch import END, START, Form, empty_batch, interval_columns
 from tidemill.model.time import END_OF_TIME, Time
 from tidemill.physical.frames import pick
 from tidemill.physical.joining.meeting import meeting_keys, passes_of
@@ -36,6 +38,8 @@ if TYPE_CHECKING:
     from tidemill.model.schema import Schema
 
 __all__ = ["Join"]
+
+_SIDES = ("left", "right")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +81,7 @@ class Join:
             instants=Instants.JOINED,
             gains=True,
             tables=state_tables(self.new_state()),
+            hands_over=True,
         )
 
     def new_state(self) -> State:
@@ -85,12 +90,12 @@ class Join:
             Table(side.columns, (START, END), key=side.keys, by_expiry=not orderly)
             for side, orderly in zip(self._pairing.sides, self.orderly, strict=True)
         )
-        return State({"left": left, "right": right})
+        return State(dict(zip(_SIDES, (left, right), strict=True)))
 
     def on_batch(self, state: State, port: int, batch: Batch) -> Iterator[Batch]:
         """Emit the pairs with the elements that the other input has brought; remember the batch."""
         own, other = (0, 1) if port == LEFT else (1, 0)
-        tables = state.tables["left"], state.tables["right"]
+        tables = tuple(state.tables[side] for side in _SIDES)
         elements = self._pairing.sides[own].entry(batch)
         if elements.is_empty():
             return
@@ -101,10 +106,7 @@ class Join:
         wanted = pick(elements, self._pairing.sides[own].keys)
         partners = tables[other].meeting(END, after=Time(earliest), by=by, keys=wanted)
         tables[own].insert(elements)
-        for pairs in self._pairing.overlaps(elements, partners, own):
-            out = pick(pairs, (*self._pairing.columns, START, END))
-            out.columns = interval_columns(self.schema)
-            yield out
+        yield from self._pairs(elements, partners, own)
 
     def on_watermark(self, state: State, time: Time) -> Iterator[Batch]:
         """Forget what no later element can meet."""
@@ -116,3 +118,27 @@ class Join:
     def held(self, state: State) -> Time:  # noqa: ARG002
         """A pair starts no earlier than its later element, which has not come."""
         return END_OF_TIME
+
+    def remembered(self, state: State, port: int, time: Time) -> Batch:
+        """The elements that have not ended."""
+        rows = state.tables[_SIDES[port]].all()
+        return self._pairing.sides[port].left(rows.filter(pl.col(END) > time))
+
+    def remember(self, state: State, port: int, batch: Batch, time: Time) -> None:
+        """Take in those of the elements that can have partners."""
+        elements = self._pairing.sides[port].entry(batch)
+        state.tables[_SIDES[port]].insert(elements.filter(pl.col(END) > time))
+
+    def standing(self, state: State, time: Time) -> Batch:
+        """The pairs of what is remembered: all of them have left."""
+        left, right = (state.tables[side].all().filter(pl.col(END) > time) for side in _SIDES)
+        if left.is_empty() or right.is_empty():
+            return empty_batch(self.schema)
+        return pl.concat([empty_batch(self.schema), *self._pairs(left, right, LEFT)])
+
+    def _pairs(self, elements: pl.DataFrame, partners: pl.DataFrame, own: int) -> Iterator[Batch]:
+        """The pairs of elements of one side with partners of the other."""
+        for pairs in self._pairing.overlaps(elements, partners, own):
+            out = pick(pairs, (*self._pairing.columns, START, END))
+            out.columns = interval_columns(self.schema)
+            yield out

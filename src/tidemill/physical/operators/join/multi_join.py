@@ -13,6 +13,10 @@ An element of an input meets the others one after another, in an order of its in
 at each step all conditions apply whose columns are there. Values are looked up as in ``Join``, by
 the columns that a step asks for, so that what a step costs follows the rows that come and match.
 
+It hands over its state if evaluation is eager and nothing but values and ends decides. Of elements
+that wait for an evaluation nothing says so but where they are; and ``within`` forgets elements
+whose combinations stand.
+
 Lazy evaluation joins what has come since the last time input by input, the rows of each remembered
 before the next one's probe, so each combination is found once: by the last of its new elements
 (G-31, G-32). Lazy expiration leaves rows that are over in the state for a while and passes over
@@ -27,7 +31,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from tidemill.model.batch import END, START, TIME_TYPE, Form, interval_columns
+from tidemill.model.batch import END, START, TIME_TYPE, Form, empty_batch, interval_columns
 from tidemill.model.schema import Field, Schema
 from tidemill.model.time import END_OF_TIME, Time
 from tidemill.physical.frames import pick
@@ -141,6 +145,7 @@ class MultiJoin:
             instants=Instants.JOINED,
             tables=state_tables(self.new_state()),
             counts=bool(self.evaluation),
+            hands_over=not self.evaluation and self.within is None,
         )
 
     def new_state(self) -> State:
@@ -188,6 +193,22 @@ class MultiJoin:
         waiting = self._waiting(state, (START for _ in self.inputs))
         return END_OF_TIME if waiting is None else waiting
 
+    def remembered(self, state: State, port: int, time: Time) -> Batch:
+        """The elements that have not ended."""
+        rows = state.tables[_joined(port)].all()
+        return self._plan.sides[port].left(rows.filter(pl.col(END) > time))
+
+    def remember(self, state: State, port: int, batch: Batch, time: Time) -> None:
+        """Take in those of the elements that can have partners."""
+        elements = self._entry(port, batch)
+        state.tables[_joined(port)].insert(elements.filter(pl.col(END) > time))
+
+    def standing(self, state: State, time: Time) -> Batch:
+        """The combinations of what is remembered: all of them have left."""
+        elements = state.tables[_joined(0)].all().filter(pl.col(END) > time)
+        found = self._combinations(state, 0, elements, time, is_late=True)
+        return pl.concat([empty_batch(self.schema), *found])
+
     def _ports(self) -> range:
         return range(len(self.inputs))
 
@@ -210,9 +231,14 @@ class MultiJoin:
         earliest = elements[START].min()
         assert isinstance(earliest, int), "times are integers"
         is_late = bool(self.expiration or self.evaluation)
+        yield from self._combinations(state, port, elements, Time(earliest), is_late=is_late)
+
+    def _combinations(
+        self, state: State, port: int, elements: pl.DataFrame, after: Time, *, is_late: bool
+    ) -> Iterator[Batch]:
+        """The combinations of elements of an input with all others that end after a time."""
         partners = [
-            Living(state.tables[_joined(other)], Time(earliest), is_late)
-            for other in self.orders[port]
+            Living(state.tables[_joined(other)], after, is_late) for other in self.orders[port]
         ]
         for found in probe(elements, self._plan.steps[port], partners):
             out = pick(found, (*(f"@{i}" for i in range(len(self.schema))), START, END))
