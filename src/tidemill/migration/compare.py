@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from tidemill.migration.conditions import Conditions
 from tidemill.migration.meaning import Meaning, is_leaf, meanings_of
-from tidemill.migration.moves import Begun, Carried, Filled, Refusal, Remembered, Standing
+from tidemill.migration.moves import Begun, Carried, Filled, Handed, Refusal, Standing
 from tidemill.migration.ports import Above, Port, taken_from
 from tidemill.optimizer.explain.physical import describe
 from tidemill.physical.fragments import rows_name, stages_of
@@ -116,22 +116,25 @@ class _Side:
         An operator may be in a plan more than once.
         """
         found: dict[tuple[str, int], list[Above]] = {}
-        todo: list[tuple[PhysicalPlan, Conditions | None, int]] = [(self.plan, None, 0)]
-        seen: set[tuple[str, int, int]] = set()
+        tops: dict[str, Conditions] = {}
+        todo: list[tuple[PhysicalPlan, PhysicalPlan, int]] = [(self.plan, self.plan, 0)]
+        seen: set[tuple[str, str, int]] = set()
         while todo:
-            part, given, offset = todo.pop()
-            known = given or Conditions(self.meanings[part.fingerprint].conditions)
-            if (part.fingerprint, id(known), offset) in seen:
+            part, top, offset = todo.pop()
+            if (part.fingerprint, top.fingerprint, offset) in seen:
                 continue
-            seen.add((part.fingerprint, id(known), offset))
+            seen.add((part.fingerprint, top.fingerprint, offset))
+            if top.fingerprint not in tops:
+                tops[top.fingerprint] = Conditions(self.meanings[top.fingerprint].conditions)
             below = [self.meanings[child.fingerprint] for child in inputs(part)]
             ends = isinstance(part, Apply) and is_leaf(part, below)
             for port, (child, meaning) in enumerate(zip(inputs(part), below, strict=True)):
                 if ends:
-                    todo.append((child, None, 0))
+                    todo.append((child, child, 0))
                     continue
-                found.setdefault((part.fingerprint, port), []).append(Above(known, offset))
-                todo.append((child, known, offset))
+                one = Above(tops[top.fingerprint], offset)
+                found.setdefault((part.fingerprint, port), []).append(one)
+                todo.append((child, top, offset))
                 offset += len(meaning.leaves)
         return found
 
@@ -164,32 +167,29 @@ class _Comparison:
             found[part.fingerprint] = move
         if len(self._sources) > 1:
             for name in self._sources & (self.before.late | self.after.late):
-                part = (self.before.parts | self.after.parts)[name]
+                part = {**self.before.parts, **self.after.parts}[name]
                 return Refusal(
                     f"below {describe(part)} rows are held back until they end, so that what stands"
                     " above has not come equally far"
                 )
         return found
 
-    def _move(
-        self, part: Apply, above: Mapping[tuple[str, int], list[Above]]
-    ) -> Move | Refusal:
+    def _move(self, part: Apply, above: Mapping[tuple[str, int], list[Above]]) -> Move | Refusal:
         if part.fingerprint in self.after.ended:
             return Begun()
         for old in self.before.applied():
-            if old.own == part.own and old.fingerprint not in self.before.ended:
-                if self._is_same(part, old):
-                    return Carried(old)
+            is_over = old.fingerprint in self.before.ended
+            if old.own == part.own and not is_over and self._is_same(part, old):
+                return Carried(old)
         if not isinstance(means_of(part.operator), Combined) or not takes_what_stands(part.traits):
             return Refusal(f"{describe(part)} was not there, and cannot take what others remember")
-        ports: list[Remembered | Standing] = []
+        ports: list[Handed | Standing] = []
         for port in self.after.ports(part):
             taken = self._taken(port, above[part.fingerprint, port.number])
             if isinstance(taken, Refusal):
                 return taken
             ports.append(taken)
-            is_old = isinstance(taken, Remembered)
-            below = [taken.old] if is_old else list(_standing_in(taken.part))
+            below = [taken.old] if isinstance(taken, Handed) else _standing_in(taken.part)
             self._sources.update(one.fingerprint for one in below)
         return Filled(tuple(ports))
 
@@ -202,16 +202,16 @@ class _Comparison:
             return all(one.meaning.text == other.meaning.text for one, other in pairs)
         return all(one.meaning.placed_text == other.meaning.placed_text for one, other in pairs)
 
-    def _taken(self, port: Port, above: list[Above]) -> Remembered | Standing | Refusal:
+    def _taken(self, port: Port, above: list[Above]) -> Handed | Standing | Refusal:
         """What an input is filled with."""
         reasons: list[str] = []
-        found: list[Remembered] = []
+        found: list[Handed] = []
         for old in self.before.applied():
             if not old.traits.hands_over or old.fingerprint in self.before.ended:
                 continue
             for other in self.before.ports(old):
                 taken = taken_from(port, other, above, anywhere=self.anywhere)
-                if isinstance(taken, Remembered):
+                if isinstance(taken, Handed):
                     found.append(taken)
                 elif taken is not None:
                     reasons.append(taken)

@@ -213,9 +213,7 @@ def _leaf(part: Apply, below: Sequence[Meaning]) -> Meaning:
     columns: dict[str, Expr] = {f.name: Column(f"0.{f.name}", f.type) for f in part.schema}
     places: list[frozenset[tuple[Expr, ...]]] = []
     for meaning, passes in zip(below, part.traits.passes, strict=True):
-        names = {
-            meaning_in(expr, meaning): min(found) for expr, found in passes.items() if found
-        }
+        names = {meaning_in(expr, meaning): min(found) for expr, found in passes.items() if found}
         passed = (place for place in meaning.places if names.keys() >= set(place))
         places.append(
             frozenset(tuple(columns[names[value]] for value in place) for place in passed)

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from tidemill.physical.operator import Operator
     from tidemill.physical.plan import Apply, PhysicalPlan
 
-__all__ = ["Begun", "Carried", "Filled", "Move", "Moves", "Refusal", "Remembered", "Standing"]
+__all__ = ["Begun", "Carried", "Filled", "Handed", "Move", "Moves", "Refusal", "Standing"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class Carried:
 
 
 @dataclass(frozen=True, slots=True)
-class Remembered:
+class Handed:
     """What another operator remembered of an input that means the same.
 
     Attributes:
@@ -58,7 +58,7 @@ class Filled:
         ports: Where it is found.
     """
 
-    ports: tuple[Remembered | Standing, ...]
+    ports: tuple[Handed | Standing, ...]
 
 
 @dataclass(frozen=True, slots=True)

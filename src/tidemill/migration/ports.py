@@ -23,7 +23,7 @@ from tidemill.algebra.expr import (
 )
 from tidemill.migration.conditions import Conditions
 from tidemill.migration.meaning import meaning_in, numbered, renumbered
-from tidemill.migration.moves import Remembered
+from tidemill.migration.moves import Handed
 from tidemill.optimizer.explain.physical import describe
 from tidemill.physical import interval
 from tidemill.physical.forms import form_of
@@ -103,7 +103,7 @@ def required_by(port: Port) -> tuple[tuple[Expr, ...], tuple[Expr, ...]]:
 
 def taken_from(
     new: Port, old: Port, above: Sequence[Above], *, anywhere: bool
-) -> Remembered | str | None:
+) -> Handed | str | None:
     """How an input is filled with what another operator remembers of one.
 
     Args:
@@ -116,10 +116,10 @@ def taken_from(
         How; or why not, if it is about the same rows; or ``None``.
     """
     reasons: list[str] = []
-    found: list[Remembered] = []
+    found: list[Handed] = []
     for numbers in old.meaning.orders_of(new.meaning):
         taken = _taken(new, old, numbers, above, anywhere=anywhere)
-        if isinstance(taken, Remembered):
+        if isinstance(taken, Handed):
             found.append(taken)
         else:
             reasons.append(taken)
@@ -130,7 +130,7 @@ def taken_from(
 
 def _taken(
     new: Port, old: Port, numbers: Sequence[int], above: Sequence[Above], *, anywhere: bool
-) -> Remembered | str:
+) -> Handed | str:
     def moved(expr: Expr) -> Expr:
         return renumbered(expr, numbers)
 
@@ -155,7 +155,7 @@ def _taken(
         if there.isdisjoint(here):
             return f"{what} is in other partitions than it is needed in"
     through = _through(new, old, numbers, had)
-    return through if isinstance(through, str) else Remembered(old.part, old.number, through)
+    return through if isinstance(through, str) else Handed(old.part, old.number, through)
 
 
 def _through(

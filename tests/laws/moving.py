@@ -1,0 +1,228 @@
+"""Plans that go over to others while they run: trees of joins, and an engine that moves state."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from hypothesis import strategies as st
+
+from laws.arrivals import assert_nothing_is_kept_past_its_end
+from laws.catalogue import PAIR, R, S, T, U
+from laws.strategies import predicates, time_windows
+from local import element_batch
+from plans import physical
+from stores import at_rest
+from tidemill.algebra.expr import Call, Column, Expr, Named, conjunction, used_columns
+from tidemill.algebra.plan import Filter, Join, JoinKind, Plan, Project, Window
+from tidemill.engine.engine import Flow
+from tidemill.migration.compare import compared, remembering
+from tidemill.migration.moves import Refusal
+from tidemill.model.time import END_OF_TIME, Time
+from tidemill.model.types import BIGINT, BOOLEAN
+from tidemill.optimizer.planning import Joins, Planning
+from tidemill.physical.fragments import build_graph
+from tidemill.runtime.local.runner import LocalRunner
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from hypothesis.strategies import DrawFn
+
+    from laws.arrivals import Arrival, Step
+    from tidemill.migration.moves import Moves
+    from tidemill.model.batch import Batch, Form
+    from tidemill.model.schema import Schema
+    from tidemill.optimizer.physical.techniques import Technique
+    from tidemill.physical.plan import PhysicalPlan
+
+__all__ = ["Moving", "Star", "stars"]
+
+
+@dataclass(frozen=True)
+class Star:
+    """A join of windows that agree on a value, and conditions besides.
+
+    Attributes:
+        leaves: The windows, with names of their own for their columns.
+        conditions: Conditions on some of them.
+    """
+
+    leaves: tuple[Plan, ...]
+    conditions: tuple[Expr, ...]
+
+    def tree(self, order: Sequence[int], shape: Sequence[int], late: Iterable[int]) -> Plan:
+        """One of the trees that give it.
+
+        Args:
+            order: The leaves from left to right.
+            shape: Which two neighbours are joined next, again and again.
+            late: The conditions that are looked at in the end, and not as soon as they can be.
+        """
+        waiting, last = set(range(len(self.conditions))) - set(late), set(late)
+        nodes: list[Plan] = [self._chosen(self.leaves[leaf], waiting) for leaf in order]
+        for at in shape:
+            left, right = nodes[at : at + 2]
+            names = (*left.schema.names, *right.schema.names)
+            key = Call("=", (_key(left), _key(right)), BOOLEAN)
+            joined: Plan = Join(left, right, JoinKind.INNER, key, names)
+            nodes[at : at + 2] = [self._chosen(joined, waiting)]
+        (whole,) = nodes
+        whole = self._chosen(whole, last)
+        fields = sorted(whole.schema, key=lambda field: field.name)
+        return Project(whole, tuple(Named(f.name, Column(f.name, f.type)) for f in fields))
+
+    def _chosen(self, plan: Plan, waiting: set[int]) -> Plan:
+        """The plan with the conditions that can be looked at, which do not wait any more."""
+        names = set(plan.schema.names)
+        now = [i for i in sorted(waiting) if used_columns(self.conditions[i]) <= names]
+        waiting.difference_update(now)
+        return Filter(plan, conjunction(*(self.conditions[i] for i in now))) if now else plan
+
+
+def _key(plan: Plan) -> Column:
+    """The value that leaves agree on."""
+    name = next(name for name in plan.schema.names if name[0] in "ac")
+    return Column(name, BIGINT)
+
+
+@st.composite
+def stars(draw: DrawFn, least: int = 3, most: int = 4) -> Star:
+    """Windows over the streams of the catalogue, one of them perhaps more than once."""
+    leaves: list[Plan] = []
+    for number in range(draw(st.integers(least, most))):
+        source = draw(st.sampled_from((S, T, U, S, T, U, R) if number else (S, T, U)))
+        plan: Plan = source if source is R else Window(source, draw(time_windows()))
+        named = (Named(f"{f.name}{number}", Column(f.name, f.type)) for f in plan.schema)
+        leaves.append(Project(plan, tuple(named)))
+    every = [field for leaf in leaves for field in leaf.schema]
+    conditions = draw(st.lists(predicates(type(PAIR)(tuple(every))), max_size=2))
+    return Star(tuple(leaves), tuple(conditions))
+
+
+@st.composite
+def plans_of(  # noqa: PLR0913 — what a plan is made with
+    draw: DrawFn,
+    star: Star,
+    *,
+    answer: Form | None = None,
+    techniques: Sequence[Technique],
+    optimized: bool = True,
+) -> PhysicalPlan:
+    """A plan of a star: any tree, any technique, joins of two or of many, rules or not."""
+    count = len(star.leaves)
+    order = draw(st.permutations(range(count)))
+    shape = [draw(st.integers(0, left - 2)) for left in range(count, 1, -1)]
+    late = draw(st.sets(st.integers(0, len(star.conditions) - 1))) if star.conditions else ()
+    planning = Planning(
+        optimized=optimized and draw(st.booleans()),
+        technique=draw(st.sampled_from(techniques)),
+        joins=draw(st.sampled_from(Joins)),
+    )
+    return physical(star.tree(order, shape, late), planning, answer=answer)
+
+
+class Moving:
+    """A runner whose plan is replaced by others that mean the same, by moving state.
+
+    Args:
+        plan: The first plan.
+        partitions: How many partitions there are.
+        reload: Whether state is at rest between steps; each stage has its own then.
+
+    Attributes:
+        moved: How often another plan has taken over.
+        refused: Why others have not.
+    """
+
+    def __init__(self, plan: PhysicalPlan, partitions: int, *, reload: bool) -> None:
+        self.plan = plan
+        self.runner = LocalRunner(build_graph({"q": plan}), partitions=partitions)
+        self.moved = 0
+        self.refused: list[str] = []
+        self._reload = reload
+        self._pending: tuple[PhysicalPlan, Moves, Time] | None = None
+        self._times: dict[str, Time] = {}
+
+    def step(self, flows: Mapping[str, Flow]) -> list[Batch]:
+        """What the plan that runs now gives."""
+        wanted = {input_.name for input_ in self.runner.graph.inputs}
+        out = self.runner.step({name: flows[name] for name in wanted})["q"]
+        self._times = {name: flows[name].watermark for name in wanted}
+        for engine in (engine for engines in self.runner.engines for engine in engines):
+            assert_nothing_is_kept_past_its_end(engine)
+        if self._pending is not None:
+            self._go_on()
+        elif self._reload:
+            self._change(self.plan, {}, {})
+        return out
+
+    def replan(self, plan: PhysicalPlan, relations: Iterable[str]) -> None:
+        """Let another plan take over as soon as all streams have come as far as any has now."""
+        if self._pending is not None:
+            return
+        moves = compared(self.plan, plan, tuple(relations), self.runner.partitions)
+        if isinstance(moves, Refusal):
+            self.refused.append(moves.why)
+            return
+        streams = [time for name, time in self._times.items() if name not in relations]
+        self._pending = plan, moves, max(streams, default=Time(0))
+        self._relations = frozenset(relations)
+        self._go_on()
+
+    def _go_on(self) -> None:
+        assert self._pending is not None, "another plan is to take over"
+        plan, moves, at = self._pending
+        streams = (time for name, time in self._times.items() if name not in self._relations)
+        if min(streams, default=at) >= at:
+            self._change(plan, moves, {})
+            self.plan, self._pending = plan, None
+            self.moved += 1
+        else:
+            self._change(self.plan, {}, self.held(plan, at))
+
+    def held(self, plan: PhysicalPlan, at: Time) -> dict[str, Time]:
+        """Which operators are not told that time has come further."""
+        return dict.fromkeys(remembering(self.plan, plan), at)
+
+    def _change(self, plan: PhysicalPlan, moves: Moves, held: Mapping[str, Time]) -> None:
+        graph = build_graph({"q": plan}, held)
+        if not self._reload:
+            self.runner.change(graph, moves)
+            return
+        fresh = LocalRunner(graph, partitions=self.runner.partitions)
+        for old_stage, new_stage in zip(self.runner.engines, fresh.engines, strict=False):
+            for old, new in zip(old_stage, new_stage, strict=True):
+                new.restore(at_rest(old), moves)
+        self.runner = fresh
+
+
+def emitted_while_moving(
+    moving: Moving,
+    plans: Mapping[int, Sequence[PhysicalPlan]],
+    schemas: Mapping[str, Schema],
+    relations: Mapping[str, Flow],
+    arrival: Arrival,
+) -> list[Batch]:
+    """Everything that is emitted while plans take over after some steps.
+
+    Args:
+        moving: What runs.
+        plans: The plans that are to take over, by the step after which they are.
+        schemas: The columns of the streams.
+        relations: The rows of relations.
+        arrival: What arrives.
+    """
+    out: list[Batch] = []
+    ends: Step = dict.fromkeys(schemas, ((), END_OF_TIME))
+    for number, step in enumerate([*arrival.steps, ends]):
+        flows = {
+            name: Flow([element_batch(schemas[name], elements)], Time(watermark))
+            for name, (elements, watermark) in step.items()
+        }
+        for name, flow in relations.items():
+            flows[name] = flow if number == 0 else Flow([], END_OF_TIME)
+        out += moving.step(flows)
+        for plan in plans.get(number, ()):
+            moving.replan(plan, relations)
+    return out
