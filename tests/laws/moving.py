@@ -8,35 +8,36 @@ from typing import TYPE_CHECKING
 from hypothesis import strategies as st
 
 from laws.arrivals import assert_nothing_is_kept_past_its_end
-from laws.catalogue import PAIR, R, S, T, U
+from laws.catalogue import R, S, T, U
 from laws.strategies import predicates, time_windows
 from local import element_batch
 from plans import physical
 from stores import at_rest
 from tidemill.algebra.expr import Call, Column, Expr, Named, conjunction, used_columns
 from tidemill.algebra.plan import Filter, Join, JoinKind, Plan, Project, Window
+from tidemill.algebra.tree import share
 from tidemill.engine.engine import Flow
 from tidemill.migration.compare import compared, remembering
 from tidemill.migration.moves import Refusal
+from tidemill.model.schema import Schema
 from tidemill.model.time import END_OF_TIME, Time
 from tidemill.model.types import BIGINT, BOOLEAN
+from tidemill.optimizer.physical.techniques import Technique
 from tidemill.optimizer.planning import Joins, Planning
 from tidemill.physical.fragments import build_graph
 from tidemill.runtime.local.runner import LocalRunner
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from hypothesis.strategies import DrawFn
 
     from laws.arrivals import Arrival, Step
     from tidemill.migration.moves import Moves
     from tidemill.model.batch import Batch, Form
-    from tidemill.model.schema import Schema
-    from tidemill.optimizer.physical.techniques import Technique
     from tidemill.physical.plan import PhysicalPlan
 
-__all__ = ["Moving", "Star", "stars"]
+__all__ = ["Moving", "Star", "emitted_while_moving", "plans_of", "stars"]
 
 
 @dataclass(frozen=True)
@@ -46,10 +47,17 @@ class Star:
     Attributes:
         leaves: The windows, with names of their own for their columns.
         conditions: Conditions on some of them.
+        wanted: The columns that are asked for.
     """
 
     leaves: tuple[Plan, ...]
     conditions: tuple[Expr, ...]
+    wanted: tuple[str, ...]
+
+    @property
+    def plan(self) -> Plan:
+        """The tree that one would write."""
+        return self.tree(range(len(self.leaves)), [0] * (len(self.leaves) - 1), ())
 
     def tree(self, order: Sequence[int], shape: Sequence[int], late: Iterable[int]) -> Plan:
         """One of the trees that give it.
@@ -69,7 +77,7 @@ class Star:
             nodes[at : at + 2] = [self._chosen(joined, waiting)]
         (whole,) = nodes
         whole = self._chosen(whole, last)
-        fields = sorted(whole.schema, key=lambda field: field.name)
+        fields = [whole.schema[name] for name in self.wanted]
         return Project(whole, tuple(Named(f.name, Column(f.name, f.type)) for f in fields))
 
     def _chosen(self, plan: Plan, waiting: set[int]) -> Plan:
@@ -87,7 +95,7 @@ def _key(plan: Plan) -> Column:
 
 
 @st.composite
-def stars(draw: DrawFn, least: int = 3, most: int = 4) -> Star:
+def stars(draw: DrawFn, least: int = 3, most: int = 4, conditions: int = 2) -> Star:
     """Windows over the streams of the catalogue, one of them perhaps more than once."""
     leaves: list[Plan] = []
     for number in range(draw(st.integers(least, most))):
@@ -96,30 +104,32 @@ def stars(draw: DrawFn, least: int = 3, most: int = 4) -> Star:
         named = (Named(f"{f.name}{number}", Column(f.name, f.type)) for f in plan.schema)
         leaves.append(Project(plan, tuple(named)))
     every = [field for leaf in leaves for field in leaf.schema]
-    conditions = draw(st.lists(predicates(type(PAIR)(tuple(every))), max_size=2))
-    return Star(tuple(leaves), tuple(conditions))
+    chosen = draw(st.lists(predicates(Schema(tuple(every))), max_size=conditions))
+    names = sorted(field.name for field in every)
+    some = draw(st.just(names) | st.lists(st.sampled_from(names), min_size=1, unique=True))
+    return Star(tuple(leaves), tuple(chosen), tuple(some))
 
 
 @st.composite
-def plans_of(  # noqa: PLR0913 — what a plan is made with
+def plans_of(
     draw: DrawFn,
     star: Star,
+    above: Callable[[Plan], Plan] = lambda plan: plan,
     *,
     answer: Form | None = None,
-    techniques: Sequence[Technique],
-    optimized: bool = True,
+    techniques: Sequence[Technique] = (Technique.PATTERN,),
 ) -> PhysicalPlan:
-    """A plan of a star: any tree, any technique, joins of two or of many, rules or not."""
+    """A plan of a star, and what stands above it: any tree, joins of two or of many, any rules."""
     count = len(star.leaves)
     order = draw(st.permutations(range(count)))
     shape = [draw(st.integers(0, left - 2)) for left in range(count, 1, -1)]
     late = draw(st.sets(st.integers(0, len(star.conditions) - 1))) if star.conditions else ()
     planning = Planning(
-        optimized=optimized and draw(st.booleans()),
+        optimized=draw(st.booleans()),
         technique=draw(st.sampled_from(techniques)),
         joins=draw(st.sampled_from(Joins)),
     )
-    return physical(star.tree(order, shape, late), planning, answer=answer)
+    return physical(share(above(star.tree(order, shape, late))), planning, answer=answer)
 
 
 class Moving:

@@ -2,22 +2,54 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from hypothesis import given, target
+import pytest
+from hypothesis import given
 from hypothesis import strategies as st
 
-from laws.arrivals import arrivals
+from laws.arrivals import Arrival, arrivals
 from laws.catalogue import HORIZON, SOURCES, Inputs, inputs
 from laws.moving import Moving, Star, emitted_while_moving, plans_of, stars
+from laws.strategies import aggregate
 from laws.test_engine import relation_inputs, snapshot
+from tidemill.algebra.plan import Aggregate, Distinct
+from tidemill.model.batch import Form
 from tidemill.optimizer.physical.techniques import Technique
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from hypothesis.strategies import SearchStrategy
+
     from tidemill.algebra.plan import Plan
     from tidemill.physical.plan import PhysicalPlan
 
 SCHEMAS = {source.name: source.schema for source in SOURCES}
+
+
+def assert_answers(  # noqa: PLR0913 — a law draws everything
+    data: st.DataObject,
+    made: SearchStrategy[PhysicalPlan],
+    query: Plan,
+    content: Inputs,
+    partitions: int,
+    *,
+    reload: bool,
+) -> Moving:
+    """Let plans take over from each other, and require the answer of the reference."""
+    arrival = data.draw(arrivals(content.streams, max(HORIZON)))
+    moving = Moving(data.draw(made), partitions, reload=reload)
+    few = st.lists(made, min_size=1, max_size=2)
+    numbers = st.integers(0, len(arrival.steps) - 1)
+    others = data.draw(st.dictionaries(numbers, few, min_size=1, max_size=2))
+    relations = relation_inputs(content)
+    out = emitted_while_moving(moving, others, SCHEMAS, relations, arrival)
+    reference = content.reference()
+    for time in HORIZON:
+        assert snapshot(out, query.schema, time) == reference.snapshot(query, time), f"at {time}"
+    return moving
 
 
 @given(
@@ -30,19 +62,34 @@ SCHEMAS = {source.name: source.schema for source in SOURCES}
 def test_any_plan_of_a_join_goes_over_to_any_other(
     *, star: Star, content: Inputs, data: st.DataObject, partitions: int, reload: bool
 ) -> None:
-    of_star = plans_of(star, techniques=[Technique.PATTERN])
-    arrival = data.draw(arrivals(content.streams, max(HORIZON)))
-    first = data.draw(of_star)
-    last = len(arrival.steps) - 1
-    others = {
-        data.draw(st.integers(0, last)): data.draw(st.lists(of_star, min_size=1, max_size=2))
-        for _ in range(data.draw(st.integers(1, 2)))
-    }
-    moving = Moving(first, partitions, reload=reload)
-    out = emitted_while_moving(moving, others, SCHEMAS, relation_inputs(content), arrival)
-    target(float(moving.moved))
-    print(moving.moved, moving.refused)
-    reference = content.reference()
-    query = star.tree(range(len(star.leaves)), [0] * (len(star.leaves) - 1), ())
-    for time in HORIZON:
-        assert snapshot(out, query.schema, time) == reference.snapshot(query, time), f"at {time}"
+    assert_answers(data, plans_of(star), star.plan, content, partitions, reload=reload)
+
+
+@given(
+    star=stars(),
+    content=inputs(),
+    data=st.data(),
+    partitions=st.sampled_from([1, 3]),
+    answer=st.none() | st.sampled_from(Form),
+    reload=st.booleans(),
+)
+def test_what_stands_above_a_join_is_carried(  # noqa: PLR0913 — it draws everything
+    *,
+    star: Star,
+    content: Inputs,
+    data: st.DataObject,
+    partitions: int,
+    answer: Form | None,
+    reload: bool,
+) -> None:
+    grouped = data.draw(st.composite(aggregate)(star.plan))
+    assert isinstance(grouped, Aggregate), "it was asked for"
+    above: tuple[Callable[[Plan], Plan], ...] = (
+        lambda plan: plan,
+        Distinct,
+        lambda plan: replace(grouped, input=plan),
+    )
+    stands = data.draw(st.sampled_from(above))
+    technique = data.draw(st.sampled_from(Technique))
+    made = plans_of(star, stands, answer=answer, techniques=[technique])
+    assert_answers(data, made, stands(star.plan), content, partitions, reload=reload)
