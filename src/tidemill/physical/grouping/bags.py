@@ -16,6 +16,7 @@ import polars as pl
 from tidemill.model.batch import END, START, TIME_TYPE, polars_type
 from tidemill.model.time import END_OF_TIME, Time
 from tidemill.physical.frames import pick
+from tidemill.physical.grouping.handed import counted
 from tidemill.physical.kernels.arguments import ROWS
 from tidemill.physical.kernels.cover import COUNT, VALUE
 from tidemill.physical.kernels.sweep import (
@@ -33,6 +34,8 @@ from tidemill.physical.state.keyed import KeyedTable, keyed
 from tidemill.physical.state.table import Table
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from tidemill.physical.kernels.arguments import Argument
     from tidemill.physical.operator import State
 
@@ -153,6 +156,11 @@ class Bag:
     def contributions(self, swept: Swept) -> pl.DataFrame:
         """``GROUP``, ``TIME`` and the changes of the counters, of an argument that is DISTINCT."""
         return swept.changes.rename({VALUE: self.argument.column}).select(GROUP, TIME, *self._added)
+
+    def remembered(self, state: State, keys: Sequence[str]) -> tuple[str, pl.DataFrame]:
+        """What is remembered, as rows of the table that is named."""
+        rows = counted(state, self._name(""), (*keys, VALUE), (COUNT,), keys)
+        return self._name("pending"), rows
 
     @property
     def _looks_at_groups(self) -> bool:

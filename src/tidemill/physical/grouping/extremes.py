@@ -17,12 +17,15 @@ from tidemill.model.batch import END, START, TIME_TYPE, polars_type
 from tidemill.model.time import END_OF_TIME, Time
 from tidemill.model.types import Kind
 from tidemill.physical.frames import pick
+from tidemill.physical.grouping.handed import begun
 from tidemill.physical.kernels.cover import VALUE, extremes, located, staircase
 from tidemill.physical.kernels.sweep import GROUP
 from tidemill.physical.state.keyed import KeyedTable, keyed
 from tidemill.physical.state.table import Table
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from tidemill.physical.kernels.arguments import Argument
     from tidemill.physical.operator import State
 
@@ -101,6 +104,12 @@ class Extreme:
     def store(self, state: State, stairs: pl.DataFrame) -> None:
         """Remember the stairs, with keys, until the next watermark."""
         state.tables[self._name("stairs")].insert(stairs)
+
+    def remembered(self, state: State, keys: Sequence[str]) -> tuple[str, pl.DataFrame]:
+        """What is remembered, as rows of the table that is named."""
+        pending, stairs = (state.tables[self._name(name)].all() for name in ("pending", "stairs"))
+        known = begun(stairs, state.tables["totals"].all(), keys)
+        return self._name("pending"), pl.concat([pick(known, pending.columns), pending])
 
     def best(self, column: str) -> pl.Expr:
         """The least or greatest of a column of values; NULLs are passed over."""

@@ -24,6 +24,7 @@ from tidemill.model.time import END_OF_TIME, Time
 from tidemill.model.types import Kind
 from tidemill.physical.frames import pick
 from tidemill.physical.grouping.bags import Swept, sweep_values
+from tidemill.physical.grouping.handed import begun
 from tidemill.physical.kernels.arguments import ROWS
 from tidemill.physical.kernels.cover import COUNT, VALUE, extremes, located
 from tidemill.physical.kernels.sweep import GROUP, TIME, encode, latest, named
@@ -31,6 +32,8 @@ from tidemill.physical.state.keyed import KeyedTable, keyed
 from tidemill.physical.state.table import Table
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from tidemill.physical.kernels.arguments import Argument
     from tidemill.physical.operator import State
 
@@ -140,6 +143,13 @@ class Leaders:
         self._store(state, leaders, swept, step)
         self._store_others(state, far, step)
         return best
+
+    def remembered(self, state: State, keys: Sequence[str]) -> tuple[str, pl.DataFrame]:
+        """What is remembered, as rows of the table that is named."""
+        pending = state.tables[self._name("pending")].all()
+        values = pl.concat([table.all() for table in self._parts(state)])
+        known = begun(values, state.tables["totals"].all(), keys)
+        return self._name("pending"), pl.concat([pick(known, pending.columns), pending])
 
     def _parted(
         self, leaders: pl.DataFrame, changes: pl.DataFrame, step: SweptStep

@@ -29,11 +29,20 @@ from typing import TYPE_CHECKING, NamedTuple
 import polars as pl
 
 from tidemill.algebra.expr import Column
-from tidemill.model.batch import END, START, TIME_TYPE, Form, polars_type, time_columns
+from tidemill.model.batch import (
+    END,
+    START,
+    TIME_TYPE,
+    Form,
+    empty_batch,
+    polars_type,
+    time_columns,
+)
 from tidemill.physical.frames import pick
 from tidemill.physical.grouping.bags import Bag, Swept
 from tidemill.physical.grouping.contributions import Contributions
 from tidemill.physical.grouping.counters import deltas, oldest, take_totals
+from tidemill.physical.grouping.handed import counted, take_in, together
 from tidemill.physical.grouping.leaders import Leaders, SweptStep
 from tidemill.physical.grouping.shape import shape_of
 from tidemill.physical.kernels.aggregates import median_of, result
@@ -157,6 +166,7 @@ class Aggregate:
             tables=state_tables(self.new_state()),
             counts=True,
             alike=self._alike(),
+            hands_over=True,
         )
 
     def _alike(self) -> str | None:
@@ -269,6 +279,20 @@ class Aggregate:
     def held(self, state: State) -> Time:
         """The start of the oldest segment that is still open."""
         return oldest(state)
+
+    def remembered(self, state: State, port: int, time: Time) -> Batch:  # noqa: ARG002
+        """What the elements contribute, for each group since its output has been the same."""
+        keys, counters = self._contributions.key_columns(), counters_of(state.tables["ends"])
+        parts = dict(part.remembered(state, keys) for part in self.parts)
+        return together({"pending": counted(state, "", keys, counters, keys), **parts})
+
+    def remember(self, state: State, port: int, batch: Batch, time: Time) -> None:  # noqa: ARG002
+        """Take in what elements contribute: what it brings about from its start on is owed."""
+        take_in(batch, state.tables)
+
+    def standing(self, state: State, time: Time) -> Batch:  # noqa: ARG002
+        """Nothing: what has been emitted has ended."""
+        return empty_batch(self.schema)
 
     def _with_distinct(self, changes: pl.DataFrame, swept: dict[Argument, Swept]) -> pl.DataFrame:
         """The changes of all counters: with those of arguments that are DISTINCT."""

@@ -17,10 +17,20 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from tidemill.model.batch import TIME, Form, polars_type
+from tidemill.model.batch import END, SIGN, START, TIME, TIME_TYPE, Form, polars_type
 from tidemill.model.time import END_OF_TIME
+from tidemill.physical.frames import pick
+from tidemill.physical.grouping.handed import PART, contributed, take_in, together
 from tidemill.physical.kernels.arguments import ROWS, carry
-from tidemill.physical.kernels.sweep import GROUP, SINCE, differences, latest, named, overdue
+from tidemill.physical.kernels.sweep import (
+    GROUP,
+    SINCE,
+    differences,
+    encode,
+    latest,
+    named,
+    overdue,
+)
 from tidemill.physical.operators.aggregate import aggregate as interval
 from tidemill.physical.state.keyed import KeyedTable, keyed
 
@@ -33,6 +43,9 @@ if TYPE_CHECKING:
     from tidemill.physical.traits import Traits
 
 __all__ = ["Aggregate"]
+
+_EMITTED = "emitted"
+"""The part of what is handed over that says which rows were emitted last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +84,46 @@ class Aggregate(interval.Aggregate):
     def held(self, state: State) -> Time:  # noqa: ARG002
         """Nothing is held back."""
         return END_OF_TIME
+
+    def remembered(self, state: State, port: int, time: Time) -> Batch:
+        """What the elements contribute, and the rows that were emitted last."""
+        given = interval.Aggregate.remembered(self, state, port, time)
+        ends = pl.lit(END_OF_TIME, TIME_TYPE).alias(END)
+        emitted = state.tables["totals"].all().rename({SINCE: START}).with_columns(ends)
+        rows = pick(emitted, (*self._keys(state), START, END, *self._outs()))
+        return pl.concat([given, together({_EMITTED: rows})], how="diagonal")
+
+    def remember(self, state: State, port: int, batch: Batch, time: Time) -> None:
+        """Take in what elements contribute, or the elements: what began before has been told."""
+        if PART in batch.columns:
+            take_in(batch, state.tables)
+        else:
+            for _ in self.on_batch(state, port, batch):
+                raise AssertionError("nothing leaves before the watermark")
+        swept = self.sweep(state, time, overdue(time))
+        if swept is None or time == END_OF_TIME:
+            return
+        last = carry(latest(swept.rows).filter(pl.col(ROWS) > 0), self._arguments)
+        totals, known = keyed(state, "totals"), named(last, swept.names)
+        if PART in batch.columns:
+            # To the last bit what was emitted is withdrawn (``variance.py``).
+            keys, outs = self._keys(state), self._outs()
+            emitted = contributed(batch, _EMITTED, (*keys, *outs))
+            _, (known, emitted) = encode(keys, [known, emitted])
+            known = known.drop(outs).join(pick(emitted, (GROUP, *outs)), on=GROUP, how="left")
+        totals.insert(known)
+
+    def standing(self, state: State, time: Time) -> Batch:
+        """The row of each group."""
+        moment = pl.lit(time - 1, TIME_TYPE).alias(TIME)
+        rows = state.tables["totals"].all().with_columns(moment, pl.lit(1, pl.Int64).alias(SIGN))
+        return self.emitted(rows, Form.SIGNED)
+
+    def _keys(self, state: State) -> tuple[str, ...]:
+        return state.tables["totals"].key
+
+    def _outs(self) -> list[str]:
+        return [interval.output(i) for i in range(len(self.aggregates))]
 
 
 def _with_emitted(swept: interval.SweptGroups, since: int) -> pl.DataFrame:

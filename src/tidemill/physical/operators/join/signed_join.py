@@ -18,13 +18,23 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from tidemill.model.batch import END, SIGN, START, TIME, TIME_TYPE, Form, signed_columns
+from tidemill.model.batch import (
+    END,
+    SIGN,
+    START,
+    TIME,
+    TIME_TYPE,
+    Form,
+    empty_batch,
+    signed_columns,
+)
 from tidemill.model.time import END_OF_TIME, Time
 from tidemill.physical.frames import pick
 from tidemill.physical.joining.meeting import meeting_keys, passes_of
 from tidemill.physical.joining.pairing import Pairing
 from tidemill.physical.joining.pairs import OTHER
 from tidemill.physical.operator import LEFT, State
+from tidemill.physical.signs.handed import appeared, handed, take_in
 from tidemill.physical.signs.pieces import changes_of, standing, take_touched
 from tidemill.physical.state.keyed import KeyedTable, keyed
 from tidemill.physical.state.table import Table
@@ -77,6 +87,7 @@ class Join:
             emits=Emission.ON_WATERMARK,
             expiry=Expiry.JOINED,
             tables=state_tables(self.new_state()),
+            hands_over=True,
         )
 
     def new_state(self) -> State:
@@ -124,6 +135,29 @@ class Join:
     def held(self, state: State) -> Time:  # noqa: ARG002
         """Nothing is held back."""
         return END_OF_TIME
+
+    def remembered(self, state: State, port: int, time: Time) -> Batch:
+        """The rows that are there, and the changes to come."""
+        rows, pending = (state.tables[f"{_SIDES[port]}{part}"] for part in ("", ".pending"))
+        return self._pairing.sides[port].left(handed(rows, pending, time), (TIME, SIGN))
+
+    def remember(self, state: State, port: int, batch: Batch, time: Time) -> None:
+        """Take in what can have partners."""
+        changes = self._pairing.sides[port].entry(batch, (TIME, SIGN))
+        name = _SIDES[port]
+        take_in(changes, keyed(state, name), state.tables[f"{name}.pending"], time)
+
+    def standing(self, state: State, time: Time) -> Batch:
+        """The pairs of the rows that are there."""
+        left, right = (standing(keyed(state, name).all()) for name in _SIDES)
+        out = [empty_batch(self.schema, Form.SIGNED)]
+        if not (left.is_empty() or right.is_empty()):
+            for pairs in self._pairing.overlaps(left, right, LEFT):
+                counted = pairs.with_columns(pl.col(SIGN) * pl.col(SIGN + OTHER))
+                there = appeared(pick(counted, (*self._pairing.columns, SIGN)), time)
+                there.columns = signed_columns(self.schema)
+                out.append(there)
+        return pl.concat(out)
 
     def _standing(self, table: KeyedTable, pieces: pl.DataFrame, own: int) -> pl.DataFrame:
         """What does not change on the other side and may meet pieces of one."""

@@ -18,7 +18,16 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from tidemill.model.batch import END, SIGN, START, TIME, TIME_TYPE, Form, signed_columns
+from tidemill.model.batch import (
+    END,
+    SIGN,
+    START,
+    TIME,
+    TIME_TYPE,
+    Form,
+    empty_batch,
+    signed_columns,
+)
 from tidemill.model.schema import Field, Schema
 from tidemill.model.time import END_OF_TIME, Time
 from tidemill.physical.frames import pick
@@ -28,7 +37,8 @@ from tidemill.physical.joining.probe import WEIGHT, probe
 from tidemill.physical.joining.probe_plan import ProbePlan, plan_probes
 from tidemill.physical.joining.side import numbered_inside
 from tidemill.physical.operator import State
-from tidemill.physical.signs.pieces import changes_of, take_touched
+from tidemill.physical.signs.handed import appeared, handed, take_in
+from tidemill.physical.signs.pieces import changes_of, standing, take_touched
 from tidemill.physical.state.keyed import KeyedTable, keyed
 from tidemill.physical.state.table import Table
 from tidemill.physical.traits import Emission, Expiry, Traits, state_tables
@@ -85,6 +95,7 @@ class MultiJoin:
             emits=Emission.ON_WATERMARK,
             expiry=Expiry.JOINED,
             tables=state_tables(self.new_state()),
+            hands_over=True,
         )
 
     def new_state(self) -> State:
@@ -99,8 +110,7 @@ class MultiJoin:
 
     def on_batch(self, state: State, port: int, batch: Batch) -> Iterator[Batch]:
         """Remember the changes until the watermark has passed them."""
-        changes = self._plan.sides[port].entry(batch, (TIME, SIGN))
-        state.tables[f"pending{port}"].insert(changes.filter(*self._plan.entry[port]))
+        state.tables[f"pending{port}"].insert(self._entry(port, batch))
         yield from ()
 
     def on_watermark(self, state: State, time: Time) -> Iterator[Batch]:
@@ -131,6 +141,33 @@ class MultiJoin:
     def held(self, state: State) -> Time:  # noqa: ARG002
         """Nothing is held back."""
         return END_OF_TIME
+
+    def remembered(self, state: State, port: int, time: Time) -> Batch:
+        """The rows that are there, and the changes to come."""
+        rows, pending = (state.tables[f"{part}{port}"] for part in ("rows", "pending"))
+        return self._plan.sides[port].left(handed(rows, pending, time), (TIME, SIGN))
+
+    def remember(self, state: State, port: int, batch: Batch, time: Time) -> None:
+        """Take in what can have partners."""
+        changes = self._entry(port, batch)
+        take_in(changes, keyed(state, f"rows{port}"), state.tables[f"pending{port}"], time)
+
+    def standing(self, state: State, time: Time) -> Batch:
+        """The combinations of the rows that are there."""
+        there = standing(keyed(state, "rows0").all()).rename({SIGN: WEIGHT})
+        partners = [Standing(keyed(state, f"rows{port}")) for port in self.orders[0]]
+        out = [empty_batch(self.schema, Form.SIGNED)]
+        for found in probe(there, self._plan.steps[0], partners):
+            counted = pick(found, (*(f"@{i}" for i in range(len(self.schema))), WEIGHT))
+            part = appeared(counted.rename({WEIGHT: SIGN}), time)
+            part.columns = signed_columns(self.schema)
+            out.append(part)
+        return pl.concat(out)
+
+    def _entry(self, port: int, batch: Batch) -> pl.DataFrame:
+        """The changes of a batch that can have partners."""
+        changes = self._plan.sides[port].entry(batch, (TIME, SIGN))
+        return changes.filter(*self._plan.entry[port])
 
     def _emitted(self, found: pl.DataFrame) -> Iterator[Batch]:
         columns = [f"@{i}" for i in range(len(self.schema))]

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from tidemill.algebra.expr import Column
-from tidemill.model.batch import END, START, TIME, TIME_TYPE, Form
+from tidemill.model.batch import END, SIGN, START, TIME, TIME_TYPE, Form, empty_batch
 from tidemill.model.time import END_OF_TIME, Time
 from tidemill.physical.kernels.rows import elements_of, number_columns, numbered, restored
 from tidemill.physical.kernels.sweep import repeat
@@ -62,6 +62,7 @@ class Changes:
             emits=Emission.ON_WATERMARK,
             instants=Instants.MADE,
             tables=state_tables(self.new_state()),
+            hands_over=True,
         )
 
     def new_state(self) -> State:
@@ -79,9 +80,7 @@ class Changes:
     def on_batch(self, state: State, port: int, batch: Batch) -> Iterator[Batch]:
         """Remember the elements until the watermark has passed their start."""
         del port
-        elements, weights = elements_of(batch)
-        counted = numbered(elements, self.schema).hstack([weights.alias(_NET)])
-        state.tables["pending"].insert(counted)
+        state.tables["pending"].insert(self._counted(batch))
         yield from ()
 
     def on_watermark(self, state: State, time: Time) -> Iterator[Batch]:
@@ -109,3 +108,32 @@ class Changes:
         """The next instant at which something may change."""
         starts, ends = state.tables["pending"].least(START), state.tables["ends"].least(END)
         return Time(min((t for t in (starts, ends) if t is not None), default=END_OF_TIME))
+
+    def remembered(self, state: State, port: int, time: Time) -> Batch:  # noqa: ARG002
+        """The changes to come; the rows that are there do not matter."""
+        pending, ends = state.tables["pending"].all(), state.tables["ends"].all()
+        ending = pending.filter(pl.col(END) < END_OF_TIME)
+        net, row = pl.col(_NET), list(number_columns(self.schema))
+        parts = ((pending, START, net), (ending, END, -net), (ends, END, -net))
+        changes = pl.concat(
+            frame.select(*row, pl.col(at).alias(TIME), sign.alias(SIGN))
+            for frame, at, sign in parts
+        )
+        return restored(changes, self.schema, Form.SIGNED)
+
+    def remember(self, state: State, port: int, batch: Batch, time: Time) -> None:
+        """Take them in: of what has begun it matters when it ends."""
+        del port
+        counted = self._counted(batch)
+        state.tables["pending"].insert(counted.filter(pl.col(START) >= time))
+        ending = pl.col(END).is_between(time, END_OF_TIME, closed="left")
+        state.tables["ends"].insert(counted.filter(pl.col(START) < time, ending))
+
+    def standing(self, state: State, time: Time) -> Batch:  # noqa: ARG002
+        """Nothing: each change was there for its instant."""
+        return empty_batch(self.schema)
+
+    def _counted(self, batch: Batch) -> pl.DataFrame:
+        """The elements of a batch, with how often each counts."""
+        elements, weights = elements_of(batch)
+        return numbered(elements, self.schema).hstack([weights.alias(_NET)])

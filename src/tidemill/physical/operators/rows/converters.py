@@ -16,7 +16,16 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from tidemill.model.batch import END, SIGN, START, TIME, TIME_TYPE, Form, signed_columns
+from tidemill.model.batch import (
+    END,
+    SIGN,
+    START,
+    TIME,
+    TIME_TYPE,
+    Form,
+    empty_batch,
+    signed_columns,
+)
 from tidemill.model.time import END_OF_TIME, Time
 from tidemill.physical.frames import pick
 from tidemill.physical.kernels.rows import number_columns, restored
@@ -109,6 +118,7 @@ class ToIntervals:
             emits=Emission.WHEN_ENDED,
             delays=True,
             tables=state_tables(self.new_state()),
+            hands_over=True,
         )
 
     def new_state(self) -> State:
@@ -124,9 +134,7 @@ class ToIntervals:
     def on_batch(self, state: State, port: int, batch: Batch) -> Iterator[Batch]:
         """Remember the changes until the watermark has passed them."""
         del port
-        changes = pick(batch, signed_columns(self.schema))
-        changes.columns = [*number_columns(self.schema), TIME, SIGN]
-        state.tables["pending"].insert(changes)
+        self._take_in(state, batch)
         yield from ()
 
     def on_watermark(self, state: State, time: Time) -> Iterator[Batch]:
@@ -153,3 +161,23 @@ class ToIntervals:
         """The instant at which the oldest open row appeared, or the next one will."""
         times = state.tables["open"].least(START), state.tables["pending"].least(TIME)
         return Time(min((t for t in times if t is not None), default=END_OF_TIME))
+
+    def remembered(self, state: State, port: int, time: Time) -> Batch:  # noqa: ARG002
+        """The rows that are there, since when they are owed, and the changes to come."""
+        once = pl.lit(1, pl.Int64).alias(SIGN)
+        there = state.tables["open"].all().rename({START: TIME}).with_columns(once)
+        changes = pl.concat([there, pick(state.tables["pending"].all(), there.columns)])
+        return restored(changes, self.schema, Form.SIGNED)
+
+    def remember(self, state: State, port: int, batch: Batch, time: Time) -> None:  # noqa: ARG002
+        """Take them in: what they bring about from their times on is owed."""
+        self._take_in(state, batch)
+
+    def standing(self, state: State, time: Time) -> Batch:  # noqa: ARG002
+        """Nothing: what has been emitted has ended."""
+        return empty_batch(self.schema)
+
+    def _take_in(self, state: State, batch: Batch) -> None:
+        changes = pick(batch, signed_columns(self.schema))
+        changes.columns = [*number_columns(self.schema), TIME, SIGN]
+        state.tables["pending"].insert(changes)

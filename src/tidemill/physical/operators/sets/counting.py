@@ -19,12 +19,14 @@ from typing import TYPE_CHECKING, assert_never
 import polars as pl
 
 from tidemill.algebra.expr import Column
-from tidemill.model.batch import END, START, TIME_TYPE, Form
+from tidemill.model.batch import END, SIGN, START, TIME_TYPE, Form, empty_batch
 from tidemill.model.time import END_OF_TIME, Time
+from tidemill.physical.frames import pick
 from tidemill.physical.grouping.counters import deltas, oldest, take_totals
 from tidemill.physical.kernels.rows import elements_of, number_columns, numbered, restored
 from tidemill.physical.kernels.sweep import (
     SINCE,
+    TIME,
     cut,
     encode,
     named,
@@ -112,6 +114,7 @@ class Counting:
             expiry=Expiry.COUNTED if is_weak else Expiry.STRICT,
             gains=holds,
             tables=state_tables(self.new_state()),
+            hands_over=True,
         )
 
     def new_state(self) -> State:
@@ -131,11 +134,15 @@ class Counting:
 
     def on_batch(self, state: State, port: int, batch: Batch) -> Iterator[Batch]:
         """Remember the elements until the watermark has passed their start."""
+        state.tables["pending"].insert(self.counted(port, batch))
+        yield from ()
+
+    def counted(self, port: int, batch: Batch) -> pl.DataFrame:
+        """The elements of an input, with what they count for."""
         elements, weights = elements_of(batch)
         own, other = COUNTERS if port == LEFT else reversed(COUNTERS)
         counts = [weights.alias(own), (weights * 0).alias(other)]
-        state.tables["pending"].insert(numbered(elements, self.inputs[port]).hstack(counts))
-        yield from ()
+        return numbered(elements, self.inputs[port]).hstack(counts)
 
     def on_watermark(self, state: State, time: Time) -> Iterator[Batch]:
         """Emit the segments that have ended, and cut those overdue."""
@@ -165,6 +172,38 @@ class Counting:
     def held(self, state: State) -> Time:
         """The start of the oldest segment that is still open."""
         return oldest(state)
+
+    def remembered(self, state: State, port: int, time: Time) -> Batch:
+        """The rows that are there, since the output has been the same, and what is to come."""
+        # Of a row that is not in the output nothing is owed.
+        return self.counts_from(state, port, pl.col(SINCE).replace(END_OF_TIME, time))
+
+    def counts_from(self, state: State, port: int, since: pl.Expr) -> Batch:
+        """How often an input's rows are there since a time for each, and the changes to come."""
+        own = pl.col(COUNTERS[port])
+        totals, ends, pending = (
+            state.tables[name].all().filter(own != 0) for name in ("totals", "ends", "pending")
+        )
+        moments = (
+            (totals, since, own),
+            (ends, pl.col(END), -own),
+            (pending, pl.col(START), own),
+            (pending.filter(pl.col(END) < END_OF_TIME), pl.col(END), -own),
+        )
+        row = list(number_columns(self.schema))
+        changes = pl.concat(
+            pick(frame.with_columns(time.alias(TIME), sign.alias(SIGN)), (*row, TIME, SIGN))
+            for frame, time, sign in moments
+        )
+        return restored(changes, self.inputs[port], Form.SIGNED)
+
+    def remember(self, state: State, port: int, batch: Batch, time: Time) -> None:  # noqa: ARG002
+        """Take them in: what they bring about from their starts on is owed."""
+        state.tables["pending"].insert(self.counted(port, batch))
+
+    def standing(self, state: State, time: Time) -> Batch:  # noqa: ARG002
+        """Nothing: what has been emitted has ended."""
+        return empty_batch(self.schema)
 
 
 def multiplicity_of(function: Multiplicity) -> pl.Expr:

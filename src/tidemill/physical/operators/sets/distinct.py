@@ -68,6 +68,7 @@ class Distinct:
             expiry=Expiry.COUNTED,
             gains=True,
             tables=state_tables(self.new_state()),
+            hands_over=True,
         )
 
     def new_state(self) -> State:
@@ -110,6 +111,34 @@ class Distinct:
     def held(self, state: State) -> Time:  # noqa: ARG002
         """Nothing: what is still to be emitted starts at or after the watermark."""
         return END_OF_TIME
+
+    def remembered(self, state: State, port: int, time: Time) -> Batch:  # noqa: ARG002
+        """The elements to come; of a row that is covered the two parts, emitted and not."""
+        covered = state.tables["covered"].all()
+        rest = covered.rename({END: START, LAST: END}).filter(pl.col(START) < pl.col(END))
+        parts = (_begun(covered.drop(LAST), time), rest, state.tables["pending"].all())
+        columns = (*number_columns(self.schema), START, END)
+        return restored(pl.concat([pick(part, columns) for part in parts]), self.schema)
+
+    def remember(self, state: State, port: int, batch: Batch, time: Time) -> None:  # noqa: ARG002
+        """Take them in: what begins before ``time`` has been emitted."""
+        elements, row = numbered(batch, self.schema), list(number_columns(self.schema))
+        state.tables["pending"].insert(elements.filter(pl.col(START) >= time))
+        begun = elements.filter(pl.col(START) < time, pl.col(END) > time).drop(START)
+        covered = keyed(state, "covered")
+        known = pl.concat([covered.take(pick(begun, row)).drop(LAST), begun])
+        names, (known,) = encode(row, [known])
+        ends = known.group_by(GROUP).agg(pl.col(END).max())
+        covered.insert(named(ends.with_columns(pl.col(END).alias(LAST)), names))
+
+    def standing(self, state: State, time: Time) -> Batch:
+        """What is covered, as far as it has been emitted."""
+        return restored(_begun(state.tables["covered"].all(), time), self.schema)
+
+
+def _begun(rows: pl.DataFrame, time: Time) -> pl.DataFrame:
+    """Rows with an end that have begun some time ago."""
+    return rows.with_columns(pl.lit(time - 1, TIME_TYPE).alias(START))
 
 
 def _merged(elements: pl.DataFrame, row: Sequence[str]) -> pl.DataFrame:

@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from tidemill.model.batch import SIGN, TIME, TIME_TYPE, Form
+from tidemill.model.batch import END, SIGN, START, TIME, TIME_TYPE, Form
 from tidemill.model.time import END_OF_TIME
+from tidemill.physical.frames import pick
 from tidemill.physical.grouping.counters import deltas, take_totals
 from tidemill.physical.kernels.rows import number_columns, restored
 from tidemill.physical.kernels.sweep import GROUP, SINCE, encode, latest, named, overdue, timeline
 from tidemill.physical.operators.sets import counting as interval
+from tidemill.physical.signs.handed import appeared
 from tidemill.physical.state.keyed import keyed
 
 if TYPE_CHECKING:
@@ -67,3 +69,30 @@ class Counting(interval.Counting):
     def held(self, state: State) -> Time:  # noqa: ARG002
         """Nothing is held back."""
         return END_OF_TIME
+
+    def remembered(self, state: State, port: int, time: Time) -> Batch:
+        """The rows that are there, and the changes to come."""
+        return self.counts_from(state, port, pl.lit(time - 1, TIME_TYPE))
+
+    def remember(self, state: State, port: int, batch: Batch, time: Time) -> None:
+        """Take them in: what begins before ``time`` has been counted."""
+        elements, row = self.counted(port, batch), list(number_columns(self.schema))
+        state.tables["pending"].insert(elements.filter(pl.col(START) >= time))
+        # What ends at ``time`` is still to be withdrawn.
+        begun = elements.filter(pl.col(START) < time, pl.col(END) >= time)
+        ending = begun.filter(pl.col(END) < END_OF_TIME)
+        state.tables["ends"].insert(ending)
+        totals = keyed(state, "totals")
+        begun = begun.with_columns(pl.lit(time - 1, TIME_TYPE).alias(SINCE))
+        known = pl.concat([totals.take(pick(begun, row)), pick(begun, totals.schema)])
+        names, (known,) = encode(row, [known])
+        sums = known.group_by(GROUP).agg(pl.col(SINCE).max(), pl.col(interval.COUNTERS).sum())
+        there = sums.filter(pl.any_horizontal(pl.col(interval.COUNTERS) != 0))
+        totals.insert(named(there, names))
+
+    def standing(self, state: State, time: Time) -> Batch:
+        """Each row that is there, as often as it is in the output."""
+        multiplicity = interval.multiplicity_of(self.multiplicity).cast(pl.Int64)
+        rows = state.tables["totals"].all().with_columns(multiplicity.alias(SIGN))
+        there = pick(rows.filter(pl.col(SIGN) > 0), (*number_columns(self.schema), SIGN))
+        return restored(appeared(there, time), self.schema, Form.SIGNED)

@@ -27,9 +27,19 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from tidemill.algebra.expr import Column
-from tidemill.model.batch import END, ID, START, TIME_TYPE, Form, interval_columns, polars_schema
+from tidemill.model.batch import (
+    END,
+    ID,
+    START,
+    TIME_TYPE,
+    Form,
+    empty_batch,
+    interval_columns,
+    polars_schema,
+)
 from tidemill.model.time import END_OF_TIME, Time
 from tidemill.physical.eval import compile_predicate
+from tidemill.physical.frames import pick
 from tidemill.physical.kernels.sweep import GROUP, encode, named
 from tidemill.physical.operator import State
 from tidemill.physical.state.delay import cut_open
@@ -103,6 +113,7 @@ class RowWindow:
             delays=holds,
             expiry=Expiry.STRICT,
             tables=state_tables(self.new_state()),
+            hands_over=True,
         )
 
     def new_state(self) -> State:
@@ -143,6 +154,31 @@ class RowWindow:
         """The first open element that is in; what is not in yet comes in after the watermark."""
         least = state.tables["open"].least(START)
         return END_OF_TIME if least is None else Time(least)
+
+    def remembered(self, state: State, port: int, time: Time) -> Batch:  # noqa: ARG002
+        """The elements to come, and those that are open, with their positions and since when."""
+        opened = state.tables["open"].all()
+        since = pl.when(pl.col(START) < END_OF_TIME).then(START).otherwise(time - 1)
+        parts = [opened.with_columns(since.alias(START)), state.tables["pending"].all()]
+        batch = pl.concat(parts, how="diagonal").with_columns((pl.col(START) + 1).alias(END))
+        ids = (ID,) if self.by_id else ()
+        return pick(batch, (*interval_columns(self.schema), *ids, _POSITION))
+
+    def remember(self, state: State, port: int, batch: Batch, time: Time) -> None:  # noqa: ARG002
+        """Take them in: what has a position has been counted."""
+        keys, is_counted = list(self.partition_by), batch[_POSITION].is_not_null()
+        state.tables["pending"].insert(batch.filter(~is_counted))
+        names, (opened,) = encode(keys, [batch.filter(is_counted)])
+        counts = opened.group_by(GROUP).agg(pl.col(_POSITION).max().alias(_BEFORE))
+        keyed(state, "counts").insert(named(counts, names))
+        last = pl.col(_POSITION).max().over(GROUP)
+        is_in = pl.col(_POSITION) <= last // self.slide * self.slide
+        start = pl.when(is_in).then(START).otherwise(END_OF_TIME)
+        keyed(state, "open").insert(opened.with_columns(start.alias(START)))
+
+    def standing(self, state: State, time: Time) -> Batch:  # noqa: ARG002
+        """Nothing: what has been emitted has ended."""
+        return empty_batch(self.schema)
 
     def move(self, state: State, due: pl.DataFrame) -> pl.DataFrame:
         """Move the window over new elements, and forget those that go out.

@@ -24,7 +24,15 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from tidemill.algebra.expr import Column
-from tidemill.model.batch import END, START, TIME_TYPE, Form, interval_columns, polars_schema
+from tidemill.model.batch import (
+    END,
+    START,
+    TIME_TYPE,
+    Form,
+    empty_batch,
+    interval_columns,
+    polars_schema,
+)
 from tidemill.model.time import END_OF_TIME, Time
 from tidemill.physical.frames import pick
 from tidemill.physical.kernels.sweep import GROUP, encode, named
@@ -88,6 +96,7 @@ class SessionWindow:
             delays=holds,
             expiry=Expiry.STRICT,
             tables=state_tables(self.new_state()),
+            hands_over=True,
         )
 
     def new_state(self) -> State:
@@ -120,6 +129,28 @@ class SessionWindow:
         """The first open element."""
         least = state.tables["open"].least(START)
         return END_OF_TIME if least is None else Time(least)
+
+    def remembered(self, state: State, port: int, time: Time) -> Batch:  # noqa: ARG002
+        """The elements to come, and those that are open, with the last instants of their groups."""
+        tables = (keyed(state, name).all() for name in ("open", "sessions"))
+        _, (opened, sessions) = encode(self.partition_by, list(tables))
+        last = pick(sessions, (GROUP, _LAST))
+        parts = [opened.join(last, on=GROUP, how="left"), state.tables["pending"].all()]
+        batch = pl.concat(parts, how="diagonal").with_columns((pl.col(START) + 1).alias(END))
+        return pick(batch, (*interval_columns(self.schema), _LAST))
+
+    def remember(self, state: State, port: int, batch: Batch, time: Time) -> None:  # noqa: ARG002
+        """Take them in: those of which the last instant is known have been seen."""
+        is_open = batch[_LAST].is_not_null()
+        state.tables["pending"].insert(batch.filter(~is_open))
+        names, (opened,) = encode(self.partition_by, [batch.filter(is_open)])
+        sessions = opened.group_by(GROUP).agg(pl.col(_LAST).max())
+        keyed(state, "sessions").insert(named(sessions, names))
+        keyed(state, "open").insert(opened)
+
+    def standing(self, state: State, time: Time) -> Batch:  # noqa: ARG002
+        """Nothing: what has been emitted has ended."""
+        return empty_batch(self.schema)
 
     def move(self, state: State, time: Time) -> pl.DataFrame:
         """Take in the elements before ``time``, and forget the sessions that are over.

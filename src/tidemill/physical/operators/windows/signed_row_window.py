@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from tidemill.model.batch import END, START, Form
+from tidemill.model.batch import END, START, TIME_TYPE, Form
 from tidemill.model.time import END_OF_TIME
 from tidemill.physical.operators.windows import row_window as interval
 from tidemill.physical.signs.pieces import changes_at
@@ -56,3 +56,9 @@ class RowWindow(interval.RowWindow):
     def held(self, state: State) -> Time:  # noqa: ARG002
         """Nothing is held back."""
         return END_OF_TIME
+
+    def standing(self, state: State, time: Time) -> Batch:
+        """The elements that are in."""
+        seen = state.tables["open"].all().filter(pl.col(START) < END_OF_TIME)
+        before = seen.with_columns(pl.lit(time - 1, TIME_TYPE).alias(START))
+        return changes_at(before, self.schema, START, 1)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from tidemill.model.batch import END, START, Form
+from tidemill.model.batch import END, START, TIME_TYPE, Form
 from tidemill.model.time import END_OF_TIME
 from tidemill.physical.operators.windows import session_window as interval
 from tidemill.physical.signs.pieces import changes_at
@@ -53,3 +53,8 @@ class SessionWindow(interval.SessionWindow):
     def held(self, state: State) -> Time:  # noqa: ARG002
         """Nothing is held back."""
         return END_OF_TIME
+
+    def standing(self, state: State, time: Time) -> Batch:
+        """The elements of the sessions that are not over."""
+        seen = state.tables["open"].all().with_columns(pl.lit(time - 1, TIME_TYPE).alias(START))
+        return changes_at(seen, self.schema, START, 1)
