@@ -183,8 +183,10 @@ class Moving:
     def _go_on(self) -> None:
         assert self._pending is not None, "another plan is to take over"
         plan, moves, at = self._pending
-        streams = (time for name, time in self._times.items() if name not in self._relations)
-        if min(streams, default=at) >= at:
+        streams = [time for name, time in self._times.items() if name not in self._relations]
+        if END_OF_TIME in streams:
+            self._pending = None  # nothing is left that another plan could give
+        elif min(streams, default=at) >= at:
             self._change(plan, moves, {})
             self.plan, self._pending = plan, None
             self.moved += 1

@@ -271,8 +271,8 @@ class Engine:
 
     def _held(self, unit: str, watermark: Time, nodes: Iterable[str]) -> Time:
         """How far time comes for an operator, or a stack, that may be held (Z52)."""
-        if not self.fragment.held:
-            return watermark
+        if not self.fragment.held or watermark == END_OF_TIME:
+            return watermark  # where streams have ended nothing is left to wait for
         limit = min(self.fragment.held.get(name, END_OF_TIME) for name in nodes)
         return min(watermark, max(limit, self.watermarks[unit]))
 
