@@ -14,7 +14,7 @@ from local import element_batch
 from plans import physical
 from stores import at_rest
 from tidemill.algebra.expr import Call, Column, Expr, Named, conjunction, used_columns
-from tidemill.algebra.plan import Filter, Join, JoinKind, Plan, Project, Window
+from tidemill.algebra.plan import Filter, Join, JoinKind, Plan, Project, Relation, Source, Window
 from tidemill.algebra.tree import share
 from tidemill.engine.engine import Flow
 from tidemill.migration.compare import compared, remembering
@@ -99,7 +99,8 @@ def stars(draw: DrawFn, least: int = 3, most: int = 4, conditions: int = 2) -> S
     """Windows over the streams of the catalogue, one of them perhaps more than once."""
     leaves: list[Plan] = []
     for number in range(draw(st.integers(least, most))):
-        source = draw(st.sampled_from((S, T, U, S, T, U, R) if number else (S, T, U)))
+        streams: tuple[Source | Relation, ...] = (S, T, U)
+        source = draw(st.sampled_from((*streams, *streams, R) if number else streams))
         plan: Plan = source if source is R else Window(source, draw(time_windows()))
         named = (Named(f"{f.name}{number}", Column(f.name, f.type)) for f in plan.schema)
         leaves.append(Project(plan, tuple(named)))

@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from laws.arrivals import Arrival, arrivals
+from laws.arrivals import arrivals
 from laws.catalogue import HORIZON, SOURCES, Inputs, inputs
 from laws.moving import Moving, Star, emitted_while_moving, plans_of, stars
 from laws.strategies import aggregate

@@ -79,6 +79,7 @@ class Verdict:
         guarantees: What the variant promises; empty for other statements.
         alternatives: What the other variants would give.
         replays: Whether new operators are filled with rows that streams have kept.
+        moved: What operators of the new plan get of what is remembered: how, and which.
     """
 
     query: str
@@ -94,6 +95,7 @@ class Verdict:
     guarantees: dict[str, bool] = field(default_factory=dict)
     alternatives: tuple[Alternative, ...] = ()
     replays: bool = False
+    moved: tuple[tuple[str, str], ...] = ()
 
     def text(self) -> str:
         """For people."""
@@ -106,6 +108,7 @@ class Verdict:
         rows += [("shared", line) for line in self.shared]
         begins = "is replayed" if self.replays else "begins empty"
         rows += [(begins, line) for line in self.new]
+        rows += self.moved
         rows += [("state", self.state)] if self.state else []
         rows += [("sink", self.sink)] if self.sink else []
         rows += [(name.replace("_", " "), "yes" if v else "no") for name, v in _named(self)]

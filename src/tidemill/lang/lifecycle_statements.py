@@ -72,6 +72,7 @@ class Migration(Enum):
 
     GENMIG = "GENMIG"
     REPLAY = "REPLAY"
+    MOVING_STATE = "MOVING STATE"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +87,7 @@ class AlterQuery:
 
 @dataclass(frozen=True, slots=True)
 class ReplanQuery:
-    """ALTER QUERY name REPLAN [USING GENMIG | REPLAY]."""
+    """ALTER QUERY name REPLAN [USING GENMIG | REPLAY | MOVING STATE]."""
 
     name: Name
     using: Migration | None = None

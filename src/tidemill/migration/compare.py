@@ -167,9 +167,9 @@ class _Comparison:
             found[part.fingerprint] = move
         if len(self._sources) > 1:
             for name in self._sources & (self.before.late | self.after.late):
-                part = {**self.before.parts, **self.after.parts}[name]
+                late = {**self.before.parts, **self.after.parts}[name]
                 return Refusal(
-                    f"below {describe(part)} rows are held back until they end, so that what stands"
+                    f"below {describe(late)} rows are held back until they end, so that what stands"
                     " above has not come equally far"
                 )
         return found

@@ -12,7 +12,7 @@ import json
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
-from tidemill.catalog.records import Instance, Part, Paused
+from tidemill.catalog.records import Instance, Moving, Part, Paused
 from tidemill.errors import RunError
 from tidemill.model.time import Time
 from tidemill.runtime.durable import sync_directory, write_durably
@@ -124,7 +124,8 @@ def _written(record: StoredRecord) -> dict[str, object]:
 def _written_instance(instance: Instance) -> dict[str, object]:
     """An instance; what is not there for most is left out, so that older versions can read it."""
     written = asdict(instance)
-    return written if instance.later else {k: v for k, v in written.items() if k != "later"}
+    left_out = {name for name in ("later", "moving") if not written[name]}
+    return {name: value for name, value in written.items() if name not in left_out}
 
 
 def _instance(found: dict[str, object]) -> Instance:
@@ -133,7 +134,14 @@ def _instance(found: dict[str, object]) -> Instance:
             later = tuple((str(name), Time(at)) for name, at in pairs)
         case other:
             raise ValueError(f"{other} is no list of streams")
-    return Instance(**{**found, "later": later})  # type: ignore[arg-type] # a TypeError is damage
+    match found.get("moving"):
+        case None:
+            moving = None
+        case {"at": int(at), "before": str(before), "after": str(after), "batch": batch}:
+            moving = Moving(Time(at), before, after, batch)
+        case other:
+            raise ValueError(f"{other} is no plan that takes over")
+    return Instance(**{**found, "later": later, "moving": moving})  # type: ignore[arg-type] # a TypeError is damage
 
 
 def _read(found: dict[str, object]) -> StoredRecord:

@@ -26,7 +26,7 @@ from tidemill.physical.fragments import Channel, Graph, Route
 from tidemill.physical.frames import pick
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Container, Mapping
 
     from tidemill.engine.bundles import Bundle
     from tidemill.engine.handover import AtRest
@@ -86,11 +86,21 @@ class LocalRunner:
         self.known = {query: known[name] for query, name in self.graph.answers.items()}
         return {query: answers[name] for query, name in self.graph.answers.items()}
 
-    def change(self, graph: Graph, moves: Moves = MappingProxyType({})) -> None:
+    def change(
+        self,
+        graph: Graph,
+        moves: Moves = MappingProxyType({}),
+        moved: Container[str] = frozenset(),
+    ) -> None:
         """Go on with another graph: operators that are in both keep what they remember.
 
         Those that are new get what moves say, or begin empty, and those that are gone are
         forgotten. If this fails, all is as it was.
+
+        Args:
+            graph: What runs from now on.
+            moves: How operators that were not there get what others remember.
+            moved: The queries that go on with other plans.
         """
         fresh = self._new_engines(graph)
         for partition in range(self.partitions):
@@ -107,7 +117,9 @@ class LocalRunner:
         # What is the same but for the instants that are wanted is known as far as it was.
         whole = {query: cut_answer(plan, None) for query, plan in before.items()}
         self.known = {
-            query: self.known[query] if whole.get(query) == cut_answer(plan, None) else Time(0)
+            query: self.known[query]
+            if query in before and (query in moved or whole[query] == cut_answer(plan, None))
+            else Time(0)
             for query, plan in graph.plans.items()
         }
 
