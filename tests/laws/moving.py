@@ -16,12 +16,15 @@ from stores import at_rest
 from tidemill.algebra.expr import Call, Column, Expr, Named, conjunction, used_columns
 from tidemill.algebra.plan import Filter, Join, JoinKind, Plan, Project, Relation, Source, Window
 from tidemill.algebra.tree import share
+from tidemill.algebra.tree import share
 from tidemill.engine.engine import Flow
 from tidemill.migration.compare import compared, remembering
 from tidemill.migration.moves import Refusal
 from tidemill.model.schema import Schema
+from tidemill.model.schema import Schema
 from tidemill.model.time import END_OF_TIME, Time
 from tidemill.model.types import BIGINT, BOOLEAN
+from tidemill.optimizer.physical.techniques import Technique
 from tidemill.optimizer.physical.techniques import Technique
 from tidemill.optimizer.planning import Joins, Planning
 from tidemill.physical.fragments import build_graph

@@ -1,0 +1,93 @@
+"""What is asked of a query whose plan is replaced by moving state, on whatever engine it runs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import tidemill
+from running.shop import STREAM, bags, write
+from tidemill.control.queries import LivingQueries
+from tidemill.lang.statements import Name
+from tidemill.optimizer.planning import Joins, Planning
+from tidemill.optimizer.statistics import NOTHING_KNOWN
+from tidemill.runtime.planning import planned_anew
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tidemill.control.verdict import Verdict
+    from tidemill.optimizer.planned import Planned
+
+__all__ = ["JOINED", "TEXT", "assert_whole", "define_three", "feed", "goes_to", "is_under_way"]
+
+NAMES = ("a", "b", "c")
+JOINED = (
+    "SELECT a.v AS x, b.v AS y, c.v AS z FROM a [RANGE 12], b [RANGE 9], c [RANGE 15]"
+    " WHERE a.k = b.k AND b.k = c.k AND a.v + b.v > 4"
+)
+TREES = tuple(
+    f"SELECT a.v AS x, b.v AS y, c.v AS z FROM {joined}"
+    for joined in (
+        "a [RANGE 12] JOIN b [RANGE 9] ON a.k = b.k JOIN c [RANGE 15] ON b.k = c.k"
+        " WHERE a.v + b.v > 4",
+        "b [RANGE 9] JOIN c [RANGE 15] ON b.k = c.k"
+        " JOIN a [RANGE 12] ON a.k = b.k AND a.v + b.v > 4",
+        "c [RANGE 15] JOIN a [RANGE 12] ON a.k = c.k"
+        " JOIN b [RANGE 9] ON b.k = c.k AND a.v + b.v > 4",
+    )
+)
+TEXT = f"CREATE QUERY q AS {JOINED}"
+
+
+def define_three(session: tidemill.Session, root: Path) -> None:
+    """Three streams over directories below one."""
+    for name in NAMES:
+        (root / name).mkdir(parents=True, exist_ok=True)
+        source = f"SOURCE parquet('{root / name}') ORDERED BY t"
+        session.sql(f"CREATE STREAM {name} {STREAM} {source}")
+
+
+def feed(root: Path, first: int, past: int, names: str = "abc") -> None:
+    """Rows of some instants for some of the streams."""
+    for name in names:
+        write(root / name, first, past)
+
+
+def goes_to(session: tidemill.Session, number: int, *, is_done: bool = True) -> Verdict:
+    """Let one of several plans take over from that of the query ``q``."""
+    queries = session._queries  # noqa: SLF001 — what no statement says yet
+    assert isinstance(queries, LivingQueries), "it runs"
+    entry = queries.look.query_entry(Name("q"))
+    return queries.replan_to(entry, plan_of(session, number), is_done=is_done)
+
+
+def plan_of(session: tidemill.Session, number: int) -> Planned:
+    """A plan of the query: a join of all, or one of those of the trees that are written so."""
+    queries = session._queries  # noqa: SLF001 — likewise
+    assert isinstance(queries, LivingQueries), "it runs"
+    entry, running = queries._runs["q"], session.planned("q")  # noqa: SLF001 — likewise
+    if number == 0:
+        return planned_anew(entry, running, Planning(joins=Joins.MULTIWAY), NOTHING_KNOWN)
+    with tidemill.connect() as other:
+        for name in NAMES:
+            other.sql(f"CREATE STREAM {name} {STREAM} SOURCE parquet('none') ORDERED BY t")
+        written = other.planned(other.query(TREES[number - 1]).name).bound
+    return planned_anew(replace(entry, plan=written), running, Planning(), NOTHING_KNOWN)
+
+
+def is_under_way(session: tidemill.Session) -> bool:
+    """Whether a plan takes over."""
+    entry = session._queries.look.query_entry(Name("q"))  # noqa: SLF001 — likewise
+    return entry.record is not None and any(i.moving for i in entry.record.instances)
+
+
+def assert_whole(query: tidemill.Query, root: Path, past: int) -> None:
+    """Require the answer that a bounded run gives, at every instant before one."""
+    with tidemill.connect() as session:
+        define_three(session, root)
+        whole = session.query(JOINED)
+        session.run()
+        expected = bags(whole.changes(), past)
+    assert any(expected), "there is something to compare"
+    assert bags(query.changes(), past) == expected
