@@ -20,13 +20,17 @@ from tidemill.physical.handover import handover_of, takes_what_stands
 from tidemill.physical.plan import Apply, Input
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Set
+    from collections.abc import Iterator
+    from collections.abc import Set as AbstractSet
 
     from tidemill.model.batch import Batch
     from tidemill.physical.handover import HandsOver
     from tidemill.physical.operator import Operator, State
 
-__all__ = ["LAWS", "alone", "hands"]
+__all__ = ["LAWS", "Run", "alone", "changes", "handed_over", "hands"]
+
+_IN_FULL = {"Join", "MultiJoin", "Counting", "ToIntervals"}
+"""Those that give the rows of their inputs, and not what they make of them."""
 
 _OF_ROWS = {START, END, TIME, SIGN, ID}
 """Columns of the engine's own that rows have everywhere."""
@@ -114,16 +118,19 @@ def hands(operator: Operator) -> HandsOver:
     return found
 
 
-def handed_over(operator: Operator, state: State, time: Time) -> State:
-    """A new state that remembers what another one does."""
-    new = operator.new_state()
+def handed_over(
+    operator: Operator, state: State, time: Time, other: Operator | None = None
+) -> State:
+    """A new state, maybe of another operator, that remembers what a state does."""
+    heir = operator if other is None else other
+    new = heir.new_state()
     for port in range(len(operator.traits.takes)):
         given = hands(operator).remembered(state, port, time)
-        hands(operator).remember(new, port, given, time)
+        hands(heir).remember(new, port, given, time)
     return new
 
 
-def goes_on(note: Noted, kept: Set[int]) -> None:
+def goes_on(note: Noted, kept: AbstractSet[int]) -> None:
     """A state that was handed over, twice in a row, goes on like one that was kept."""
     operator = note.part.operator
     run = Run(operator)
@@ -147,7 +154,7 @@ def stands(run: Run, time: Time) -> None:
     assert changes([standing], time) == changes(run.out, time)
 
 
-def stands_always(note: Noted, kept: Set[int]) -> None:
+def stands_always(note: Noted, kept: AbstractSet[int]) -> None:
     """What stands is known of a state that was never handed over."""
     run = Run(note.part.operator)
     for number, time in run.steps(note):
@@ -155,7 +162,7 @@ def stands_always(note: Noted, kept: Set[int]) -> None:
             stands(run, time)
 
 
-def means(note: Noted, kept: Set[int]) -> None:
+def means(note: Noted, kept: AbstractSet[int]) -> None:
     """What is remembered has a form the input can have, and those who got it remember the same."""
     operator = note.part.operator
     run = Run(operator)
@@ -172,7 +179,7 @@ def means(note: Noted, kept: Set[int]) -> None:
                 assert changes([given], time) == changes([again], time)
 
 
-def takes_what_stood(note: Noted, kept: Set[int]) -> None:
+def takes_what_stood(note: Noted, kept: AbstractSet[int]) -> None:
     """A state that remembers what stands below goes on as if it had seen it come."""
     if not takes_what_stands(note.traits):
         return
@@ -202,4 +209,18 @@ def as_it_stands(came: Batch, time: int) -> Batch:
     return net.filter(pl.col(SIGN) != 0).select(rows.columns)
 
 
-LAWS = (goes_on, stands_always, means, takes_what_stood)
+def is_in_full(note: Noted, kept: AbstractSet[int]) -> None:
+    """Of each row that is given all elements that can matter are: as often, and as long."""
+    if type(note.part.operator).__name__ not in _IN_FULL:
+        return
+    run = Run(note.part.operator)
+    for number, time in run.steps(note):
+        for port in range(len(note.traits.takes)) if number not in kept else ():
+            came = [b for steps, _ in note.steps[: number + 1] for p, b in steps if p == port]
+            given = changes([hands(run.operator).remembered(run.state, port, time)], time)
+            rows = {change[:-1] for change in given}
+            alive = changes(came, time).items()
+            assert given == Counter({c: count for c, count in alive if c[:-1] in rows})
+
+
+LAWS = (goes_on, stands_always, means, takes_what_stood, is_in_full)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from hypothesis import strategies as st
 
-from laws.aggregations import DELAYS, SAMPLE, aggregations, sample_rows
+from laws.aggregations import COUNT, DELAYS, SAMPLE, aggregations, sample_rows
 from laws.test_join_operator import CONDITIONS as OF_TWO
 from laws.test_join_operator import LEFT_PAIR, RIGHT_PAIR
 from laws.test_join_operator import NAMES as NAMES2
@@ -17,6 +17,7 @@ from laws.test_multi_join import PAIR as ONE_OF_THREE
 from physical.run import schedules
 from streams import call
 from tidemill.algebra.expr import Column, Literal
+from tidemill.algebra.plan import NamedAggregate
 from tidemill.model.batch import Form
 from tidemill.model.schema import Field, Schema
 from tidemill.model.types import BIGINT, VARCHAR
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from physical.run import Schedule
     from tidemill.physical.operator import Operator
 
-__all__ = ["KINDS", "Case"]
+__all__ = ["KINDS", "Case", "joins"]
 
 Case: TypeAlias = "tuple[Operator, Schedule]"
 
@@ -78,9 +79,9 @@ def aggregates(draw: DrawFn, takes: Form, form: Form) -> Case:
     delay = None if form is Form.SIGNED else drawn.max_delay
     made = kind(
         drawn.keys,
-        drawn.aggregates,
+        (*drawn.aggregates, NamedAggregate("rows", COUNT)),
         SAMPLE,
-        drawn.schema,
+        Schema((*drawn.schema, Field("rows", BIGINT))),
         panes=drawn.panes,
         max_delay=delay,
         takes=takes,

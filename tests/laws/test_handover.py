@@ -11,12 +11,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from laws.handing_over import LAWS, alone
-from laws.kinds import KINDS
+from laws.handing_over import LAWS, Run, alone, changes, handed_over
+from laws.kinds import KINDS, joins
 from laws.test_traits import DRAWN, noted
+from tidemill.model.batch import Form
+from tidemill.physical import interval, signed
 
 if TYPE_CHECKING:
-    from collections.abc import Set
+    from collections.abc import Set as AbstractSet
 
     from laws.catalogue import Inputs
     from tidemill.algebra.plan import Plan
@@ -36,12 +38,13 @@ KEPT = st.sets(st.integers(0, 9), max_size=4)
 """At which watermarks a state is not handed over."""
 
 
+@settings(max_examples=max(1, settings().max_examples // 2))
 @given(**DRAWN, kept=KEPT)
 def test_every_operator_that_remembers_hands_over_or_says_why_not(  # noqa: PLR0913 — all drawn
     data: st.DataObject,
     plan: Plan,
     content: Inputs,
-    kept: Set[int],
+    kept: AbstractSet[int],
     *,
     technique: Technique,
     multiway: bool,
@@ -58,11 +61,34 @@ def test_every_operator_that_remembers_hands_over_or_says_why_not(  # noqa: PLR0
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=max(1, settings().max_examples // 4))
+@settings(max_examples=max(1, settings().max_examples // 6))
 @given(data=st.data(), kept=KEPT)
-def test_what_is_handed_over_goes_on(kind: str, data: st.DataObject, kept: Set[int]) -> None:
+def test_what_is_handed_over_goes_on(
+    kind: str, data: st.DataObject, kept: AbstractSet[int]
+) -> None:
     operator, schedule = data.draw(KINDS[kind])
     note = alone(operator, schedule, ids=operator.traits.needs_ids)
     assert note.traits.hands_over
     for law in LAWS:
         law(note, kept)
+
+
+@pytest.mark.parametrize("form", Form)
+@settings(max_examples=max(1, settings().max_examples // 4))
+@given(data=st.data(), kept=KEPT)
+def test_joins_hand_over_to_each_other(
+    form: Form, data: st.DataObject, kept: AbstractSet[int]
+) -> None:
+    """A join of two inputs, and one of many inputs that has two."""
+    two, schedule = data.draw(joins(form))
+    assert isinstance(two, interval.Join | signed.Join)
+    kind = interval.MultiJoin if form is Form.INTERVAL else signed.MultiJoin
+    many = kind((two.left, two.right), two.names, two.condition, ((1,), (0,)))
+    for one, other in ((two, many), (many, two)):
+        note = alone(one, schedule)
+        run = Run(one)
+        for number, time in run.steps(note):
+            if number not in kept:
+                run.state = handed_over(run.operator, run.state, time, other)
+                run.operator = other
+        assert changes(run.out) == changes(note.out())

@@ -12,31 +12,37 @@ Law:    a new state that remembers, port by port, what another state of the oper
         they remember and what stands. The state that was asked stays as it is.
 Law:    at every instant from ``time`` on, ``standing`` has the snapshot of all that was emitted.
 
-What is handed over is a batch of its form. What starts before ``time`` has been reckoned with; what
-starts at or after it has not, unless the operator emits at once. So starts from ``time`` on are
-true, and others say no more than that: an operator that does not know them says ``time - 1``.
+What is handed over is a batch of its form. What starts before ``time`` has been reckoned with, and
+what starts at or after it has not, unless the operator emits at once. So starts from ``time`` on
+are true, and others say no more than that: an operator that does not know them says ``time - 1``.
 
     interval   Elements that end after ``time``. They may be cut or merged otherwise than they came.
-    signed     Rows that are there, as changes before ``time`` that appear; then the changes to come
-               as they are, a row's withdrawal never without the row.
+    signed     Rows that are there have appeared before ``time``; then the changes to come, as they
+               came. An operator that looks at changes only gives those alone.
 
-Where an operator takes either form it gives the signed one, and takes either.
+An operator that takes either form gives the signed one, and takes either. One that counts elements,
+as windows and aggregations do, gives interval form with columns of the engine's own, which say what
+an element counts for. Only an operator of the same meaning can make use of these; other batches
+hold the rows of the input, and whoever has such an input can remember them.
 
-What can still matter depends on the operator: rows that meet nothing whatever comes, as those with
-a NULL that an equality forbids, are not remembered and not given. An operator with a weaker
-condition must not be handed what one with a stronger condition remembered.
+What can still matter depends on the operator. Rows that meet nothing, whatever comes, are neither
+remembered nor given: those with a NULL that an equality forbids, and in a join of many inputs those
+that do not meet what its condition asks of their input alone. So what one operator remembered must
+not be handed to one that asks for less.
 
 An operator that emits what has ended (``Emission.WHEN_ENDED``) owes the part of an open element
-that lies before ``time``. What it remembers starts where that part does, so that nothing is lost
-and nothing given twice; what ends at ``time`` is among it. Where elements are counted, as in
-windows and aggregations, they come with columns of the engine's own that say what they count for.
+that lies before ``time``. What it remembers starts where that part does, whenever it came, so that
+nothing is lost and nothing given twice; what ends at ``time`` is among it, and what it owes nothing
+for starts at ``time``. So it can be handed over only to one of its meaning. One that emits ahead of
+time what it knows (``interval.Distinct``) gives as starting later what it has not emitted yet.
 
 What stands below
 -----------------
 
-An operator that emits at once, or takes and gives the signed form only, owes nothing. It may
-remember, instead of what another one remembered, what stands below (``takes_what_stands``), since
-it has emitted what that makes: this is how a port is filled that no operator had before.
+An operator that emits at once, or takes and gives the signed form only, owes nothing and has
+emitted all there is. It may remember, instead of what another one remembered, what stands below
+(``takes_what_stands``): this is how a port is filled that no operator had before. Elsewhere that
+would not do. What ended at ``time`` stands no more, and still has to be withdrawn in signed form.
 """
 
 from __future__ import annotations

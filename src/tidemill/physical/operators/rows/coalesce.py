@@ -9,7 +9,8 @@ Order:  none promised; chronon if the input is and ``max_length`` is 1.
 An end and a start of equal rows at one instant cancel, pair by pair, so that multiplicities stay
 (K70). What is left of the starts and of the ends of a row, both in the order of time, are the
 starts and ends of the merged elements. Where these are too long they are cut again: ``max_length``
-is a strict bound here, and elements that have reached it pass at once (erratum E8).
+is a strict bound here, and elements that have reached it pass at once (erratum E8). It does not
+remember those, so it cannot say what stands, and does not hand over its state.
 """
 
 from __future__ import annotations

@@ -7,7 +7,8 @@ State:  ``pending`` changes at or after the watermark: of a row that knows its e
 Order:  in that of time, from one watermark to the next.
 
 It stands below answers whose readers apply changes as they come (``runtime/shapes.py``): to them a
-row that is withdrawn ahead of time would be gone already. It is the W-Expire of H11.
+row that is withdrawn ahead of time would be gone already. It is the W-Expire of H11. What it has
+let go stands, and it does not remember that: it does not hand over its state.
 """
 
 from __future__ import annotations

@@ -6,7 +6,8 @@ Order:  that of the input; keeps chronons and the order of ends.
 
 Which element gets which number depends on the order of arrival, so a plan may use numbers to pair
 rows, as semi- and anti-joins do, and must not show them. They are unique in one partition: no
-exchange may stand between this operator and the one that uses them.
+exchange may stand between this operator and the one that uses them. How many have come is no row
+that could be handed over, and a new state would give numbers that were given.
 """
 
 from __future__ import annotations

@@ -13,6 +13,7 @@ equally often: what is there at its beginning, and all changes until its end. So
 can be given later, whatever the spans are then.
 
 It stands where ``interval.Stretch`` does, above operators that let changes go when they are due.
+Like that one it does not hand over its state: what waits belongs to the answer and its spans.
 """
 
 from __future__ import annotations

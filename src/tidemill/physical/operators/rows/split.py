@@ -8,6 +8,9 @@ Order:  that of the input; the order of ends is kept for ``length`` 1 only (erra
 An element that never ends is cut as far as the watermark. At ``END_OF_TIME`` its rest is emitted in
 one piece, which is equal at every instant; where something above relies on short pieces
 (``must_cut``) there is no finite answer, and it is a ``PlanError``.
+
+What is short enough passes at once and is not remembered, so the operator cannot say what stands,
+and does not hand over its state.
 """
 
 from __future__ import annotations

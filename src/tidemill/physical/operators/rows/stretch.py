@@ -8,7 +8,8 @@ Order:  none promised.
 It stands above the plan of an instance that does not answer everything for ever, where the answer
 goes to a sink (``catalog/records.py``). Its spans are no part of its identity: they change between
 two batches, and the spool stays. What was given is never taken back: a span that becomes shorter
-must end where no element that was given goes on, or some would be too long.
+must end where no element that was given goes on, or some would be too long. What waits belongs to
+the answer and its spans, not to the input, so it is not handed over by meaning.
 """
 
 from __future__ import annotations
