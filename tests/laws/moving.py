@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import polars as pl
 from hypothesis import strategies as st
 
 from laws.arrivals import assert_nothing_is_kept_past_its_end
@@ -16,18 +18,17 @@ from stores import at_rest
 from tidemill.algebra.expr import Call, Column, Expr, Named, conjunction, used_columns
 from tidemill.algebra.plan import Filter, Join, JoinKind, Plan, Project, Relation, Source, Window
 from tidemill.algebra.tree import share
-from tidemill.algebra.tree import share
 from tidemill.engine.engine import Flow
 from tidemill.migration.compare import compared, remembering
 from tidemill.migration.moves import Refusal
-from tidemill.model.schema import Schema
+from tidemill.model.batch import END, START
 from tidemill.model.schema import Schema
 from tidemill.model.time import END_OF_TIME, Time
 from tidemill.model.types import BIGINT, BOOLEAN
 from tidemill.optimizer.physical.techniques import Technique
-from tidemill.optimizer.physical.techniques import Technique
 from tidemill.optimizer.planning import Joins, Planning
 from tidemill.physical.fragments import build_graph
+from tidemill.physical.handover import handover_of
 from tidemill.runtime.local.runner import LocalRunner
 
 if TYPE_CHECKING:
@@ -36,9 +37,13 @@ if TYPE_CHECKING:
     from hypothesis.strategies import DrawFn
 
     from laws.arrivals import Arrival, Step
+    from tidemill.algebra.snapshot import Bag
     from tidemill.migration.moves import Moves
     from tidemill.model.batch import Batch, Form
     from tidemill.physical.plan import PhysicalPlan
+
+SPAN = 8
+"""More than the size of any window."""
 
 __all__ = ["Moving", "Star", "emitted_while_moving", "plans_of", "stars"]
 
@@ -197,6 +202,26 @@ class Moving:
         else:
             self._change(self.plan, {}, self.held(plan, at))
 
+    def remembers_as(self, other: LocalRunner) -> None:
+        """Require that each operator remembers what that of another runner does.
+
+        What starts and ends where is not compared, but which rows there are at every instant from
+        the watermark on.
+        """
+        for mine, others in zip(self.runner.engines, other.engines, strict=True):
+            for one, that in zip(mine, others, strict=True):
+                for node in one.fragment.nodes:
+                    handing = handover_of(node.apply.operator)
+                    if handing is not None and node.name in one.states:
+                        time = one.watermarks[node.name]
+                        assert time == that.watermarks[node.name], "they are equally far"
+                        for port in range(len(node.reads)):
+                            found, wanted = (
+                                handing.remembered(engine.states[node.name], port, time)
+                                for engine in (one, that)
+                            )
+                            assert _later(found, time) == _later(wanted, time), node.apply
+
     def held(self, plan: PhysicalPlan, at: Time) -> dict[str, Time]:
         """Which operators are not told that time has come further."""
         return dict.fromkeys(remembering(self.plan, plan), at)
@@ -213,12 +238,23 @@ class Moving:
         self.runner = fresh
 
 
-def emitted_while_moving(
+def _later(batch: Batch, time: Time) -> list[Bag]:
+    """The rows of a batch at each instant from one on."""
+    names = [name for name in batch.columns if name not in (START, END)]
+    found: list[Bag] = []
+    for at in range(time, time + SPAN):
+        valid = batch.filter((pl.col(START) <= at) & (pl.col(END) > at))
+        found.append(Counter(valid.select(names).rows()))
+    return found
+
+
+def emitted_while_moving(  # noqa: PLR0913, PLR0917 — what arrives, and who wants to know
     moving: Moving,
     plans: Mapping[int, Sequence[PhysicalPlan]],
     schemas: Mapping[str, Schema],
     relations: Mapping[str, Flow],
     arrival: Arrival,
+    stepped: Callable[[Mapping[str, Flow]], None] = lambda _: None,
 ) -> list[Batch]:
     """Everything that is emitted while plans take over after some steps.
 
@@ -228,6 +264,7 @@ def emitted_while_moving(
         schemas: The columns of the streams.
         relations: The rows of relations.
         arrival: What arrives.
+        stepped: Is told what has arrived in each step.
     """
     out: list[Batch] = []
     ends: Step = dict.fromkeys(schemas, ((), END_OF_TIME))
@@ -238,7 +275,9 @@ def emitted_while_moving(
         }
         for name, flow in relations.items():
             flows[name] = flow if number == 0 else Flow([], END_OF_TIME)
+        told = {name: Flow(list(one.batches), one.watermark) for name, one in flows.items()}
         out += moving.step(flows)
+        stepped(told)
         for plan in plans.get(number, ()):
             moving.replan(plan, relations)
     return out

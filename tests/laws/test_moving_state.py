@@ -16,13 +16,16 @@ from laws.test_engine import relation_inputs, snapshot
 from tidemill.algebra.plan import Aggregate, Distinct
 from tidemill.model.batch import Form
 from tidemill.optimizer.physical.techniques import Technique
+from tidemill.physical.fragments import build_graph
+from tidemill.runtime.local.runner import LocalRunner
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from hypothesis.strategies import SearchStrategy
 
     from tidemill.algebra.plan import Plan
+    from tidemill.engine.engine import Flow
     from tidemill.physical.plan import PhysicalPlan
 
 SCHEMAS = {source.name: source.schema for source in SOURCES}
@@ -92,3 +95,31 @@ def test_what_stands_above_a_join_is_carried(  # noqa: PLR0913 — it draws ever
     technique = data.draw(st.sampled_from(Technique))
     made = plans_of(star, stands, answer=answer, techniques=[technique])
     assert_answers(data, made, stands(star.plan), content, partitions, reload=reload)
+
+
+@given(
+    star=stars(conditions=0),
+    content=inputs(),
+    data=st.data(),
+    partitions=st.sampled_from([1, 3]),
+    reload=st.booleans(),
+)
+def test_state_is_that_of_a_plan_that_ran_from_the_start(
+    *, star: Star, content: Inputs, data: st.DataObject, partitions: int, reload: bool
+) -> None:
+    made, relations = plans_of(star), relation_inputs(content)
+    arrival = data.draw(arrivals(content.streams, max(HORIZON)))
+    after, step = data.draw(made), data.draw(st.integers(0, len(arrival.steps) - 1))
+    moving = Moving(data.draw(made), partitions, reload=reload)
+    whole = LocalRunner(build_graph({"q": after}), partitions=partitions)
+
+    before: list[int] = [0]
+
+    def stepped(flows: Mapping[str, Flow]) -> None:
+        wanted = {input_.name for input_ in whole.graph.inputs}
+        whole.step({name: flows[name] for name in wanted})
+        if before[-1]:  # it has taken over before this step
+            moving.remembers_as(whole)
+        before.append(moving.moved)
+
+    emitted_while_moving(moving, {step: [after]}, SCHEMAS, relations, arrival, stepped)

@@ -26,15 +26,13 @@ JOINED = (
     "SELECT a.v AS x, b.v AS y, c.v AS z FROM a [RANGE 12], b [RANGE 9], c [RANGE 15]"
     " WHERE a.k = b.k AND b.k = c.k AND a.v + b.v > 4"
 )
+A, B, C = "a [RANGE 12]", "b [RANGE 9]", "c [RANGE 15]"
 TREES = tuple(
     f"SELECT a.v AS x, b.v AS y, c.v AS z FROM {joined}"
     for joined in (
-        "a [RANGE 12] JOIN b [RANGE 9] ON a.k = b.k JOIN c [RANGE 15] ON b.k = c.k"
-        " WHERE a.v + b.v > 4",
-        "b [RANGE 9] JOIN c [RANGE 15] ON b.k = c.k"
-        " JOIN a [RANGE 12] ON a.k = b.k AND a.v + b.v > 4",
-        "c [RANGE 15] JOIN a [RANGE 12] ON a.k = c.k"
-        " JOIN b [RANGE 9] ON b.k = c.k AND a.v + b.v > 4",
+        f"{A} JOIN {B} ON a.k = b.k JOIN {C} ON b.k = c.k WHERE a.v + b.v > 4",
+        f"{B} JOIN {C} ON b.k = c.k JOIN {A} ON a.k = b.k AND a.v + b.v > 4",
+        f"{C} JOIN {A} ON a.k = c.k JOIN {B} ON b.k = c.k AND a.v + b.v > 4",
     )
 )
 TEXT = f"CREATE QUERY q AS {JOINED}"
