@@ -5,12 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import polars as pl
+
 import tidemill
 from running.shop import STREAM, bags, write
 from tidemill.control.queries import LivingQueries
 from tidemill.lang.statements import Name
+from tidemill.optimizer.explain.physical import describe
 from tidemill.optimizer.planning import Joins, Planning
 from tidemill.optimizer.statistics import NOTHING_KNOWN
+from tidemill.physical.plan import Apply, walk_physical
 from tidemill.runtime.planning import planned_anew
 
 if TYPE_CHECKING:
@@ -19,7 +23,18 @@ if TYPE_CHECKING:
     from tidemill.control.verdict import Verdict
     from tidemill.optimizer.planned import Planned
 
-__all__ = ["JOINED", "TEXT", "assert_whole", "define_three", "feed", "goes_to", "is_under_way"]
+__all__ = [
+    "JOINED",
+    "TEXT",
+    "assert_delivered",
+    "assert_whole",
+    "define_three",
+    "feed",
+    "feed_missing",
+    "goes_to",
+    "has_gone",
+    "is_under_way",
+]
 
 NAMES = ("a", "b", "c")
 JOINED = (
@@ -52,6 +67,14 @@ def feed(root: Path, first: int, past: int, names: str = "abc") -> None:
         write(root / name, first, past)
 
 
+def feed_missing(root: Path, name: str, first: int, past: int) -> None:
+    """The rows of some instants of a stream that are in no file yet."""
+    there = [pl.read_parquet(path)["t"].max() for path in sorted((root / name).glob("*.parquet"))]
+    latest = max((time for time in there if isinstance(time, int)), default=-1)
+    if latest + 1 < past:
+        write(root / name, max(first, latest + 1), past)
+
+
 def goes_to(session: tidemill.Session, number: int, *, is_done: bool = True) -> Verdict:
     """Let one of several plans take over from that of the query ``q``."""
     queries = session._queries  # noqa: SLF001 — what no statement says yet
@@ -80,6 +103,13 @@ def is_under_way(session: tidemill.Session) -> bool:
     return entry.record is not None and any(i.moving for i in entry.record.instances)
 
 
+def has_gone(session: tidemill.Session) -> bool:
+    """Whether the second plan runs, which joins ``b`` and ``c`` first."""
+    parts = walk_physical([session.planned("q").physical])
+    first = next(part for part in parts if isinstance(part, Apply) and part.traits.remembers)
+    return describe(first) == "interval.Join(condition=b.k = c.k)"
+
+
 def assert_whole(query: tidemill.Query, root: Path, past: int) -> None:
     """Require the answer that a bounded run gives, at every instant before one."""
     with tidemill.connect() as session:
@@ -89,3 +119,20 @@ def assert_whole(query: tidemill.Query, root: Path, past: int) -> None:
         expected = bags(whole.changes(), past)
     assert any(expected), "there is something to compare"
     assert bags(query.changes(), past) == expected
+
+
+def delivered(directory: Path) -> pl.DataFrame:
+    """What is in the files of a sink."""
+    files = sorted(directory.glob("batch=*/*.parquet"))
+    return pl.concat(pl.read_parquet(file, hive_partitioning=False) for file in files)
+
+
+def assert_delivered(root: Path, past: int) -> None:
+    """Require that the files of the sink ``out`` have the answer, at every instant before one."""
+    with tidemill.connect() as session:
+        define_three(session, root)
+        whole = session.query(JOINED)
+        session.run()
+        expected = bags(whole.changes(), past)
+    assert any(expected), "there is something to compare"
+    assert bags(delivered(root / "out"), past) == expected
