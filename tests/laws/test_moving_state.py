@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from laws.arrivals import arrivals
@@ -67,6 +67,7 @@ def test_any_plan_of_a_join_goes_over_to_any_other(
     assert_answers(data, plans_of(star), star.plan, content, partitions, reload=reload)
 
 
+@settings(max_examples=settings().max_examples // 2)
 @given(
     star=stars(),
     content=inputs(),
@@ -97,6 +98,7 @@ def test_what_stands_above_a_join_is_carried(  # noqa: PLR0913 — it draws ever
     assert_answers(data, made, stands(star.plan), content, partitions, reload=reload)
 
 
+@settings(max_examples=settings().max_examples // 2)
 @given(
     star=stars(conditions=0),
     content=inputs(),
