@@ -35,6 +35,7 @@ LAYERS = (
     ("runtime",),
     ("history",),
     ("engine",),
+    ("migration",),
     ("optimizer",),
     ("physical", "binder"),
     ("catalog",),

@@ -23,7 +23,7 @@ from tidemill.runtime.spark.state.batch_log import BatchLog
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["LAST", "NEW", "OLD", "POINTS", "create"]
+__all__ = ["LAST", "NEW", "OLD", "POINTS", "arm", "create"]
 
 OLD = "SELECT k, SUM(v + t) AS total FROM s [RANGE 30] GROUP BY k"
 NEW = "SELECT k, SUM(v + t) AS total FROM s [RANGE 10] WHERE v > 2 GROUP BY k"
@@ -54,7 +54,7 @@ def _kill(*_args: object) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def _arm(owner: Any, name: str, is_before: bool) -> None:  # noqa: ANN401, FBT001 — any of ours
+def arm(owner: Any, name: str, is_before: bool) -> None:  # noqa: ANN401, FBT001 — any of ours
     """Let this process be killed before or after a function is called next."""
     function: Callable[..., object] = getattr(owner, name)
 
@@ -87,13 +87,13 @@ def main(source: Path, output: Path, checkpoint: Path, point: str) -> None:
         session.start()
         session.await_idle()
         if point in _IN_THE_STATEMENT:
-            _arm(*_IN_THE_STATEMENT[point])
+            arm(*_IN_THE_STATEMENT[point])
         session.sql(f"ALTER QUERY changed AS {NEW}")
         if point in _IN_THE_NEXT_BATCH:
-            _arm(*_IN_THE_NEXT_BATCH[point])
+            arm(*_IN_THE_NEXT_BATCH[point])
         write(source, 50, 75)
         session.await_idle()
-        _arm(*_AT_ITS_END[point])
+        arm(*_AT_ITS_END[point])
         write(source, 75, 100)
         session.await_idle()
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from sqlglot import exp
 
     from tidemill.algebra.plan import Plan, Validity
-    from tidemill.catalog.records import Record
+    from tidemill.catalog.records import Moving, Record
     from tidemill.lang.statements import ConnectorCall, StartMode
     from tidemill.model.schema import Field
     from tidemill.model.spans import Cut
@@ -168,6 +168,7 @@ class QueryEntry:
             answer is asked for.
         keep: Of a table, for how long its rows are kept that have gone; ``None`` of other queries.
         room: How much it may take, if less than the limits of the session: what others had left.
+        moving: Of an instance, the plan that takes over. It does not tell it from others, either.
     """
 
     name: str
@@ -182,6 +183,7 @@ class QueryEntry:
     replays: int | None = None
     keep: Kept | None = None
     room: Room | None = field(default=None, repr=False, compare=False)
+    moving: Moving | None = field(default=None, repr=False, compare=False)
 
     @property
     def is_table(self) -> bool:

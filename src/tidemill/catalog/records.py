@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 __all__ = [
     "BEGINNING",
     "Instance",
+    "Moving",
     "Part",
     "Paused",
     "Record",
@@ -97,6 +98,24 @@ class Took:
 
 
 @dataclass(frozen=True, slots=True)
+class Moving:
+    """Another plan takes over from that of an instance, with what that remembers.
+
+    Attributes:
+        at: The instant that all its streams have to reach before, and none of its operators passes.
+        before: The plan that has run, as a text.
+        after: The one that takes over, as a text.
+        batch: How many batches had been done when it took over; ``None`` while streams are waited
+            for.
+    """
+
+    at: Time
+    before: str = field(repr=False)
+    after: str = field(repr=False)
+    batch: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Instance:
     """A version that runs.
 
@@ -113,6 +132,7 @@ class Instance:
         later: The streams whose rows are for it from a later instant on than ``fresh``, with that
             instant: those that have not kept what its windows hold, or of which less is needed.
         took: How it has taken over from another plan, if it has.
+        moving: The plan that takes over, as long as that is under way.
     """
 
     number: int
@@ -124,6 +144,7 @@ class Instance:
     replays: Time | None = None
     later: tuple[tuple[str, Time], ...] = ()
     took: Took | None = None
+    moving: Moving | None = None
 
     @staticmethod
     def spread(firsts: Mapping[str, Time]) -> tuple[Time, tuple[tuple[str, Time], ...]]:

@@ -70,4 +70,5 @@ def _instances(query: QueryEntry, known: Mapping[str, Time]) -> Iterator[QueryEn
                 record=None,
                 cut=cut_of(query.name, delivered_to(query), record, one, reached),
                 replays=one.replays,
+                moving=one.moving,
             )

@@ -279,7 +279,8 @@ def begun_again(catalog: Catalog) -> Catalog:
     for query in list(catalog.entries(ObjectKind.QUERY)):
         if isinstance(query, QueryEntry) and query.record is not None:
             parts = tuple(replace(part, released=False) for part in query.record.parts)
-            record = replace(query.record, ended=frozenset(), parts=parts)
+            instances = tuple(replace(one, moving=None) for one in query.record.instances)
+            record = replace(query.record, ended=frozenset(), parts=parts, instances=instances)
             catalog = catalog.replaced(replace(query, record=record))
     return catalog
 

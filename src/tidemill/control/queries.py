@@ -24,10 +24,18 @@ from tidemill.control.instances import running_queries
 from tidemill.control.kept_plans import plan_kept
 from tidemill.control.living import altered, begun_again, begun_late, ended, replanned
 from tidemill.control.look import Look
+from tidemill.control.moving import Way, advanced, moved
 from tidemill.control.stored import with_records
 from tidemill.control.tables import refuse_read
 from tidemill.errors import RunError
-from tidemill.lang.statements import Name, ObjectKind, Select, StartMode
+from tidemill.lang.statements import (
+    Migration,
+    Name,
+    ObjectKind,
+    ReplanQuery,
+    Select,
+    StartMode,
+)
 from tidemill.runtime.measuring.known import statistics_of
 from tidemill.runtime.measuring.measured import Measured, load_measured
 from tidemill.runtime.runs import Moment
@@ -327,7 +335,7 @@ class LivingQueries:
             entries = self.catalog.entries(ObjectKind.QUERY)
             if all(isinstance(e, QueryEntry) and e.record is None for e in entries):
                 return None
-            chosen = ended(self.catalog, moment.known)
+            chosen = ended(advanced(self.catalog, moment), moment.known)
             queries = running_queries(chosen, moment.known)
             if self._kept is not None and chosen != self.catalog:
                 self._kept.write_records(chosen)
@@ -375,6 +383,8 @@ class LivingQueries:
                     self._kept.write_records(rewritten)
                 self.catalog = rewritten
             return verdict
+        if isinstance(statement, ReplanQuery) and statement.using is Migration.MOVING_STATE:
+            return self.replan_to(entry, None, is_done=is_done)
         if not is_done:
             return changed_in(job.moment(), self.look, statement, entry, version)[1]
         verdicts: list[Verdict] = []
@@ -385,6 +395,34 @@ class LivingQueries:
             return self.catalog.replaced(altered(entry, record))
 
         self.go_on_with(decide)
+        return verdicts[0]
+
+    def replan_to(
+        self, entry: QueryEntry, after: Planned | None, *, is_done: bool = True
+    ) -> Verdict:
+        """Let another plan of a query that runs take over by moving state.
+
+        Args:
+            entry: The query.
+            after: The plan, made for where it runs; ``None`` for the one that would be made today.
+            is_done: Whether it is done, and not only said.
+
+        Raises:
+            RunError: It does not run, or its state cannot be moved.
+        """
+        job = self._job
+        assert job is not None, "something runs"
+        verdicts: list[Verdict] = []
+
+        def decide(moment: Moment) -> Catalog:
+            record, verdict = moved(self.catalog, entry, Way.of(entry, moment, job, after), moment)
+            verdicts.append(verdict)
+            return self.catalog.replaced(altered(entry, record))
+
+        if is_done:
+            self.go_on_with(decide)
+        else:
+            decide(job.moment())
         return verdicts[0]
 
     def kept_tables(self, tables: Iterable[QueryEntry]) -> KeptTables:
@@ -458,4 +496,8 @@ class LivingQueries:
 
 def _same(one: Mapping[str, QueryEntry], other: Mapping[str, QueryEntry]) -> bool:
     """Whether the same runs, and the same instants are wanted of it."""
-    return one == other and all(one[name].cut == other[name].cut for name in one)
+    if one != other:
+        return False
+    return all(
+        (one[name].cut, one[name].moving) == (other[name].cut, other[name].moving) for name in one
+    )

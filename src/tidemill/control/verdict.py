@@ -67,6 +67,7 @@ class Verdict:
         replays: Whether new operators are filled with rows that streams have kept.
         strategy: For another plan, how it takes over.
         why: Why it does so.
+        moved: What operators of the new plan get of what is remembered: how, and which.
     """
 
     query: str
@@ -84,6 +85,7 @@ class Verdict:
     replays: bool = False
     strategy: Alternative | None = None
     why: str = ""
+    moved: tuple[tuple[str, str], ...] = ()
 
     def text(self) -> str:
         """For people."""
@@ -98,6 +100,7 @@ class Verdict:
         rows += [("shared", line) for line in self.shared]
         begins = "is replayed" if self.replays else "begins empty"
         rows += [(begins, line) for line in self.new]
+        rows += self.moved
         rows += [("state", self.state)] if self.state else []
         rows += [("sink", self.sink)] if self.sink else []
         rows += [(name.replace("_", " "), "yes" if v else "no") for name, v in _named(self)]

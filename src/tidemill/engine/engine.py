@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from time import perf_counter
-from typing import TYPE_CHECKING, Protocol
+from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from tidemill.engine.flows import Flow
+from tidemill.engine.handover import Handover, taken_in
 from tidemill.engine.pool import in_pool
 from tidemill.engine.stacks import Stack, members, move, stacked_state, stacks_of
 from tidemill.errors import RunError, TooLargeError
@@ -22,15 +24,17 @@ from tidemill.physical.operators.windows.validity import validity_of
 from tidemill.physical.state.at_rest import Remembered
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+    from tidemill.engine.handover import AtRest
     from tidemill.engine.stacks import Gathered
     from tidemill.engine.views import View
+    from tidemill.migration.moves import Moves
     from tidemill.model.batch import Batch
     from tidemill.physical.fragments import Fragment
     from tidemill.physical.operator import State
 
-__all__ = ["AtRest", "Engine", "Flow", "Metrics"]
+__all__ = ["Engine", "Flow", "Metrics"]
 
 
 STACK_LIMIT_ROWS = 20_000
@@ -56,24 +60,6 @@ class Metrics:
     state_rows: int = 0
     state_bytes: int = 0
     watermark: Time = field(default=Time(0))
-
-
-class AtRest(Protocol):
-    """What an operator, or a stack of them, remembered when it was left."""
-
-    @property
-    def numbers(self) -> Mapping[str, int]:
-        """Its numbers."""
-        ...
-
-    @property
-    def watermark(self) -> Time:
-        """How far time had come for it."""
-        ...
-
-    def fill(self, state: State) -> None:
-        """Fill a new state with it."""
-        ...
 
 
 class Engine:
@@ -142,12 +128,15 @@ class Engine:
             name: Remembered(state, self.watermarks[name]) for name, state in self.states.items()
         }
 
-    def restore(self, saved: Mapping[str, AtRest]) -> list[Node]:
-        """Go on with what was saved; operators that were not there begin empty.
+    def restore(
+        self, saved: Mapping[str, AtRest], moves: Moves = MappingProxyType({})
+    ) -> list[Node]:
+        """Go on with what was saved; operators that were not there get it moved, or begin empty.
 
         Args:
             saved: The states by name, of operators and of stacks, which may have had other
                 members than those of this engine.
+            moves: How operators that were not there get what others remember.
 
         Returns:
             The operators that can remember something and begin empty.
@@ -179,7 +168,40 @@ class Engine:
                     saved[home].fill(old)
                     filled[home] = old
                 self._move(node, unit.name, filled[home], saved[home].watermark)
-        return new
+        return self._handed_over(new, Handover(moves, saved, self._remembered))
+
+    def _handed_over(self, new: Sequence[Node], handover: Handover) -> list[Node]:
+        """Let new operators have what others remember, those below first.
+
+        Returns:
+            Those that begin empty.
+        """
+        empty: list[Node] = []
+        for unit in self._units:
+            for node in self._members(unit):
+                if node in new and (given := handover.of(node)) is not None:
+                    taken_in(unit, node, given, self.states[unit.name])
+                    known = self.watermarks[unit.name]
+                    assert known in (0, given.watermark), "members of a stack are equally far"
+                    self.watermarks[unit.name] = given.watermark
+                elif node in new:
+                    empty.append(node)
+        return empty
+
+    def _remembered(self, name: str) -> Remembered:
+        """What an operator remembers, be it in a stack."""
+        unit = next(u for u in self._units if name in {n.name for n in self._members(u)})
+        remembered = Remembered(self.states[unit.name], self.watermarks[unit.name])
+        if isinstance(unit, Node):
+            return remembered
+        node = next(member for member in unit.nodes if member.name == name)
+        state = node.apply.operator.new_state()
+        move(node, remembered.state, state)
+        return Remembered(state, remembered.watermark)
+
+    @staticmethod
+    def _members(unit: Node | Stack) -> tuple[Node, ...]:
+        return unit.nodes if isinstance(unit, Stack) else (unit,)
 
     def _split(self, stack: Stack) -> None:
         """Let each member run by itself from now on."""
@@ -224,7 +246,9 @@ class Engine:
         began, metrics = self._clock(), self.metrics[node.name]
         given = [(port, batch) for port, flow in enumerate(ports) for batch in flow.taken()]
         metrics.rows_in += sum(batch.height for _, batch in given)
-        watermark = min((flow.watermark for flow in ports), default=END_OF_TIME)
+        watermark = self._held(
+            node.name, min((flow.watermark for flow in ports), default=END_OF_TIME), (node.name,)
+        )
         assert watermark >= self.watermarks[node.name], "time does not run backwards"
         moves = watermark > self.watermarks[node.name] or node.apply.traits.waits
 
@@ -245,6 +269,13 @@ class Engine:
         metrics.seconds += self._clock() - began
         return Flow(out, min(watermark, operator.held(state)))
 
+    def _held(self, unit: str, watermark: Time, nodes: Iterable[str]) -> Time:
+        """How far time comes for an operator, or a stack, that may be held (Z52)."""
+        if not self.fragment.held or watermark == END_OF_TIME:
+            return watermark  # where streams have ended nothing is left to wait for
+        limit = min(self.fragment.held.get(name, END_OF_TIME) for name in nodes)
+        return min(watermark, max(limit, self.watermarks[unit]))
+
     def _view(self, node: Node, port: Flow, view: View) -> Flow:
         """What a window gives, for whoever looks at it."""
         assert not port.batches, "all that comes on a channel of a bundle comes in bundles"
@@ -264,6 +295,7 @@ class Engine:
             gathered.crowd.insert(state)
         watermark = ports[0].watermark
         assert all(flow.watermark == watermark for flow in ports), "they read the same input"
+        watermark = self._held(stack.name, watermark, (node.name for node in stack.nodes))
         assert watermark >= self.watermarks[stack.name], "time does not run backwards"
         if watermark > self.watermarks[stack.name]:
             self.watermarks[stack.name] = watermark

@@ -8,8 +8,9 @@ by the fingerprint of the part that makes them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum, auto
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from tidemill.physical.plan import (
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
     from tidemill.algebra.expr import Expr
     from tidemill.model.schema import Schema
+    from tidemill.model.time import Time
 
 __all__ = [
     "Channel",
@@ -88,6 +90,7 @@ class Fragment:
         writes: The channels it fills.
         queries: The queries that each node works for, by its name; for errors.
         alone: The nodes that get rows in the first partition only.
+        held: The time beyond which nodes are not told that time has come, by their names.
     """
 
     stage: int
@@ -96,6 +99,7 @@ class Fragment:
     writes: tuple[Channel, ...]
     queries: Mapping[str, tuple[str, ...]] = field(default_factory=dict, repr=False, compare=False)
     alone: frozenset[str] = field(default=frozenset(), repr=False, compare=False)
+    held: Mapping[str, Time] = field(default_factory=dict, repr=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,8 +169,15 @@ class Graph:
         return frozenset(groups)
 
 
-def build_graph(queries: Mapping[str, PhysicalPlan]) -> Graph:
-    """The shared graph of all queries, cut into fragments."""
+def build_graph(
+    queries: Mapping[str, PhysicalPlan], held: Mapping[str, Time] = MappingProxyType({})
+) -> Graph:
+    """The shared graph of all queries, cut into fragments.
+
+    Args:
+        queries: The plans of the queries.
+        held: The time beyond which operators are not told that time has come, by fingerprint.
+    """
     parts = list(walk_physical(queries.values()))
     stages = stages_of(parts)
     answers = {query: f"answer {rows_name(plan)}" for query, plan in queries.items()}
@@ -179,7 +190,14 @@ def build_graph(queries: Mapping[str, PhysicalPlan]) -> Graph:
         for stage in range(max((*stages.values(), *channels), default=0) + 1)
     ]
     read = tuple(part for part in parts if isinstance(part, Input))
+    if held:
+        fragments = [replace(one, held=_held_in(one, held)) for one in fragments]
     return Graph(tuple(fragments), read, answers, dict(queries))
+
+
+def _held_in(fragment: Fragment, held: Mapping[str, Time]) -> dict[str, Time]:
+    names = {node.name for node in fragment.nodes}
+    return {name: time for name, time in held.items() if name in names}
 
 
 def rows_name(part: PhysicalPlan) -> str:

@@ -23,7 +23,14 @@ if TYPE_CHECKING:
     from tidemill.physical.plan import PhysicalPlan
     from tidemill.runtime.record import Facts
 
-__all__ = ["KeptPlan", "outdated_in", "plan_entry", "planned_for", "planner_of"]
+__all__ = [
+    "KeptPlan",
+    "outdated_in",
+    "plan_entry",
+    "planned_anew",
+    "planned_for",
+    "planner_of",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +99,26 @@ def plan_entry(  # noqa: PLR0913 — what a plan is made for
         )
     else:
         made = plan(query.plan, target, Context(planning, statistics), templates)
+    return replace(made, constants=planning.constants)
+
+
+def planned_anew(
+    query: QueryEntry,
+    running: Planned,
+    planning: Planning,
+    statistics: Statistics,
+    templates: Templates | None = None,
+) -> Planned:
+    """The plan that would be made today of a query that runs, for the place where it runs.
+
+    Args:
+        query: The query, or an instance of it.
+        running: The plan that it runs with.
+        planning: The settings.
+        statistics: What is known now of what it reads.
+        templates: The plans of alike queries of a session.
+    """
+    made = plan(query.plan, running.target, Context(planning, statistics), templates)
     return replace(made, constants=planning.constants)
 
 

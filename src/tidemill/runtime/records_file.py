@@ -12,7 +12,7 @@ import json
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
-from tidemill.catalog.records import Instance, Part, Paused, Took
+from tidemill.catalog.records import Instance, Moving, Part, Paused, Took
 from tidemill.errors import RunError
 from tidemill.model.time import Time
 from tidemill.runtime.durable import sync_directory, write_durably
@@ -124,7 +124,8 @@ def _written(record: StoredRecord) -> dict[str, object]:
 def _written_instance(instance: Instance) -> dict[str, object]:
     """An instance; what is not there for most is left out, so that older versions can read it."""
     written = asdict(instance)
-    return {k: v for k, v in written.items() if v or k not in ("later", "took")}
+    rare = ("later", "took", "moving")
+    return {name: value for name, value in written.items() if value or name not in rare}
 
 
 def _instance(found: dict[str, object]) -> Instance:
@@ -133,8 +134,8 @@ def _instance(found: dict[str, object]) -> Instance:
             later = tuple((str(name), Time(at)) for name, at in pairs)
         case other:
             raise ValueError(f"{other} is no list of streams")
-    took = _took(found.get("took"))
-    return Instance(**{**found, "later": later, "took": took})  # type: ignore[arg-type] # a TypeError is damage
+    took, moving = _took(found.get("took")), _moving(found.get("moving"))
+    return Instance(**{**found, "later": later, "took": took, "moving": moving})  # type: ignore[arg-type] # a TypeError is damage
 
 
 def _took(found: object) -> Took | None:
@@ -147,6 +148,18 @@ def _took(found: object) -> Took | None:
             return Took(using, float(work), why, tuple(str(one) for one in others))
         case _:
             raise ValueError(f"{found} does not say how a plan took over")
+
+
+def _moving(found: object) -> Moving | None:
+    match found:
+        case None:
+            return None
+        case {"at": int(at), "before": str(before), "after": str(after), "batch": batch} if (
+            batch is None or isinstance(batch, int)
+        ):
+            return Moving(Time(at), before, after, batch)
+        case _:
+            raise ValueError(f"{found} is no plan that takes over")
 
 
 def _read(found: dict[str, object]) -> StoredRecord:

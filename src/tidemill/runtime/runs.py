@@ -39,6 +39,8 @@ class Moment:
         now: The time of the last batch; 0 before the first.
         known: Up to when the answer of each query is known.
         kept: From which instant on all rows of a stream are kept, of those that keep their past.
+        batches: How many batches have been done.
+        reached: How far each stream has come for those that read it now.
     """
 
     latest: Mapping[str, Time] = field(default_factory=dict)
@@ -46,6 +48,8 @@ class Moment:
     now: Time = field(default=Time(0))
     known: Mapping[str, Time] = field(default_factory=dict)
     kept: Mapping[str, Time] = field(default_factory=dict)
+    batches: int = 0
+    reached: Mapping[str, Time] = field(default_factory=dict)
 
     @property
     def next(self) -> Time:
@@ -134,6 +138,15 @@ class Runs(Protocol):
             ask: Is told where the pipeline stands, and gives the catalog to go on with; ``None`` to
                 go on as it is. It may have to be asked again, since it never waits.
         """
+        ...
+
+    @property
+    def partitions(self) -> int:
+        """How many partitions state is kept in."""
+        ...
+
+    def planned_again(self, query: str) -> Planned:
+        """The plan that would be made today of a query that runs, for the place it runs in."""
         ...
 
     def outdated(self) -> frozenset[str]:

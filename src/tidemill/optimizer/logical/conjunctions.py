@@ -20,7 +20,7 @@ from tidemill.algebra.expr import (
     used_columns,
 )
 from tidemill.model.types import BOOLEAN, DOUBLE
-from tidemill.optimizer.logical.rules.fold_constants import folded
+from tidemill.optimizer.logical.folding import folded
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

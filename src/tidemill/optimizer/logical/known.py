@@ -41,7 +41,7 @@ from tidemill.algebra.plan import (
 )
 from tidemill.algebra.tree import once_per_node
 from tidemill.optimizer.logical.conjunctions import merged
-from tidemill.optimizer.logical.rules.fold_constants import folded
+from tidemill.optimizer.logical.folding import folded
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

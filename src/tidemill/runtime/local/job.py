@@ -34,7 +34,7 @@ from tidemill.runtime.measuring.known import statistics_of
 from tidemill.runtime.measuring.measured import Measured
 from tidemill.runtime.metrics import Collector
 from tidemill.runtime.past import Past, kept_rows
-from tidemill.runtime.planning import planned_for
+from tidemill.runtime.planning import planned_anew, planned_for
 from tidemill.runtime.progress import Progress, stream_progress, with_replays
 from tidemill.runtime.record import relation_digest, stream_digest
 from tidemill.runtime.runs import Moment
@@ -398,6 +398,19 @@ class Job:
     def planned(self, query: str) -> Planned | None:
         """The plan that a query runs with, if it runs or was run."""
         return self._program.planned.get(query)
+
+    @property
+    def partitions(self) -> int:
+        """How many partitions state is kept in."""
+        return (
+            (self.settings.partitions or 1) if self._pipeline is None else self._pipeline.partitions
+        )
+
+    def planned_again(self, query: str) -> Planned:
+        """The plan that would be made today of a query that runs."""
+        entry, running = self._program.queries[query], self._program.planned[query]
+        settings, known = self.settings, self.known(self.catalog)
+        return planned_anew(entry, running, settings.planning, known, settings.templates)
 
     def outdated(self) -> frozenset[str]:
         """The queries whose plans were made with other settings: none, without a checkpoint."""

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Mapping
 
     from tidemill.engine.ingest import Gate
+    from tidemill.migration.moves import Moves
     from tidemill.physical.fragments import Node
     from tidemill.physical.state.at_rest import Manifest
     from tidemill.runtime.file_sink import FileSink
@@ -127,8 +128,8 @@ class Keeper:
             count = stream.taken if again is None else again.taken.get(name, stream.taken)
             source.go_on(self._log.cut(name, count), stream.position)
 
-    def fill(self, runner: LocalRunner) -> None:
-        """Let operators remember what they remembered.
+    def fill(self, runner: LocalRunner, moves: Moves) -> None:
+        """Let operators remember what they remembered, or what others did.
 
         Raises:
             RunError: Some of it is damaged, or missing.
@@ -136,7 +137,7 @@ class Keeper:
         assert self._manifest is not None, "a session was there"
         assert self.standing is not None, "a session was there"
         try:
-            new = runner.restore(self._manifest.states)
+            new = runner.restore(self._manifest.states, moves)
         except DamagedError as error:
             raise damaged("the state", error) from error
         self._require_state(new, self.standing.ran)

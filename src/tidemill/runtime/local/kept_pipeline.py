@@ -175,7 +175,7 @@ class KeptPipeline(Pipeline):
             opened = {name: self._resumed(program, name, again) for name in files}
             if is_first and keeper.standing is not None:
                 self._runner.change(program.graph)
-                keeper.fill(self._runner)
+                keeper.fill(self._runner, program.moves(self._runner.partitions))
             checkpoint.create()
             # Frames are written to files, which nobody must find who is not to know of them.
             frames = [name for name in names if name not in opened]
@@ -187,7 +187,7 @@ class KeptPipeline(Pipeline):
             relations_kept = kept.keep(checkpoint, relations)
         with self._keeping():
             if not is_first or keeper.standing is None:
-                self._runner.change(program.graph)
+                self._go_over(program)
             self._take_up(program, opened, relations, is_first=is_first)
             checkpoint.record_kept(
                 kept.known_as,

@@ -21,6 +21,7 @@ from tidemill.runtime.file_sink import FileSink
 from tidemill.runtime.local.frames import check_frame
 from tidemill.runtime.local.program import Program, known_sinks, reading
 from tidemill.runtime.local.sources import is_there, read_relation
+from tidemill.runtime.moving import taken_over
 from tidemill.runtime.planning import outdated_in, plan_entry
 from tidemill.runtime.record import (
     KeptRelation,
@@ -154,6 +155,7 @@ def kept_program(  # noqa: PLR0913, PLR0917 — all that is compared
         else recut(before.planned[name], entry.cut, now)
         for name, entry in queries.items()
     }
+    planned = {name: taken_over(one, queries[name], now) for name, one in planned.items()}
     owned = {name: _owned(name, sink, checkpoint, epochs[name]) for name, sink in made.items()}
     sinks = known | {user_name(name): sink for name, sink in owned.items()}
     users = {user_name(name) for name in queries}

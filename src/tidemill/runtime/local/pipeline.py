@@ -115,6 +115,11 @@ class Pipeline:
         self._looked = self._measured = -_LOOK_EVERY
         self._measures = 0
 
+    @property
+    def partitions(self) -> int:
+        """How many partitions state is kept in."""
+        return self._runner.partitions
+
     # Steps
 
     def step(self) -> bool:
@@ -239,8 +244,17 @@ class Pipeline:
         for sink in file_sinks(program.new_sinks(before)):
             sink.claim()
         self.delivery.tables.begin(program.new_sinks(before))
-        self._runner.change(program.graph)
+        self._go_over(program)
         self._switch(program, opened, relations)
+
+    def _go_over(self, program: Program) -> None:
+        """Let operators that are in both programs keep their state, and others get what is moved.
+
+        Raises:
+            RunError: A plan that takes over cannot be read.
+        """
+        moves = program.moves(self._runner.partitions)
+        self._runner.change(program.graph, moves, program.moving)
 
     def _switch(
         self,
@@ -343,6 +357,8 @@ class Pipeline:
             self._intake.now if self.batches else Moment().now,
             dict(self._runner.known),
             self._archives.since,
+            self.batches,
+            {name: gate.watermark for name, gate in self._intake.gates.items()},
         )
 
     def past(self) -> Past:

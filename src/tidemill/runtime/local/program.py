@@ -23,6 +23,13 @@ from tidemill.runtime.columns import columns_to_read
 from tidemill.runtime.file_sink import FileSink
 from tidemill.runtime.kept_streams import kept_streams
 from tidemill.runtime.local.delivering import file_sinks
+from tidemill.runtime.moving import (
+    before_of,
+    held_by,
+    moves_between,
+    moving_queries,
+    taken_over,
+)
 from tidemill.runtime.planning import plan_entry
 from tidemill.runtime.sinks import FormatSink, refuse_shared_places, sinks_of
 
@@ -30,6 +37,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from tidemill.catalog.catalog import Catalog
+    from tidemill.catalog.records import Moving
+    from tidemill.migration.moves import Moves
     from tidemill.model.time import Time
     from tidemill.optimizer.planned import Planned
     from tidemill.optimizer.planning import Planning
@@ -73,7 +82,18 @@ class Program:
     @cached_property
     def graph(self) -> Graph:
         """The operators of all queries."""
-        return build_graph({name: planned.physical for name, planned in self.planned.items()})
+        plans = {name: planned.physical for name, planned in self.planned.items()}
+        return build_graph(plans, held_by(self.moving))
+
+    @cached_property
+    def moving(self) -> dict[str, Moving]:
+        """The queries that another plan takes over."""
+        return moving_queries(self.queries.values())
+
+    def moves(self, partitions: int) -> Moves:
+        """How operators of plans that have taken over get their state."""
+        plans = {name: planned.physical for name, planned in self.planned.items()}
+        return moves_between(before_of(self.moving), plans, self.relations, partitions)
 
     def but(
         self,
@@ -130,9 +150,10 @@ class Program:
         return {n: sink for n, sink in self.sinks.items() if after.sinks.get(n) is not sink}
 
     def is_recut(self, before: Program) -> bool:
-        """Whether other instants are wanted of a query that stays."""
+        """Whether other instants are wanted of a query that stays, or another plan takes over."""
         both = self.queries.keys() & before.queries.keys()
-        return any(self.queries[n].cut != before.queries[n].cut for n in both)
+        is_cut = any(self.queries[n].cut != before.queries[n].cut for n in both)
+        return is_cut or any(before.moving.get(n) != one for n, one in self.moving.items())
 
 
 NOTHING = Program({}, {}, {}, {}, {}, epoch=-1)
@@ -188,6 +209,7 @@ def next_program(  # noqa: PLR0913, PLR0917 — what a program is made of
         else recut(before.planned[name], entry.cut, epoch)
         for name, entry in queries.items()
     }
+    planned = {name: taken_over(one, queries[name], epoch) for name, one in planned.items()}
     users = {user_name(name) for name in queries}
     stay = {n: sink for n, sink in known.items() if n in users} | sinks
     idle = {n: sink for n, sink in known.items() if n not in users}

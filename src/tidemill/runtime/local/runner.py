@@ -6,9 +6,9 @@ partition at exchanges; a channel has passed a time when all partitions that fil
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from time import perf_counter
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -16,6 +16,7 @@ import polars as pl
 from tidemill.engine.bundles import bundles_of, rest_of, sent_on
 from tidemill.engine.engine import Engine, Metrics
 from tidemill.engine.flows import Flow
+from tidemill.engine.handover import copied
 from tidemill.engine.pool import in_pool
 from tidemill.engine.routing import route
 from tidemill.engine.views import views_of
@@ -25,10 +26,11 @@ from tidemill.physical.fragments import Channel, Graph, Route
 from tidemill.physical.frames import pick
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Container, Mapping
 
     from tidemill.engine.bundles import Bundle
-    from tidemill.engine.engine import AtRest
+    from tidemill.engine.handover import AtRest
+    from tidemill.migration.moves import Moves
     from tidemill.model.batch import Batch
     from tidemill.physical.fragments import Node
     from tidemill.physical.operator import State
@@ -84,11 +86,21 @@ class LocalRunner:
         self.known = {query: known[name] for query, name in self.graph.answers.items()}
         return {query: answers[name] for query, name in self.graph.answers.items()}
 
-    def change(self, graph: Graph) -> None:
+    def change(
+        self,
+        graph: Graph,
+        moves: Moves = MappingProxyType({}),
+        moved: Container[str] = frozenset(),
+    ) -> None:
         """Go on with another graph: operators that are in both keep what they remember.
 
-        Those that are new begin empty, and those that are gone are forgotten. If this fails, all is
-        as it was.
+        Those that are new get what moves say, or begin empty, and those that are gone are
+        forgotten. If this fails, all is as it was.
+
+        Args:
+            graph: What runs from now on.
+            moves: How operators that were not there get what others remember.
+            moved: The queries that go on with other plans.
         """
         fresh = self._new_engines(graph)
         for partition in range(self.partitions):
@@ -98,14 +110,16 @@ class LocalRunner:
                 for name, remembered in engines[partition].remembered().items()
             }
             for engines in fresh:
-                engines[partition].restore(left)
+                engines[partition].restore(left, moves)
         before, self.graph, self.engines = self.graph.plans, graph, fresh
         self._bundles = _bundles(graph)
         self._told = _nothing_done(self._bundles) | self._told
         # What is the same but for the instants that are wanted is known as far as it was.
         whole = {query: cut_answer(plan, None) for query, plan in before.items()}
         self.known = {
-            query: self.known[query] if whole.get(query) == cut_answer(plan, None) else Time(0)
+            query: self.known[query]
+            if query in before and (query in moved or whole[query] == cut_answer(plan, None))
+            else Time(0)
             for query, plan in graph.plans.items()
         }
 
@@ -118,8 +132,14 @@ class LocalRunner:
             for name, remembered in engine.remembered().items()
         }
 
-    def restore(self, saved: Mapping[str, AtRest]) -> list[Node]:
+    def restore(
+        self, saved: Mapping[str, AtRest], moves: Moves = MappingProxyType({})
+    ) -> list[Node]:
         """Go on with what was saved, by ``state_name``; operators that were not there begin empty.
+
+        Args:
+            saved: What was saved.
+            moves: How operators that were not there get what others remember.
 
         Returns:
             The operators that can remember something and begin empty, in some partition.
@@ -131,7 +151,8 @@ class LocalRunner:
         for partition in range(self.partitions):
             mark = state_name(partition, "")
             own = {name.removeprefix(mark): s for name, s in saved.items() if name.startswith(mark)}
-            new += [node for engines in self.engines for node in engines[partition].restore(own)]
+            here = [engines[partition] for engines in self.engines]
+            new += [node for engine in here for node in engine.restore(own, moves)]
         return new
 
     def drain(self) -> dict[str, dict[str, Metrics]]:
@@ -237,11 +258,4 @@ class _Left:
 
     def fill(self, state: State) -> None:
         """Fill a new state with it."""
-        state.take_shape(self.state.tables.keys())
-        assert state.tables.keys() == self.state.tables.keys(), "it is the same operator"
-        state.numbers = dict(self.numbers)
-        for name, table in state.tables.items():
-            old = self.state.tables[name]
-            # As it is when it is kept in a store, so that both ways lead to the same.
-            manifest = json.loads(json.dumps(old.manifest()))
-            table.restore(manifest, [segment.frame for segment in old.segments()])
+        copied(self.state, state)

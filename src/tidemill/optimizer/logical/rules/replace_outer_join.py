@@ -29,7 +29,7 @@ from tidemill.algebra.expr import (
     used_columns,
 )
 from tidemill.algebra.plan import Filter, Join, JoinKind
-from tidemill.optimizer.logical.rules.fold_constants import folded
+from tidemill.optimizer.logical.folding import folded
 
 if TYPE_CHECKING:
     from collections.abc import Collection

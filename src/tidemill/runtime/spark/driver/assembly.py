@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from tidemill.catalog.entries import RelationEntry, StreamEntry
 from tidemill.runtime.columns import columns_to_read
 from tidemill.runtime.kept_streams import kept_streams
+from tidemill.runtime.moving import before_of, held_by
 from tidemill.runtime.spark.worker.deployment import Deployment
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from tidemill.catalog.catalog import Catalog
+    from tidemill.catalog.records import Moving
     from tidemill.physical.fragments import Graph
     from tidemill.runtime.spark.state.checkpoint import Checkpoint
     from tidemill.runtime.spark.worker.sink_writer import SinkWriter
@@ -43,6 +46,7 @@ def deployment_of(  # noqa: PLR0913 — what a deployment is made of
     checkpoint: Checkpoint,
     sink_writer: SinkWriter,
     *,
+    moving: Mapping[str, Moving] = MappingProxyType({}),
     reads_all: bool = False,
 ) -> Deployment:
     """What runs where, what it reads, and where its answers go.
@@ -53,6 +57,7 @@ def deployment_of(  # noqa: PLR0913 — what a deployment is made of
         relations: The relations they read, with their rows in Arrow's IPC format.
         checkpoint: Where the rows of relations are kept.
         sink_writer: Where answers are let out.
+        moving: The queries that another plan takes over.
         reads_all: Whether all columns of streams are read, whatever is needed.
     """
     # A relation comes in once for the queries of each epoch.
@@ -62,4 +67,15 @@ def deployment_of(  # noqa: PLR0913 — what a deployment is made of
     }
     facts, read = checkpoint.facts, dict(sorted(read.items()))
     needed = {} if reads_all else columns_to_read(streams, graph)
-    return Deployment(graph, streams, read, facts.pids, facts.stages, sink_writer, files, needed)
+    return Deployment(
+        graph,
+        streams,
+        read,
+        facts.pids,
+        facts.stages,
+        sink_writer,
+        files,
+        needed,
+        held_by(moving),
+        before_of(moving),
+    )

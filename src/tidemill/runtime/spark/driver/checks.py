@@ -15,6 +15,7 @@ from tidemill.physical.fragments import build_graph
 from tidemill.physical.plan import Input, walk_physical
 from tidemill.runtime.file_sink import FileSink
 from tidemill.runtime.local.sources import is_there, read_relation
+from tidemill.runtime.moving import held_by, moving_queries, taken_over
 from tidemill.runtime.planning import outdated_in, plan_entry
 from tidemill.runtime.record import KnownQuery, asked_of
 from tidemill.runtime.sinks import TableSink, is_first, owned_since
@@ -173,12 +174,13 @@ def check_queries(  # noqa: PLR0913 — all that is checked
         )
         for q in queries
     }
+    planned = {q.name: taken_over(planned[q.name], q, now) for q in queries}
     plans = {name: made.physical for name, made in planned.items()}
     if facts.ended and (new or not _any_in_files(queries, sinks)):
         raise checkpoint.has_ended_error()
     owned = _owned(sinks, checkpoint, epochs)
     _check_sinks(owned, new, checkpoint)
-    graph = build_graph(plans)
+    graph = build_graph(plans, held_by(moving_queries(queries)))
     streams, declared = inputs_of(graph, catalog)
     checkpoint.check_streams(streams)
     shared = _names_read(plan for name, plan in plans.items() if name not in new)

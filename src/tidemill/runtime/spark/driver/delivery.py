@@ -86,9 +86,10 @@ class Deployed:
     replayed: Mapping[str, tuple[str, Time]] = field(default_factory=dict)
 
     def is_recut(self, after: Deployed) -> bool:
-        """Whether other instants are wanted of a query that stays."""
+        """Whether other instants are wanted of a query that stays, or another plan takes over."""
         both = self.cuts.keys() & after.cuts.keys()
-        return any(self.cuts[name] != after.cuts[name] for name in both)
+        is_cut = any(self.cuts[name] != after.cuts[name] for name in both)
+        return is_cut or not after.deployment.before.keys() <= self.deployment.before.keys()
 
     @property
     def channels(self) -> Mapping[str, str]:

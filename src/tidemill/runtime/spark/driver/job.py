@@ -25,7 +25,7 @@ from tidemill.runtime.damage import telling_where
 from tidemill.runtime.measuring.known import statistics_of
 from tidemill.runtime.measuring.measured import load_measured
 from tidemill.runtime.one_time import NotKeptError
-from tidemill.runtime.planning import plan_entry
+from tidemill.runtime.planning import plan_entry, planned_anew
 from tidemill.runtime.progress import with_replays
 from tidemill.runtime.record import Facts
 from tidemill.runtime.settling import still_written
@@ -224,7 +224,11 @@ class SparkJob:
     def moment(self) -> Moment:
         """Where the pipeline stands: what it has told with its last batch."""
         moment, running = self._report.moment(), self._running
-        return moment if running is None else replace(moment, kept=running.delivery.archives.since)
+        if running is None:
+            return moment
+        delivery = running.delivery
+        batches, reached = delivery.batch_log.ended + 1, moment.watermarks
+        return replace(moment, kept=delivery.archives.since, batches=batches, reached=reached)
 
     def past(self) -> Path:
         """The checkpoint, to read from it what streams have kept.
@@ -402,6 +406,19 @@ class SparkJob:
     def planned(self, query: str) -> Planned | None:
         """The plan that a query runs with, if it runs or was run."""
         return self._known.planned.get(query)
+
+    @property
+    def partitions(self) -> int:
+        """How many partitions state is kept in."""
+        assert self._checkpoint is not None, "it runs"
+        return len(self._checkpoint.facts.pids)
+
+    def planned_again(self, query: str) -> Planned:
+        """The plan that would be made today of a query that runs."""
+        entry = next(one for one in _queries(self._catalog) if one.name == query)
+        settings, known = self._settings, self.known(self._catalog)
+        running = self._known.planned[query]
+        return planned_anew(entry, running, settings.planning, known, settings.templates)
 
     def outdated(self) -> frozenset[str]:
         """The queries whose plans were made with other settings, which make others."""

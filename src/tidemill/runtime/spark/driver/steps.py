@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from tidemill.algebra.reach import begin_by_time
 from tidemill.physical.plan import Input, walk_physical
 from tidemill.runtime.archives import replayed_inputs
+from tidemill.runtime.moving import moving_queries
 from tidemill.runtime.quarantine import Quarantine
 from tidemill.runtime.record import relation_digest
 from tidemill.runtime.spark.driver.assembly import deployment_of
@@ -173,6 +174,7 @@ def deploy(start: Start) -> None:
         start.relations,
         checkpoint,
         routes.sink_writer(),
+        moving=moving_queries(checked.queries),
         reads_all=not start.settings.planning.optimized,
     )
     checkpoint.deployments.keep(deployment)
@@ -342,8 +344,10 @@ def _tick_for_relations(start: Start, control: Control) -> None:
 
 def _tick_for_held(start: Start, control: Control) -> None:
     """Make a batch if rows may leave that have waited, since the last batch ran with other cuts."""
-    is_changed = start.batch_log.last_version not in ("", start.deployed.deployment.version)
-    if is_changed and any(cut is not None for cut in start.deployed.cuts.values()):
+    deployment = start.deployed.deployment
+    is_changed = start.batch_log.last_version not in ("", deployment.version)
+    is_cut = any(cut is not None for cut in start.deployed.cuts.values())
+    if is_changed and (is_cut or deployment.before):
         control.say(Word.TICK)
 
 

@@ -120,8 +120,13 @@ def open_stage(  # noqa: PLR0913 — which stage, and three places for its state
 
 def _restore(kept: Kept, manifest: Manifest) -> list[Node]:
     """Fill a new stage with what was saved; the operators that begin empty."""
-    kept.stage.progress = _progress(manifest.facts)
-    new = [node for engine in kept.stage.engines for node in engine.restore(manifest.states)]
+    progress = kept.stage.progress = _progress(manifest.facts)
+    deployment = kept.stage.deployment
+    for before, now in deployment.fed_again:
+        if before.issubset(progress.fed):
+            progress.fed += sorted(now.difference(progress.fed))
+    engines = kept.stage.engines
+    new = [node for one in engines for node in one.restore(manifest.states, deployment.moves)]
     kept.saved = manifest.saved(kept.states())
     return new
 

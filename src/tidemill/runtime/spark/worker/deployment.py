@@ -26,8 +26,10 @@ from tidemill.catalog.codec import (
 from tidemill.engine.bundles import bundles_of, sent_on
 from tidemill.engine.entrance import Entrance
 from tidemill.lang.statements import ConnectorCall
+from tidemill.model.time import Time
 from tidemill.physical.codec.plans import read_plans, write_plans
 from tidemill.physical.fragments import Graph, Route, build_graph
+from tidemill.runtime.moving import moves_between
 from tidemill.runtime.spark.worker.sink_writer import SinkWriter
 
 if TYPE_CHECKING:
@@ -35,7 +37,9 @@ if TYPE_CHECKING:
 
     from tidemill.catalog.entries import RelationEntry, StreamEntry
     from tidemill.engine.bundles import Bundle
+    from tidemill.migration.moves import Moves
     from tidemill.physical.fragments import Fragment
+    from tidemill.physical.plan import PhysicalPlan
 
 __all__ = ["Deployment", "digest", "read_deployment"]
 
@@ -55,6 +59,8 @@ class Deployment:
         sink_writer: Where answers are let out.
         files: The files that the rows of the relations are in, by the names of the relations.
         needed: The columns that are needed of each stream of which not all are.
+        held: The time beyond which operators are not told that time has come, by fingerprint.
+        before: The plans that have run of queries that others have taken over.
     """
 
     graph: Graph
@@ -65,6 +71,8 @@ class Deployment:
     sink_writer: SinkWriter = field(default_factory=lambda: SinkWriter({}, (), ()))
     files: Mapping[str, str] = field(default_factory=dict)
     needed: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    held: Mapping[str, Time] = field(default_factory=dict)
+    before: Mapping[str, PhysicalPlan] = field(default_factory=dict)
 
     @cached_property
     def text(self) -> str:
@@ -81,7 +89,36 @@ class Deployment:
             "sinks": self.sink_writer.write(),
             "needed": {name: sorted(columns) for name, columns in self.needed.items()},
         }
+        if self.held:
+            written["held"] = dict(self.held)
+        if self.before:
+            written["before"] = write_plans(self.before)
         return json.dumps(written, separators=(",", ":"), sort_keys=True)
+
+    @cached_property
+    def moves(self) -> Moves:
+        """How operators of plans that have taken over get their state."""
+        relations = {relation.name for relation, _ in self.relations.values()}
+        return moves_between(self.before, self.graph.plans, relations, len(self.pids))
+
+    @cached_property
+    def fed_again(self) -> tuple[tuple[frozenset[str], frozenset[str]], ...]:
+        """For each relation of a plan that has taken over: its channels before, and those now.
+
+        What has come on the first is in the state that is moved, and must not come again.
+        """
+        found: list[tuple[frozenset[str], frozenset[str]]] = []
+        for query, plan in self.before.items():
+            old, new = build_graph({query: plan}), build_graph({query: self.graph.plans[query]})
+            for rows in self.relations:
+                sides = [
+                    frozenset(channel.name for channel in graph.intake(rows).writes)
+                    for graph in (old, new)
+                    if any(input_.rows == rows for input_ in graph.inputs)
+                ]
+                if len(sides) > 1:
+                    found.append((sides[0], sides[1]))
+        return tuple(found)
 
     @cached_property
     def version(self) -> str:
@@ -166,8 +203,10 @@ def read_deployment(text: str, rows_of: Callable[[str], bytes]) -> Deployment:
         rows: (read_relation_entry(entry), file)
         for rows, (entry, file) in written["relations"].items()
     }
+    held = {name: Time(time) for name, time in written.get("held", {}).items()}
+    before = read_plans(written["before"]) if "before" in written else {}
     return Deployment(
-        build_graph(read_plans(written["plans"])),
+        build_graph(read_plans(written["plans"]), held),
         {name: read_stream_entry(stream) for name, stream in written["streams"].items()},
         {rows: (entry, rows_of(file)) for rows, (entry, file) in read.items()},
         tuple(written["pids"]),
@@ -176,6 +215,8 @@ def read_deployment(text: str, rows_of: Callable[[str], bytes]) -> Deployment:
         {entry.name: file for entry, file in read.values()},
         # A version that did not write it down has read all columns.
         {name: frozenset(columns) for name, columns in written.get("needed", {}).items()},
+        held,
+        before,
     )
 
 

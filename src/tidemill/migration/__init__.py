@@ -1,0 +1,1 @@
+"""Migration: how another plan of the same meaning takes over what one remembers."""
