@@ -84,7 +84,7 @@ def test_costs_are_those_of_the_plans(length: int, why: str) -> None:
     here = Standpoint("q", now, came={S.name: now}, kept={S.name: Time(0)})
     known = Statistics({S.name: Edge(10_000_000.0)})
     planned = plan(asked, context=Context(statistics=known))
-    prices = Prices(planned, planned, rows=5)
+    prices = Prices(planned, planned)
     ways = {one.using: one for one in candidates(record, here, prices)}
     genmig, replay = ways[GENMIG], ways[REPLAY]
     assert isinstance(genmig, Strategy)

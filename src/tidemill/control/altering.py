@@ -12,12 +12,13 @@ from tidemill.catalog.durable import question
 from tidemill.control.change import Changed
 from tidemill.control.instances import instance_name, record_of
 from tidemill.control.living import carried_out, rewritten, standpoint
+from tidemill.control.moving import Possible, Way, possible
 from tidemill.control.sink_text import sink_text
 from tidemill.control.standpoint import Standpoint
 from tidemill.control.strategies import UNPRICED, Prices
 from tidemill.control.verdict import verdict_on
 from tidemill.errors import RunError
-from tidemill.lang.statements import ReplanQuery
+from tidemill.lang.statements import Migration, ReplanQuery
 from tidemill.lang.unparse import unparse
 from tidemill.model.time import Time
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from tidemill.catalog.records import Record, Version
     from tidemill.control.kept import KeptCatalog
     from tidemill.control.look import Look
+    from tidemill.control.taking_over import Refusal
     from tidemill.control.verdict import Verdict
     from tidemill.lang.statements import Lifecycle
     from tidemill.runtime.runs import Moment
@@ -49,7 +51,8 @@ def changed_in(
         RunError: It cannot be done.
     """
     before, here = record_of(entry), standpoint(entry, version, moment)
-    prices = _prices(look, entry) if isinstance(statement, ReplanQuery) else UNPRICED
+    moves = _moves(moment, look, entry) if isinstance(statement, ReplanQuery) else None
+    prices = UNPRICED if moves is None else _prices(look, entry, moves)
     changed = carried_out(statement, entry, version, here, prices)
     record, plans = changed.record, None
     if changed.switch is not None:
@@ -61,13 +64,28 @@ def changed_in(
     verdict = verdict_on(
         unparse(statement), before, changed, here, planned=plans, state=state, sink=sink
     )
+    is_moved = changed.strategies and changed.strategies[0].using is Migration.MOVING_STATE
+    if is_moved and isinstance(moves, Possible):
+        verdict = moves.told(verdict)
     return record, verdict
 
 
-def _prices(look: Look, entry: QueryEntry) -> Prices:
+def _moves(moment: Moment, look: Look, entry: QueryEntry) -> Possible | Refusal:
+    """How another plan can take over what a query that runs remembers.
+
+    Raises:
+        RunError: It does not run, or is paused.
+    """
+    job = look.active
+    assert job is not None, "something runs"
+    return possible(look.catalog, entry, Way.of(entry, moment, job, None), moment)
+
+
+def _prices(look: Look, entry: QueryEntry, moves: Possible | Refusal) -> Prices:
     """What is known of the costs of another plan for a query that runs."""
     rows, _ = _state(look, entry)
-    return Prices(look.planned(entry.name), look.planner(entry), rows)
+    moved = moves.strategy(rows) if isinstance(moves, Possible) else moves
+    return Prices(look.planned(entry.name), look.planner(entry), moved)
 
 
 def _state(look: Look, entry: QueryEntry) -> tuple[int, int]:

@@ -20,6 +20,8 @@ from tidemill.control.change import Changed
 from tidemill.control.instances import record_of
 from tidemill.control.living import altered, standpoint
 from tidemill.control.standpoint import live_parts
+from tidemill.control.taking_over import Refusal as NotPossible
+from tidemill.control.taking_over import Strategy
 from tidemill.control.verdict import verdict_on
 from tidemill.errors import RunError
 from tidemill.lang.statements import Migration, Name, ObjectKind, ReplanQuery
@@ -28,6 +30,7 @@ from tidemill.migration.compare import compared
 from tidemill.migration.moves import Begun, Carried, Filled, Handed, Refusal, Standing
 from tidemill.model.time import END_OF_TIME, Time, time_text
 from tidemill.optimizer.explain.physical import describe
+from tidemill.optimizer.migration_costs import moving_pause
 from tidemill.physical.plan import Apply, Input, walk_physical
 from tidemill.runtime.moving import plan_text
 
@@ -43,7 +46,7 @@ if TYPE_CHECKING:
     from tidemill.physical.plan import PhysicalPlan
     from tidemill.runtime.runs import Moment, Runs
 
-__all__ = ["Way", "advanced", "moved", "running_instance"]
+__all__ = ["Possible", "Way", "advanced", "moved", "possible", "running_instance"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,39 +107,89 @@ def running_instance(entry: QueryEntry, moment: Moment) -> Instance:
     return record.instance(open_[-1].instance)
 
 
-def moved(catalog: Catalog, entry: QueryEntry, way: Way, moment: Moment) -> tuple[Record, Verdict]:
-    """What becomes of a query whose state is to be moved to another plan, and the verdict on it.
+@dataclass(frozen=True, slots=True)
+class Possible:
+    """A plan that can take over with what another one remembers.
+
+    Attributes:
+        way: From which plan to which.
+        moves: How its operators get their state.
+        at: The instant that all streams have to reach before.
+        waits: For how long, in the time of the streams, the one is waited for that is least far.
+        record: What becomes of the query; as it was, if it runs with this plan already.
+    """
+
+    way: Way
+    moves: Moves
+    at: Time
+    waits: int
+    record: Record
+
+    @property
+    def is_new(self) -> bool:
+        """Whether it is another plan."""
+        return self.way.after.version != self.way.running.version
+
+    def told(self, verdict: Verdict) -> Verdict:
+        """The verdict, with what is given until then and what becomes of state."""
+        old, new = self.way.running.physical, self.way.after.physical
+        told = _meanwhile(self.at, self.waits) if self.is_new else "it runs with this plan already"
+        moved_ = tuple(_told(new, self.moves))
+        return replace(verdict, meanwhile=told, shared=tuple(_shared(old, new)), moved=moved_)
+
+    def strategy(self, rows: int) -> Strategy:
+        """The same as one of the ways for another plan to take over.
+
+        Args:
+            rows: How many rows are remembered now.
+        """
+        pause = moving_pause(rows, self.way.after.constants) if self.is_new else 0.0
+        return Strategy(Migration.MOVING_STATE, self.record, self.at, self.waits, pause=pause)
+
+
+def possible(
+    catalog: Catalog, entry: QueryEntry, way: Way, moment: Moment
+) -> Possible | NotPossible:
+    """How a plan can take over with what another one remembers, or why not.
 
     Args:
         catalog: What is registered.
         entry: The query.
         way: From which plan to which it goes.
         moment: Where the pipeline stands.
+    """
+    record, instance = record_of(entry), way.instance
+    if (why := _not_yet(entry, instance, moment)) is not None:
+        return NotPossible(Migration.MOVING_STATE, *why)
+    old, new = way.running.physical, way.after.physical
+    moves = compared(old, new, _relations(catalog, new), way.partitions)
+    if isinstance(moves, Refusal):
+        hint = "write USING GENMIG or REPLAY, or leave USING out"
+        return NotPossible(Migration.MOVING_STATE, moves.why, hint)
+    at, waits = _instant(record.version(instance.version).plan, moment)
+    if way.after.version != way.running.version:
+        texts = plan_text(way.running), plan_text(way.after)
+        moving = Moving(at, *texts, None if waits else moment.batches)
+        record = _with(record, replace(instance, moving=moving))
+    return Possible(way, moves, at, waits, record)
+
+
+def moved(catalog: Catalog, entry: QueryEntry, way: Way, moment: Moment) -> tuple[Record, Verdict]:
+    """What becomes of a query whose state is to be moved to another plan, and the verdict on it.
 
     Raises:
         RunError: The state cannot be moved.
     """
-    record, instance = record_of(entry), way.instance
-    here = standpoint(entry, None, moment)
-    _refuse_under_way(entry, instance, moment)
-    old, new = way.running.physical, way.after.physical
-    moves = compared(old, new, _relations(catalog, new), way.partitions)
-    if isinstance(moves, Refusal):
+    found = possible(catalog, entry, way, moment)
+    if isinstance(found, NotPossible):
         raise RunError(
-            f'MOVING STATE is not possible for query "{entry.name}": {moves.why}',
-            hint="write USING GENMIG or REPLAY, or leave USING out",
+            f'REPLAN USING MOVING STATE is not possible for query "{entry.name}": {found.why}',
+            hint=found.hint,
         )
-    at, waits = _instant(record.version(instance.version).plan, moment)
-    batch = None if waits else moment.batches
-    changed = record
-    if way.after.version != way.running.version:
-        texts = plan_text(way.running), plan_text(way.after)
-        changed = _with(record, replace(instance, moving=Moving(at, *texts, batch)))
     statement = ReplanQuery(Name(entry.name), Migration.MOVING_STATE)
-    verdict = verdict_on(unparse(statement), record, Changed(changed, at=at), here)
-    told = _meanwhile(at, waits) if changed is not record else "it runs with this plan already"
-    shared = tuple(_shared(old, new))
-    return changed, replace(verdict, meanwhile=told, shared=shared, moved=tuple(_told(new, moves)))
+    here = standpoint(entry, None, moment)
+    changed = Changed(found.record, at=found.at)
+    return found.record, found.told(verdict_on(unparse(statement), record_of(entry), changed, here))
 
 
 def advanced(catalog: Catalog, moment: Moment) -> Catalog:
@@ -168,27 +221,28 @@ def _next(record: Record, instance: Instance, moment: Moment) -> Instance:
     return instance
 
 
-def _refuse_under_way(entry: QueryEntry, instance: Instance, moment: Moment) -> None:
+def _not_yet(entry: QueryEntry, instance: Instance, moment: Moment) -> tuple[str, str] | None:
+    """Why the state of an instance cannot be moved now, and what to do, if it cannot."""
     if instance.moving is not None:
-        raise RunError(
-            f'a plan is already taking over for query "{entry.name}"',
-            hint="wait until its streams have come as far as the furthest of them",
+        return (
+            "a plan is already taking over",
+            "wait until its streams have come as far as the furthest of them",
         )
     streams = streams_of(record_of(entry).version(instance.version).plan)
     least = min(moment.reached.get(name, Time(0)) for name in streams)
     known = moment.known.get(instance_name(entry.name, instance.number), Time(0))
     if instance.replays is not None and known < least:
-        raise RunError(
-            f'MOVING STATE is not possible for query "{entry.name}" yet: it is being filled with'
-            " rows that its streams have kept",
-            hint="wait until it has caught up",
+        return (
+            "it is being filled with rows that its streams have kept",
+            "wait until it has caught up",
         )
+    return None
 
 
-def _instant(plan: Plan, moment: Moment) -> tuple[Time, bool]:
-    """The instant of the switch, and whether some stream has not come there."""
+def _instant(plan: Plan, moment: Moment) -> tuple[Time, int]:
+    """The instant of the switch, and how far the last stream is from it."""
     reached = [moment.reached.get(name, Time(0)) for name in streams_of(plan)]
-    return max(reached), min(reached) < max(reached)
+    return max(reached), max(reached) - min(reached)
 
 
 def _with(record: Record, instance: Instance) -> Record:
@@ -203,7 +257,7 @@ def _relations(catalog: Catalog, plan: PhysicalPlan) -> frozenset[str]:
     return frozenset(n for n in names if isinstance(catalog.find(n), RelationEntry))
 
 
-def _meanwhile(at: Time, waits: bool) -> str:  # noqa: FBT001 — the only thing that matters
+def _meanwhile(at: Time, waits: int) -> str:
     if not waits:
         return "the other plan goes on with the next batch; the answer goes on as it was"
     return (

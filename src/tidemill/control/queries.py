@@ -28,14 +28,7 @@ from tidemill.control.moving import Way, advanced, moved
 from tidemill.control.stored import with_records
 from tidemill.control.tables import refuse_read
 from tidemill.errors import RunError
-from tidemill.lang.statements import (
-    Migration,
-    Name,
-    ObjectKind,
-    ReplanQuery,
-    Select,
-    StartMode,
-)
+from tidemill.lang.statements import Name, ObjectKind, Select, StartMode
 from tidemill.runtime.measuring.known import statistics_of
 from tidemill.runtime.measuring.measured import Measured, load_measured
 from tidemill.runtime.runs import Moment
@@ -383,8 +376,6 @@ class LivingQueries:
                     self._kept.write_records(rewritten)
                 self.catalog = rewritten
             return verdict
-        if isinstance(statement, ReplanQuery) and statement.using is Migration.MOVING_STATE:
-            return self.replan_to(entry, None, is_done=is_done)
         if not is_done:
             return changed_in(job.moment(), self.look, statement, entry, version)[1]
         verdicts: list[Verdict] = []

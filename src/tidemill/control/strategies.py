@@ -19,15 +19,14 @@ from tidemill.control.variants import Switch
 from tidemill.errors import RunError
 from tidemill.lang.statements import Migration
 from tidemill.model.time import duration_text
-from tidemill.optimizer.constants import DEFAULTS
-from tidemill.optimizer.migration_costs import beside, moving_pause, replaying
+from tidemill.optimizer.migration_costs import beside, replaying
 
 if TYPE_CHECKING:
     from tidemill.catalog.records import Record
     from tidemill.control.standpoint import Standpoint
     from tidemill.optimizer.planned import Planned
 
-__all__ = ["UNPRICED", "Prices", "candidates", "chosen", "moving_state", "replan", "way_text"]
+__all__ = ["UNPRICED", "Prices", "candidates", "chosen", "replan", "way_text"]
 
 PAUSE_WEIGHT: Final = 100.0
 """So many microseconds of work are as bad as one in which no answer comes."""
@@ -43,12 +42,12 @@ class Prices:
     Attributes:
         old: The plan that runs; ``None`` if its cost is not known.
         new: The plan that is to take over.
-        rows: How many rows are remembered now.
+        moved: How it can take over what is remembered, or why not; ``None`` if that is not known.
     """
 
     old: Planned | None = None
     new: Planned | None = None
-    rows: int = 0
+    moved: Strategy | Refusal | None = None
 
 
 UNPRICED: Final = Prices()
@@ -68,19 +67,16 @@ def candidates(
         taking.genmig(),
         taking.parallel_track(),
         taking.replay(),
-        moving_state(taking, prices),
+        _moving_state(prices),
     )
     return tuple(_priced(one, prices) if isinstance(one, Strategy) else one for one in ways)
 
 
-def moving_state(_taking: Taking, prices: Prices) -> Strategy | Refusal:
+def _moving_state(prices: Prices) -> Strategy | Refusal:
     """The way in which the new plan takes over what the old one remembers."""
-    rows = prices.rows
-    pause = moving_pause(rows, DEFAULTS if prices.new is None else prices.new.constants)
-    return Refusal(
+    return prices.moved or Refusal(
         Migration.MOVING_STATE,
-        f"this version moves no state between plans; it would pause the answer for {pause:,.0f} us"
-        f" to move {rows:,} rows",
+        "it is not known what its plan remembers",
         "write REPLAN USING AUTO",
     )
 
@@ -88,6 +84,8 @@ def moving_state(_taking: Taking, prices: Prices) -> Strategy | Refusal:
 def _priced(way: Strategy, prices: Prices) -> Strategy:
     """A way with its costs: that the old plan runs on, and that rows are replayed to the new."""
     work = way.work
+    if way.using is Migration.MOVING_STATE:
+        return way  # one plan runs at a time
     if prices.old is not None:
         work += beside(prices.old, way.length)
     if prices.new is not None:
@@ -162,6 +160,12 @@ def _changed(
         why,
         tuple(f"{one.using.value}: {way_text(one)}" for one in others),
     )
+    if way.using is Migration.MOVING_STATE:
+        instances = tuple(
+            one if one.moving is None else replace(one, took=took) for one in way.record.instances
+        )
+        moved = replace(way.record, instances=instances)
+        return Changed(moved, at=way.since, strategies=ways, why=why)
     *before, new = way.record.instances
     decided = replace(way.record, instances=(*before, replace(new, took=took)))
     live = live_parts(record, here.known)
@@ -175,6 +179,9 @@ def way_text(way: Strategy | Refusal) -> str:
     if isinstance(way, Refusal):
         return f"not possible: {way.why}"
     pause = f"a pause of {way.pause:,.0f} us" if way.pause else "no pause"
+    if way.using is Migration.MOVING_STATE:
+        waits = f"after {duration_text(way.length)}" if way.length else "at once"
+        return f"the new plan goes on {waits} with what the old one remembers; {pause}"
     replayed = f", rows of {duration_text(way.replays)} are replayed" if way.replays else ""
     both = f"both plans run for {duration_text(way.length)}{replayed}"
     return f"{both}; {way.work:,.0f} us of work besides, {pause}"
