@@ -172,7 +172,9 @@ def test_groups_in_two_parts_have_the_answer_of_the_reference(  # noqa: PLR0913 
     made = planned_for_many_rows(plan, delay, technique, partitions)
     assert [one.chosen for one in made.decisions] == ["in two parts"]
     (combine,) = combines(made.physical)
-    assert combine.operator.schema.names == tuple(key.name for key in plan.keys)
+    # Columns are called after what they are, whatever the query calls them (``canonical_names``).
+    kinds = sorted(repr(key.expr.type) for key in plan.keys)
+    assert sorted(repr(f.type) for f in combine.operator.schema) == kinds
     answer = Answer(plan.schema)
     streams = {STREAM.name: TIMED}
     answer.add(emitted(made.physical, streams, {}, arrival, partitions, reload=reload))
