@@ -19,8 +19,8 @@ from tidemill.optimizer.search.exhaustive import best_plans
 from tidemill.optimizer.search.join_graph import JoinGraph
 from tidemill.optimizer.search.min_state import min_state
 from tidemill.optimizer.search.strategies import bjtree_init, first_qualified, mjoin_init
-from tidemill.optimizer.search.tree import flat
 from tidemill.optimizer.search.tree_cost import Plan, Pricing
+from tidemill.physical.joining.tree import flat
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -16,12 +16,12 @@ from tidemill.optimizer.search.connected import connected_tree
 from tidemill.optimizer.search.costs import Costs, Counting, Limits
 from tidemill.optimizer.search.exhaustive import best_plans
 from tidemill.optimizer.search.join_graph import JoinGraph
-from tidemill.optimizer.search.tree import flat
 from tidemill.optimizer.search.tree_cost import Pricing
+from tidemill.physical.joining.tree import flat
 
 if TYPE_CHECKING:
-    from tidemill.optimizer.search.tree import JoinTree
     from tidemill.optimizer.search.tree_cost import Plan
+    from tidemill.physical.joining.tree import JoinTree
 
 __all__ = ["SETTINGS", "Course", "Setting", "followed"]
 

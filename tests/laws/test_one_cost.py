@@ -35,8 +35,8 @@ from tidemill.optimizer.physical.push_exchanges import push_exchanges
 from tidemill.optimizer.physical.techniques import Technique
 from tidemill.optimizer.search.costs import Costs, Counting
 from tidemill.optimizer.search.extensions import all_trees
-from tidemill.optimizer.search.tree import stages
 from tidemill.optimizer.search.tree_cost import Pricing
+from tidemill.physical.joining.tree import stages
 from tidemill.physical.plan import Apply, walk_physical
 
 if TYPE_CHECKING:

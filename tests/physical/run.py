@@ -183,13 +183,14 @@ class Output:
         )
 
 
-def run(
+def run(  # noqa: PLR0913 — how it is driven
     operator: Operator,
     schedule: Schedule,
     *,
     reload: bool = False,
     tight: bool = True,
     ids: bool = False,
+    after: Callable[[State, Time], State] | None = None,
 ) -> Output:
     """What the operator makes of the schedule; fails where it breaks its contract.
 
@@ -200,9 +201,10 @@ def run(
         tight: Whether no row that ends at the watermark may stay. A sweep keeps it until the
             watermark has passed, since more can happen at that instant.
         ids: Whether batches carry ``ID``, a number of its own for each element.
+        after: What becomes of the state after each event, given the watermark.
     """
     state, output, next_id = operator.new_state(), Output(), 0
-    least_start = 0
+    least_start, watermark = 0, Time(0)
     for event in (*schedule.events, Advance(END_OF_TIME)):
         if isinstance(event, Arrive):
             schema, form = schedule.schemas[event.port], schedule.form(event.port)
@@ -224,8 +226,11 @@ def run(
             _check_state(operator, state, event.time, tight=tight)
             least_start = min(event.time, operator.held(state))
             output.sizes.append(state.rows())
+            watermark = Time(event.time)
         if reload:
             state = saved_and_loaded(operator, state)
+        if after is not None:
+            state = after(state, watermark)
     return output
 
 

@@ -108,8 +108,8 @@ def _of_operators(
                 "values step": work.values * calls(work, pace) * time,
                 "values row_in": float(work.values * one.rows_in),
                 "values row_out": float(work.values * one.rows_out),
-                f"{name} row_in": float(one.rows_in),
-                f"{name} row_out": float(one.rows_out),
+                f"{name} row_in": one.rows_in + work.inner * time,
+                f"{name} row_out": one.rows_out + work.inner * time,
                 "compared": work.compared * time,
                 "scanned": work.scanned * time,
             }

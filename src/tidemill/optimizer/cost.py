@@ -175,12 +175,12 @@ def calls(work: Work, pace: Pace) -> float:
     One that remembers nothing is called where rows come in a step only, at random.
     """
     each = pace.steps * pace.partitions
-    return each if work.state else each * covered_part(work.taken / each)
+    return each * work.rounds if work.state else each * covered_part(work.taken / each)
 
 
 def _cpu(cost: OperatorCost, work: Work, pace: Pace) -> float:
     """Steps, and rows that come and leave."""
-    return called(cost, calls(work, pace), work.taken, work.given)
+    return called(cost, calls(work, pace), work.taken + work.inner, work.given + work.inner)
 
 
 def _part_cost(part: PhysicalPlan, work: Work, constants: Constants, pace: Pace) -> PartCost:

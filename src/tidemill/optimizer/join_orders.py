@@ -20,8 +20,8 @@ from tidemill.optimizer.physical.merge_joins import JoinStages
 from tidemill.optimizer.planning import Joins, Open
 from tidemill.optimizer.search.best import best_tree
 from tidemill.optimizer.search.costs import Costs, Counting, Engine
-from tidemill.optimizer.search.tree import JoinTree, Stage, flat, leaves
 from tidemill.optimizer.search.tree_cost import Pricing
+from tidemill.physical.joining.tree import JoinTree, Stage, flat, leaves
 
 if TYPE_CHECKING:
     from tidemill.algebra.plan import Plan

@@ -25,6 +25,7 @@ from tidemill.optimizer.logical.order_joins import order_joins
 from tidemill.optimizer.logical.rewrite import Step, rewrite
 from tidemill.optimizer.logical.rewrite_by_cost import rewrite_by_cost
 from tidemill.optimizer.logical.rules import DEPENDING, SAVING, rules_with
+from tidemill.optimizer.physical.adaptive_joins import adapt_joins
 from tidemill.optimizer.physical.check import check_plan
 from tidemill.optimizer.physical.fold import folded
 from tidemill.optimizer.physical.gather import gather
@@ -198,6 +199,12 @@ def _merge_joins(draft: Draft) -> Draft:
     return draft.changed("merge_joins", *merged)
 
 
+def _adapt_joins(draft: Draft) -> Draft:
+    if not draft.planning.adaptive:
+        return draft
+    return draft.changed("adapt_joins", *adapt_joins(draft.physical))
+
+
 def _merge_adjacent(draft: Draft) -> Draft:
     known, bound = draft.context.statistics, draft.bound
     if not (draft.planning.optimized and streams_of(bound) <= known.inputs.keys()):
@@ -291,6 +298,8 @@ PHASES: tuple[Callable[[Draft], Draft], ...] = (
     # Before exchanges are pushed: they do not go below what combines rows where they are.
     _split_aggregates,
     _merge_joins,
+    # After it: a tree begins with the stages that there are.
+    _adapt_joins,
     # Before the answer gets its form: it lies behind, if rows wait for others like them.
     _merge_adjacent,
     # After joins are merged: whether an answer lies behind depends on whether they are lazy.

@@ -58,6 +58,8 @@ class Planning:
         spread: Whether rows go to all partitions by their keys, or to one.
         lazy: At multiples of how many microseconds joins of many inputs are evaluated, where the
             ends of rows are known; 0 for at once.
+        adaptive: Whether joins of joins can change their trees while they run, where rows do not
+            have to move for it.
         left_open: What is chosen for each query; the setting itself says what is usual.
         cpu_limit: How many microseconds of work a second of the streams may take.
         memory_limit: How many bytes of state there may be.
@@ -71,6 +73,7 @@ class Planning:
     negation: Negation = "written"
     spread: Spread = Spread.KEYS
     lazy: int = 0
+    adaptive: bool = False
     left_open: frozenset[Open] = frozenset()
     cpu_limit: float | None = None
     memory_limit: float | None = None
@@ -91,6 +94,8 @@ class Planning:
             "spread": self.spread.value,
             "lazy": self.lazy,
         }
+        if self.adaptive:
+            chosen["adaptive"] = 1
         return chosen | {one.value: "auto" for one in self.left_open}
 
 

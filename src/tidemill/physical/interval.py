@@ -3,6 +3,7 @@
 from tidemill.physical.operators.aggregate.aggregate import Aggregate
 from tidemill.physical.operators.aggregate.combine import Combine, can_combine
 from tidemill.physical.operators.join.join import Join
+from tidemill.physical.operators.join.join_tree import JoinTree
 from tidemill.physical.operators.join.multi_join import EAGER, MultiJoin, ShortLived
 from tidemill.physical.operators.rows.changes import Change, Changes
 from tidemill.physical.operators.rows.coalesce import Coalesce
@@ -33,6 +34,7 @@ __all__ = [
     "Filter",
     "Granularity",
     "Join",
+    "JoinTree",
     "MultiJoin",
     "Multiplicity",
     "Number",

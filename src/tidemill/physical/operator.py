@@ -22,7 +22,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Collection, Iterator
 
     from tidemill.model.batch import Batch
     from tidemill.model.schema import Schema
@@ -38,15 +38,34 @@ LEFT, RIGHT = 0, 1
 
 @dataclass(slots=True)
 class State:
-    """What an operator remembers for one partition: named tables and a few numbers."""
+    """What an operator remembers for one partition: named tables and a few numbers.
+
+    Attributes:
+        tables: The tables by name.
+        numbers: The numbers by name.
+        shaped: For an operator whose tables change: empty ones for the names that were saved.
+            It raises a ``DamagedError`` if there can be none of such names.
+    """
 
     tables: dict[str, Table] = field(default_factory=dict)
     numbers: dict[str, int] = field(default_factory=dict)
+    shaped: Callable[[Collection[str]], dict[str, Table]] | None = field(
+        default=None, repr=False, compare=False
+    )
 
     @property
     def remembers(self) -> bool:
         """Whether there can be anything to remember, now or later."""
         return bool(self.tables or self.numbers)
+
+    def take_shape(self, names: Collection[str]) -> None:
+        """Before it is filled: have the tables that were saved, if the operator can have others.
+
+        Raises:
+            DamagedError: It can have no tables of such names.
+        """
+        if self.shaped is not None and names != self.tables.keys():
+            self.tables = self.shaped(names)
 
     def rows(self) -> int:
         """How many rows are remembered."""

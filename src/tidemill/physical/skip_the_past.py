@@ -30,8 +30,8 @@ __all__ = ["skip_the_past"]
 
 _AT_AN_INSTANT: Final = (
     *(interval.Aggregate, interval.Combine, interval.Coalesce, interval.Counting),
-    *(interval.Distinct, interval.Filter, interval.Join, interval.MultiJoin, interval.Project),
-    *(interval.Split, interval.Stretch, interval.Union),
+    *(interval.Distinct, interval.Filter, interval.Join, interval.JoinTree),
+    *(interval.MultiJoin, interval.Project, interval.Split, interval.Stretch, interval.Union),
     *(signed.Aggregate, signed.Counting, signed.Hold, signed.Join, signed.MultiJoin),
     *(signed.Stretch, signed.ToIntervals, signed.ToSigned),
 )

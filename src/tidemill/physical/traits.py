@@ -24,6 +24,8 @@ here. Each trait is a law about the operator's behaviour (``tests/laws/test_trai
     gains        fewer elements of the same snapshots mean less work, and the same snapshots leave
     tables       what is remembered: names, keys and layouts
     counts       whether numbers are remembered besides
+    hands_over   its state can be taken out by meaning (``handover.py``)
+    adapts       its shape can be changed between two steps
     alike        a text that is equal for operators that can run as one (``engine/stacks.py``)
 """
 
@@ -147,6 +149,8 @@ class Traits:
     gains: bool = False
     tables: tuple[StateTable, ...] = ()
     counts: bool = False
+    hands_over: bool = False
+    adapts: bool = False
     alike: str | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:

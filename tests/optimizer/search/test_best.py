@@ -15,8 +15,8 @@ from tidemill.optimizer.search.best import best_tree, has_product
 from tidemill.optimizer.search.costs import Costs
 from tidemill.optimizer.search.min_state import min_state
 from tidemill.optimizer.search.model import Model
-from tidemill.optimizer.search.tree import flat, leaves
 from tidemill.optimizer.search.tree_cost import Pricing
+from tidemill.physical.joining.tree import flat, leaves
 
 if TYPE_CHECKING:
     from tidemill.optimizer.search.join_graph import JoinGraph

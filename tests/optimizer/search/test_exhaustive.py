@@ -16,8 +16,8 @@ from tidemill.optimizer.search.exhaustive import best_plans, splits
 from tidemill.optimizer.search.extensions import all_trees, extensions
 from tidemill.optimizer.search.join_graph import JoinGraph
 from tidemill.optimizer.search.pareto import best_of
-from tidemill.optimizer.search.tree import leaves, stages, text
 from tidemill.optimizer.search.tree_cost import Pricing
+from tidemill.physical.joining.tree import leaves, stages, text
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -19,8 +19,8 @@ from tidemill.optimizer.search.costs import Costs, Limits
 from tidemill.optimizer.search.extensions import all_trees
 from tidemill.optimizer.search.join_graph import JoinGraph
 from tidemill.optimizer.search.pareto import best_of, dominates
-from tidemill.optimizer.search.tree import leaves, stages
 from tidemill.optimizer.search.tree_cost import Plan, Pricing
+from tidemill.physical.joining.tree import leaves, stages
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -23,8 +23,8 @@ from tidemill.optimizer.search.neighbours import neighbours
 from tidemill.optimizer.search.state_removal import state_removal
 from tidemill.optimizer.search.state_selection import Rank, state_selection
 from tidemill.optimizer.search.strategies import bjtree_init, descent, first_qualified, mjoin_init
-from tidemill.optimizer.search.tree import JoinTree, flat, leaves, stages, states, text
 from tidemill.optimizer.search.tree_cost import Pricing
+from tidemill.physical.joining.tree import JoinTree, flat, leaves, stages, states, text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

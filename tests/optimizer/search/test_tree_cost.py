@@ -15,8 +15,8 @@ from tidemill.optimizer.search.costs import Costs, Counting, Limits, Purge
 from tidemill.optimizer.search.join_graph import JoinGraph
 from tidemill.optimizer.search.model import Model
 from tidemill.optimizer.search.order import probing_cost
-from tidemill.optimizer.search.tree import JoinTree, Stage, flat, leaves, mask_of, stages
 from tidemill.optimizer.search.tree_cost import Pricing
+from tidemill.physical.joining.tree import JoinTree, Stage, flat, leaves, mask_of, stages
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -241,6 +241,8 @@ class Work:
         scanned: How many rows of state are looked at.
         values: Of how many arguments an aggregate remembers the values, or some of them.
         widths: How many bytes a value takes, by the column of a table, as far as that is known.
+        rounds: How often it does what a call is charged for, whenever it is called.
+        inner: How many rows it makes and takes in itself, on the way to what leaves.
     """
 
     flow: Flow
@@ -250,6 +252,8 @@ class Work:
     scanned: float = 0.0
     values: int = 0
     widths: Mapping[str, float] = field(default_factory=dict)
+    rounds: float = 1.0
+    inner: float = 0.0
 
     @property
     def given(self) -> float:

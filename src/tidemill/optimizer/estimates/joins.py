@@ -28,7 +28,17 @@ if TYPE_CHECKING:
     from tidemill.physical import interval, signed
     from tidemill.physical.joining.conditions import Equality
 
-__all__ = ["join", "multi_join", "named", "renamed", "signed_join", "signed_multi_join"]
+__all__ = [
+    "combined",
+    "join",
+    "multi_join",
+    "named",
+    "parts_of",
+    "probed",
+    "renamed",
+    "signed_join",
+    "signed_multi_join",
+]
 
 _Orders: TypeAlias = "Sequence[Sequence[int]]"
 
@@ -209,28 +219,44 @@ def _looked_at(own: Flow, other: float, *, keyed: bool) -> float:
     return looked_at(min(own.pace.steps, own.begun), own.begun, other, keyed=keyed)
 
 
-def _combined(flows: Sequence[Flow], condition: Expr) -> Flow:
-    """The combinations of several inputs that match: of two, of these with a third, and so on."""
-    parts = ConditionParts([list(flow.edge.distinct) for flow in flows], condition)
-    out, before = kept(flows[0], parts.entry(0)), [0]
-    for port in range(1, len(flows)):
-        equal = _looked_up(parts, before, port, out.columns)
-        condition = conjunction(*equal, parts.due(before, port))
-        out = _matched(out, kept(flows[port], parts.entry(port)), condition)
-        before.append(port)
+def combined(parts: ConditionParts, groups: Sequence[Sequence[int]], flows: Sequence[Flow]) -> Flow:
+    """The combinations that match: of two flows, of these with a third, and so on.
+
+    Args:
+        parts: What must be true.
+        groups: For each flow, the inputs that are joined in it.
+        flows: What has met all that its inputs must meet by themselves.
+    """
+    out, before = flows[0], list(groups[0])
+    for group, flow in zip(groups[1:], flows[1:], strict=True):
+        equal = _looked_up(parts, before, group, out.columns)
+        out = _matched(out, flow, conjunction(*equal, parts.due(before, *group)))
+        before += group
     return out
 
 
+def _combined(flows: Sequence[Flow], condition: Expr) -> Flow:
+    """The combinations of several inputs that match."""
+    parts = parts_of(flows, condition)
+    alone = [kept(flow, parts.entry(port)) for port, flow in enumerate(flows)]
+    return combined(parts, [(port,) for port in range(len(flows))], alone)
+
+
+def parts_of(flows: Sequence[Flow], condition: Expr) -> ConditionParts:
+    """A condition taken apart by the inputs that it reads."""
+    return ConditionParts([list(flow.edge.distinct) for flow in flows], condition)
+
+
 def _looked_up(
-    parts: ConditionParts, before: Sequence[int], port: int, columns: Columns
+    parts: ConditionParts, before: Sequence[int], group: Sequence[int], columns: Columns
 ) -> list[Expr]:
-    """The equalities by which an input is met when it comes after others: one of each class.
+    """The equalities by which inputs are met when they come after others: one of each class.
 
     Of what is there already, that one is equated that has the fewest values: no others are left.
     """
     found: list[Expr] = []
     for equal in parts.classes:
-        own = member(equal, port)
+        own = next((part for port in group if (part := member(equal, port)) is not None), None)
         met = [expr for expr, owner in equal.items() if owner in before]
         if own is not None and met:
             least = min(met, key=lambda expr: values_of(expr, columns))
@@ -247,8 +273,6 @@ def _probed(
 ) -> tuple[float, float]:
     """How many rows are compared, and how many of the inputs are gone through.
 
-    Compared are, at each step of a probe, those with the keys looked up (G-35).
-
     Args:
         flows: The inputs.
         sizes: How many rows of each are remembered.
@@ -256,23 +280,47 @@ def _probed(
         orders: For each input, in which order it probes the others.
         rounds: How often what has come probes, in a second.
     """
-    parts = ConditionParts([list(flow.edge.distinct) for flow in flows], condition)
+    groups = [(port,) for port in range(len(flows))]
+    return probed(parts_of(flows, condition), groups, flows, sizes, orders, rounds)
+
+
+def probed(  # noqa: PLR0913, PLR0917 — what is known of a stage
+    parts: ConditionParts,
+    groups: Sequence[Sequence[int]],
+    flows: Sequence[Flow],
+    sizes: Sequence[float],
+    orders: _Orders,
+    rounds: float,
+) -> tuple[float, float]:
+    """How many rows are compared in a stage of joins, and how many are gone through.
+
+    Compared are, at each step of a probe, those with the keys looked up (G-35).
+
+    Args:
+        parts: What must be true.
+        groups: For each part of the stage, the inputs that are joined in it.
+        flows: Their rows.
+        sizes: How many rows of each are remembered.
+        orders: For each part, the numbers of the others in the order in which it probes them.
+        rounds: How often what has come probes, in a second.
+    """
     columns = _columns(flows)
     compared = looked = 0.0
-    for port, order in enumerate(orders):
-        found, prefix = flows[port].begun, [port]
+    for number, order in enumerate(orders):
+        found, prefix = flows[number].begun, list(groups[number])
         # An input of which nothing comes probes nothing.
         times = min(rounds, found)
         for other in order:
-            due = parts.due(prefix, other)
-            equal = _looked_up(parts, prefix, other, columns)
-            keys, rest = split_condition(due, parts.names(*prefix), parts.names(other))
+            group = groups[other]
+            due = parts.due(prefix, *group)
+            equal = _looked_up(parts, prefix, group, columns)
+            keys, rest = split_condition(due, parts.names(*prefix), parts.names(*group))
             looked += looked_at(times, found, sizes[other], keyed=bool(equal or keys))
             by_key = conjunction(*equal, *(_equality(key) for key in keys))
             found = min(found * sizes[other], MOST) * selectivity(by_key, columns)
             compared += found
             found *= selectivity(rest, columns)
-            prefix.append(other)
+            prefix += group
     return compared, looked
 
 

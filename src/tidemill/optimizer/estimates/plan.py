@@ -10,7 +10,7 @@ from math import inf
 from typing import TYPE_CHECKING, Final, assert_never
 
 from tidemill.algebra.expr import Column
-from tidemill.optimizer.estimates import aggregates, joins, rows, sets, windows
+from tidemill.optimizer.estimates import aggregates, join_trees, joins, rows, sets, windows
 from tidemill.optimizer.estimates.flow import (
     MOST,
     PACE,
@@ -179,6 +179,8 @@ def work_of(operator: Operator, below: Sequence[Flow]) -> Work:
             return joins.signed_join(operator, *below)
         case interval.MultiJoin():
             return joins.multi_join(operator, below)
+        case interval.JoinTree():
+            return join_trees.join_tree(operator, below)
         case signed.MultiJoin():
             return joins.signed_multi_join(operator, below)
         case interval.Aggregate() | signed.Aggregate():

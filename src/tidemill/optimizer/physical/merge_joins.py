@@ -22,14 +22,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from tidemill.algebra.expr import (
-    Column,
     Expr,
     Named,
     conjunction,
-    conjuncts,
-    replace_columns,
     used_columns,
 )
+from tidemill.optimizer.physical.flat_joins import flats, passes_all_rows, unique
 from tidemill.physical import interval
 from tidemill.physical.operators.join.merging import joining_of, merged_join
 from tidemill.physical.plan import Apply, Exchange, PhysicalPlan, inputs, over, walk_physical
@@ -37,7 +35,7 @@ from tidemill.physical.plan import Apply, Exchange, PhysicalPlan, inputs, over, 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from tidemill.model.batch import Form
+    from tidemill.optimizer.physical.flat_joins import Flat
 
 __all__ = ["JoinStages", "Joined", "Orders", "has_stages", "merge_joins"]
 
@@ -71,23 +69,6 @@ def has_stages(chosen: JoinStages) -> bool:
     return any(len(orders) >= _FEWEST for orders in chosen.stages.values())
 
 
-@dataclass(frozen=True, slots=True)
-class _Flat:
-    """Joins of joins.
-
-    Attributes:
-        form: Their form.
-        inputs: What is joined, and whether it is in the order of ends.
-        conditions: What must all be true, in unique names.
-        columns: The unique name of each column that is left.
-    """
-
-    form: Form
-    inputs: tuple[tuple[PhysicalPlan, bool], ...]
-    conditions: tuple[Expr, ...]
-    columns: Mapping[str, Column]
-
-
 def merge_joins(
     plan: PhysicalPlan, lazy: int = 0, chosen: Sequence[JoinStages] = (), *, all_: bool = True
 ) -> tuple[PhysicalPlan, Mapping[str, str]]:
@@ -104,11 +85,11 @@ def merge_joins(
         The plan, and for each part of the given one the part of the new one that has the same
         rows, by fingerprint.
     """
-    flats = _flats(plan)
+    found = flats(plan, joining_of)
     orders: Mapping[str, Orders] = {}
     if chosen or not all_:
-        closed, orders = _told_apart(plan, flats, chosen, all_=all_)
-        flats = _flats(plan, closed)
+        closed, orders = _told_apart(plan, found, chosen, all_=all_)
+        found = flats(plan, joining_of, closed)
     new: dict[str, PhysicalPlan] = {}
 
     def visit(part: PhysicalPlan) -> PhysicalPlan:
@@ -117,7 +98,7 @@ def merge_joins(
         return new[part.fingerprint]
 
     def merged(part: PhysicalPlan) -> PhysicalPlan:
-        flat = flats.get(part.fingerprint)
+        flat = found.get(part.fingerprint)
         if flat is None or len(flat.inputs) < _FEWEST or not _is_join(part):
             return over(part, tuple(visit(below) for below in inputs(part)))
         known = orders.get(part.fingerprint, ())
@@ -127,7 +108,7 @@ def merge_joins(
 
 
 def _told_apart(
-    plan: PhysicalPlan, flats: Mapping[str, _Flat], chosen: Sequence[JoinStages], *, all_: bool
+    plan: PhysicalPlan, flat: Mapping[str, Flat], chosen: Sequence[JoinStages], *, all_: bool
 ) -> tuple[frozenset[str], Mapping[str, Orders]]:
     """The parts whose results are remembered, and the orders of the joins that become one.
 
@@ -143,7 +124,7 @@ def _told_apart(
             continue
         for one in left:
             found = _Fitted(one)
-            if found.fits(part, one.shape) and not (all_ and found.leaves & flats.keys()):
+            if found.fits(part, one.shape) and not (all_ and found.leaves & flat.keys()):
                 left.remove(one)
                 known |= found.joins
                 closed |= found.closed | found.leaves
@@ -203,104 +184,15 @@ def _join_of(part: PhysicalPlan) -> PhysicalPlan | None:
         match part:
             case Exchange(below):
                 part = below
-            case Apply(_, (below,)) if _passes_all_rows(part):
+            case Apply(_, (below,)) if passes_all_rows(part):
                 part = below
             case _:
                 return None
     return part
 
 
-def _passes_all_rows(part: Apply) -> bool:
-    return part.traits.passes_through and part.traits.keeps_rows
-
-
-def _flats(plan: PhysicalPlan, closed: frozenset[str] = frozenset()) -> Mapping[str, _Flat]:
-    """What is joined by each part that joins, or chooses columns of joins.
-
-    Args:
-        plan: The plan.
-        closed: Parts whose results are joined as they are.
-    """
-    flats: dict[str, _Flat] = {}
-    seen: dict[str, _Flat] = {}
-    for part in walk_physical([plan]):
-        flat = _flat(part, seen)
-        if flat is not None:
-            flats[part.fingerprint] = flat
-            if part.fingerprint not in closed:
-                seen[part.fingerprint] = flat
-    return flats
-
-
-def _flat(part: PhysicalPlan, flats: Mapping[str, _Flat]) -> _Flat | None:
-    if not isinstance(part, Apply):
-        return None
-    join = joining_of(part.operator)
-    if join is not None:
-        left, right = part.inputs
-        sides = [
-            _side(below, flats, orderly=is_ordered, form=join.form)
-            for below, is_ordered in zip((left, right), join.orderly, strict=True)
-        ]
-        first, second = sides[0], _moved(sides[1], len(sides[0].inputs))
-        old = (*left.schema.names, *right.schema.names)
-        width = len(left.schema)
-        columns = {
-            name: (first if i < width else second).columns[old[i]]
-            for i, name in enumerate(join.names)
-        }
-        own = conjuncts(replace_columns(join.condition, lambda c: columns[c.name]))
-        conditions = (*first.conditions, *second.conditions, *own)
-        return _Flat(join.form, (*first.inputs, *second.inputs), conditions, columns)
-    flat = flats.get(part.inputs[0].fingerprint)
-    if flat is None or not _passes_all_rows(part):
-        return None
-    kept = {
-        new: flat.columns[old.name]
-        for old, names in part.traits.passes[0].items()
-        for new in names
-        if isinstance(old, Column)
-    }
-    if kept.keys() != set(part.schema.names):
-        return None  # some columns are computed
-    return _Flat(flat.form, flat.inputs, flat.conditions, kept)
-
-
-def _side(
-    part: PhysicalPlan,
-    flats: Mapping[str, _Flat],
-    *,
-    orderly: bool,
-    form: Form,
-) -> _Flat:
-    known = flats.get(part.fingerprint)
-    if known is not None and known.form is form:
-        return known
-    columns = {f.name: Column(_unique(0, f.name), f.type) for f in part.schema}
-    return _Flat(form, ((part, orderly),), (), columns)
-
-
-def _unique(number: int, name: str) -> str:
-    return f"{number}:{name}"
-
-
-def _moved(flat: _Flat, by: int) -> _Flat:
-    """The same with its inputs numbered from another one on."""
-
-    def moved(column: Column) -> Column:
-        number, _, name = column.name.partition(":")
-        return Column(_unique(int(number) + by, name), column.type)
-
-    return _Flat(
-        flat.form,
-        flat.inputs,
-        tuple(replace_columns(condition, moved) for condition in flat.conditions),
-        {name: moved(column) for name, column in flat.columns.items()},
-    )
-
-
 def _joined(
-    flat: _Flat,
+    flat: Flat,
     part: PhysicalPlan,
     below: Sequence[PhysicalPlan],
     known: Orders,
@@ -309,7 +201,7 @@ def _joined(
     """One operator for all, and the columns that are wanted."""
     schemas = tuple(one.schema for one in below)
     names = tuple(
-        _unique(number, name) for number, schema in enumerate(schemas) for name in schema.names
+        unique(number, name) for number, schema in enumerate(schemas) for name in schema.names
     )
     orders = known if len(known) == len(below) else _orders(len(below), flat.conditions)
     orderly = tuple(is_ordered for _, is_ordered in flat.inputs)

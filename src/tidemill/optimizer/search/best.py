@@ -32,8 +32,8 @@ from tidemill.optimizer.search.min_state import min_state
 from tidemill.optimizer.search.model import alike
 from tidemill.optimizer.search.pareto import best_of
 from tidemill.optimizer.search.strategies import bjtree_init, descent, mjoin_init
-from tidemill.optimizer.search.tree import flat, left_deep, stages
 from tidemill.optimizer.search.tree_cost import Pricing
+from tidemill.physical.joining.tree import flat, left_deep, stages
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     from tidemill.optimizer.search.costs import Costs
     from tidemill.optimizer.search.join_graph import JoinGraph
     from tidemill.optimizer.search.model import Model
-    from tidemill.optimizer.search.tree import JoinTree
     from tidemill.optimizer.search.tree_cost import Plan
+    from tidemill.physical.joining.tree import JoinTree
 
 __all__ = ["CLEARLY", "EFFORT", "Effort", "best_tree", "has_product"]
 

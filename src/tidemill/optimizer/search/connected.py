@@ -15,7 +15,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tidemill.optimizer.search.model import alike
-from tidemill.optimizer.search.tree import JoinTree, Stage, bits
+from tidemill.physical.joining.tree import JoinTree, Stage, bits
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from tidemill.optimizer.characteristics import covered_part
 from tidemill.optimizer.charges import called, looked_at, looked_up
-from tidemill.optimizer.search.tree import bits
+from tidemill.physical.joining.tree import bits
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

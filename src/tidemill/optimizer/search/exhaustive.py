@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from tidemill.optimizer.search.costs import NO_LIMITS
 from tidemill.optimizer.search.model import alike
-from tidemill.optimizer.search.tree import JoinTree, Stage, bits
+from tidemill.physical.joining.tree import JoinTree, Stage, bits
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -4,7 +4,7 @@ A tree of the first n inputs is extended by the next one: it becomes one more ch
 is joined to what a leaf or a stage gives. With m leaves and k stages that is m + 2k trees, and each
 tree is made in one way only, as the next input can be taken out of it again.
 
->>> from tidemill.optimizer.search.tree import text
+>>> from tidemill.physical.joining.tree import text
 >>> [text(tree) for tree in all_trees(3)]
 ['(0 1 2)', '((0 2) 1)', '(0 (1 2))', '((0 1) 2)']
 >>> [sum(1 for _ in all_trees(count)) for count in range(1, 6)]
@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tidemill.optimizer.search.tree import JoinTree, Stage
+from tidemill.physical.joining.tree import JoinTree, Stage
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,7 +11,7 @@ from heapq import heapify, heappop, heappush
 from itertools import combinations, count
 from typing import TYPE_CHECKING
 
-from tidemill.optimizer.search.tree import JoinTree, Stage, mask_of
+from tidemill.physical.joining.tree import JoinTree, Stage, mask_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from tidemill.optimizer.charges import looked_at
 from tidemill.optimizer.search.costs import Counting, Purge
-from tidemill.optimizer.search.tree import bits
+from tidemill.physical.joining.tree import bits
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

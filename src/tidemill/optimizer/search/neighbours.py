@@ -8,7 +8,7 @@
 Each tree of some inputs can be reached from each other one: by merges to one stage of all, and from
 there by pulling out.
 
->>> from tidemill.optimizer.search.tree import text
+>>> from tidemill.physical.joining.tree import text
 >>> tree = Stage((0, Stage((1, 2))))
 >>> [text(one) for one in merges(tree)], [text(one) for one in pulls(Stage((0, 1, 2)))]
 (['(0 1 2)'], ['((0 1) 2)', '((0 2) 1)', '(0 (1 2))'])
@@ -21,7 +21,7 @@ from __future__ import annotations
 from itertools import chain, combinations
 from typing import TYPE_CHECKING
 
-from tidemill.optimizer.search.tree import JoinTree, Stage, stages
+from tidemill.physical.joining.tree import JoinTree, Stage, stages
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

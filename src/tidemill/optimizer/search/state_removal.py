@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from tidemill.optimizer.search.model import alike
 from tidemill.optimizer.search.neighbours import merged, replaced
-from tidemill.optimizer.search.tree import Stage, stages, text
+from tidemill.physical.joining.tree import Stage, stages, text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -23,7 +23,7 @@ from tidemill.optimizer.search.costs import NO_LIMITS
 from tidemill.optimizer.search.model import alike
 from tidemill.optimizer.search.neighbours import merged, pulled, replaced
 from tidemill.optimizer.search.order import probing_cost
-from tidemill.optimizer.search.tree import Stage, flat
+from tidemill.physical.joining.tree import Stage, flat
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -21,7 +21,7 @@ from tidemill.optimizer.search.min_state import min_state
 from tidemill.optimizer.search.neighbours import neighbours
 from tidemill.optimizer.search.state_removal import state_removal
 from tidemill.optimizer.search.state_selection import Rank, state_selection
-from tidemill.optimizer.search.tree import flat
+from tidemill.physical.joining.tree import flat
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -7,7 +7,7 @@ one state is another one, so little has to be moved.
 
 >>> from tidemill.optimizer.search.costs import Costs
 >>> from tidemill.optimizer.search.join_graph import JoinGraph
->>> from tidemill.optimizer.search.tree import Stage, text
+>>> from tidemill.physical.joining.tree import Stage, text
 >>> from tidemill.optimizer.search.tree_cost import Pricing
 >>> running = Stage((Stage((0, 1)), 2))
 >>> graph = JoinGraph((20.0,) * 3, (5.0,) * 3, {(0, 1): 0.02, (1, 2): 0.005})
@@ -28,8 +28,8 @@ from tidemill.optimizer.search.neighbours import exchanges
 
 if TYPE_CHECKING:
     from tidemill.optimizer.search.costs import Limits
-    from tidemill.optimizer.search.tree import JoinTree
     from tidemill.optimizer.search.tree_cost import Plan, Pricing
+    from tidemill.physical.joining.tree import JoinTree
 
 __all__ = ["CLEARLY", "join_switch"]
 

@@ -23,7 +23,7 @@ from tidemill.optimizer.search.model import Model, alike
 from tidemill.optimizer.search.order import greedy_order, ik_order, neighbours_of, probing_cost
 from tidemill.optimizer.search.probe_orders import probe_orders
 from tidemill.optimizer.search.spanning_tree import spanning_tree
-from tidemill.optimizer.search.tree import JoinTree, Stage, stages, text
+from tidemill.physical.joining.tree import JoinTree, Stage, stages, text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -29,6 +29,7 @@ from tidemill.algebra.codec.values import (
 from tidemill.model.batch import Form
 from tidemill.model.spans import Leaves, Span
 from tidemill.physical import interval, signed
+from tidemill.physical.joining.tree import JoinTree, Stage
 
 if TYPE_CHECKING:
     from tidemill.algebra.codec.values import Json
@@ -51,6 +52,21 @@ _MULTI_JOIN: dict[str, Codec[Any]] = {
     "names": _NAMES,
     "condition": EXPR,
     "orders": _ORDERS,
+}
+
+
+def _write_tree(tree: JoinTree) -> Json:
+    return tree if isinstance(tree, int) else [_write_tree(child) for child in tree.children]
+
+
+def _read_tree(written: Json) -> JoinTree:
+    return Stage(tuple(map(_read_tree, written))) if isinstance(written, list) else int(written)
+
+
+_JOIN_TREE: dict[str, Codec[Any]] = {
+    **_MULTI_JOIN,
+    "orderly": _NAMES,
+    "tree": Codec(_write_tree, _read_tree),
 }
 _AGGREGATE: dict[str, Codec[Any]] = {
     "keys": NAMED,
@@ -143,6 +159,7 @@ OPERATORS = (
             "within": optional(_ORDERS),
         },
     ),
+    Record("interval.JoinTree", interval.JoinTree, _JOIN_TREE),
     Record("signed.MultiJoin", signed.MultiJoin, _MULTI_JOIN),
     # aggregates
     Record("interval.Aggregate", interval.Aggregate, _AGGREGATE),

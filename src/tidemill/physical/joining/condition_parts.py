@@ -74,13 +74,15 @@ class ConditionParts:
             alone += [Call("=", (own[0], other), BOOLEAN) for other in others]
         return conjunction(*alone)
 
-    def due(self, prefix: Collection[int], port: int) -> Expr:
-        """What of the rest can be told when an input comes after others, and not before."""
-        rest = self._rests[port]
+    def due(self, prefix: Collection[int], *own: int) -> Expr:
+        """What of the rest can be told when inputs come together after others, and not before."""
+        rest = {part: reads for port in own for part, reads in self._rests[port]}
         if not rest:
             return TRUE
-        known = {port, *prefix}
-        return conjunction(*(part for part, reads in rest if {port} < reads <= known))
+        known = {*own, *prefix}
+        return conjunction(
+            *(part for part, reads in rest.items() if reads <= known and not reads <= {*own})
+        )
 
     def members(self, port: int) -> dict[int, Expr]:
         """For each class in which an input has a part, by its number, the first such part."""

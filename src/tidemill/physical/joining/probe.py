@@ -68,7 +68,10 @@ class Step:
 
 
 def probe(
-    elements: pl.DataFrame, steps: Sequence[Step], partners: Sequence[Partners]
+    elements: pl.DataFrame,
+    steps: Sequence[Step],
+    partners: Sequence[Partners],
+    met: list[int] | None = None,
 ) -> Iterator[pl.DataFrame]:
     """Every combination of an element with one partner of each step.
 
@@ -77,6 +80,7 @@ def probe(
         steps: What is asked for, input by input.
         partners: The rows of these inputs, likewise, of which only those are looked at that may
             match. Other columns have names of their own.
+        met: As many numbers, to which it is added how many combinations leave each step.
     """
     if elements.is_empty() or any(others.is_empty() for others in partners):
         return
@@ -84,7 +88,9 @@ def probe(
         yield elements
         return
     for longer in _longer(elements, steps[0], partners[0]):
-        yield from probe(longer, steps[1:], partners[1:])
+        if met is not None:
+            met[-len(steps)] += longer.height
+        yield from probe(longer, steps[1:], partners[1:], met)
 
 
 def _longer(elements: pl.DataFrame, step: Step, others: Partners) -> Iterator[pl.DataFrame]:

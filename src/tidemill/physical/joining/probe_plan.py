@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from tidemill.algebra.expr import TRUE, Expr
+from tidemill.algebra.expr import TRUE, Call, Expr, conjunction
+from tidemill.model.types import BOOLEAN
 from tidemill.physical.eval import compile_predicate
 from tidemill.physical.joining.condition_parts import ConditionParts
 from tidemill.physical.joining.conditions import split_condition
@@ -23,13 +24,13 @@ from tidemill.physical.joining.probe import Step
 from tidemill.physical.joining.side import Side, lookup_key
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from tidemill.model.schema import Field, Schema
     from tidemill.physical.joining.conditions import Equality
     from tidemill.physical.kernels.window_closure import Windows
 
-__all__ = ["ProbePlan", "begin", "plan_probes"]
+__all__ = ["ProbePlan", "Probing", "begin", "plan_probes"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,79 +69,117 @@ def plan_probes(
         orders: For each input, the others in the order in which it probes them.
         within: How far the starts of two inputs' elements may be apart.
     """
-    offsets = accumulate(map(len, inputs), initial=0)
-    named = [fields[at : at + len(own)] for at, own in zip(offsets, inputs, strict=False)]
-    parts = ConditionParts([[f.name for f in own] for own in named], condition)
-    keys = [parts.keys(port) for port in range(len(inputs))]
-    sides = [
-        Side(schema, new, list(own), list(own.values()), mark=f"@key{port}_")
-        for port, (schema, new, own) in enumerate(zip(inputs, named, keys, strict=True))
-    ]
-    stored = {
-        key: name
-        for own, side in zip(keys, sides, strict=True)
-        for key, name in zip(own, side.keys, strict=True)
-    }
-    members = [parts.members(port) for port in range(len(inputs))]
-    entry = [_predicate(parts.entry(port)) for port in range(len(inputs))]
-    steps = [
-        _steps(parts, members, stored, (port, *order), within) for port, order in enumerate(orders)
-    ]
-    return ProbePlan(tuple(sides), tuple(entry), tuple(steps))
+    probing = Probing(inputs, fields, condition, within)
+    steps = [probing.steps([(one,) for one in (port, *order)]) for port, order in enumerate(orders)]
+    return ProbePlan(probing.sides, probing.entry, tuple(steps))
 
 
-def _steps(
-    parts: ConditionParts,
-    members: Sequence[Mapping[int, Expr]],
-    stored: dict[Expr, str],
-    order: Sequence[int],
-    within: Windows | None,
-) -> tuple[Step, ...]:
-    """How the rows of the first input of an order meet the others."""
-    steps: list[Step] = []
-    known = dict(members[order[0]])  # of each class the part that came first
-    for at, port in enumerate(order[1:], start=1):
-        own = members[port]
-        equal = [(known[class_], key) for class_, key in own.items() if class_ in known]
-        steps.append(_step(parts, stored, order[:at], port, equal, within))
-        for class_, key in own.items():
-            known.setdefault(class_, key)
-    return tuple(steps)
+class Probing:
+    """What is asked for of the rows of each input, and at the steps of any probe.
+
+    Args:
+        inputs: The columns of each input.
+        fields: The columns of all under the names of the output.
+        condition: What must be true, in these names.
+        within: How far the starts of two inputs' elements may be apart.
+
+    Attributes:
+        sides: For each input, what is remembered of its rows.
+        entry: For each input, what its rows meet by themselves.
+    """
+
+    __slots__ = ("_members", "_parts", "_stored", "_within", "entry", "sides")
+
+    def __init__(
+        self,
+        inputs: Sequence[Schema],
+        fields: Sequence[Field],
+        condition: Expr,
+        within: Windows | None = None,
+    ) -> None:
+        offsets = accumulate(map(len, inputs), initial=0)
+        named = [fields[at : at + len(own)] for at, own in zip(offsets, inputs, strict=False)]
+        parts = ConditionParts([[f.name for f in own] for own in named], condition)
+        keys = [parts.keys(port) for port in range(len(inputs))]
+        self.sides = tuple(
+            Side(schema, new, list(own), list(own.values()), mark=f"@key{port}_")
+            for port, (schema, new, own) in enumerate(zip(inputs, named, keys, strict=True))
+        )
+        self.entry = tuple(_predicate(parts.entry(port)) for port in range(len(inputs)))
+        self._parts, self._within = parts, within
+        self._members = [parts.members(port) for port in range(len(inputs))]
+        self._stored = {
+            key: name
+            for own, side in zip(keys, self.sides, strict=True)
+            for key, name in zip(own, side.keys, strict=True)
+        }
+
+    def steps(self, groups: Sequence[Sequence[int]]) -> tuple[Step, ...]:
+        """How combinations of the first inputs meet those of others, group by group.
+
+        Args:
+            groups: Inputs whose rows are combinations already, in the order of a probe.
+        """
+        steps: list[Step] = []
+        known = self._equated(groups[0])  # of each class the part that came first
+        prefix = list(groups[0])
+        for group in groups[1:]:
+            own = self._equated(group)
+            equal = [(known[class_], key) for class_, key in own.items() if class_ in known]
+            steps.append(self._step(prefix, group, equal))
+            for class_, key in own.items():
+                known.setdefault(class_, key)
+            prefix += group
+        return tuple(steps)
+
+    def _equated(self, group: Sequence[int]) -> dict[int, Expr]:
+        """For each class in which inputs have a part, the first such part."""
+        found: dict[int, Expr] = {}
+        for port in group:
+            found = {**self._members[port], **found}
+        return dict(sorted(found.items()))
+
+    def _step(
+        self, prefix: Sequence[int], group: Sequence[int], equal: Sequence[tuple[Expr, Expr]]
+    ) -> Step:
+        """How combinations of the inputs in ``prefix`` meet more, by equal parts and the rest."""
+        equalities, residual = _rest(self._parts, prefix, group)
+        nulls_equal = any(e.null_safe for e in equalities)
+        if nulls_equal:
+            residual = conjunction(residual, *map(_strict, self._loose(equalities)))
+        pairs = [*equal, *((e.left, e.right) for e in equalities)]
+        left = _Keys(self._stored, "@left", [one for one, _ in pairs])
+        right = _Keys(self._stored, "@right", [other for _, other in pairs])
+        near = [] if self._within is None else _near(self._within, prefix, group)
+        return Step(
+            keys=left.names,
+            other_keys=right.names,
+            computed=left.computed,
+            other_computed=right.computed,
+            nulls_equal=nulls_equal,
+            filters=(*near, *_predicate(residual)),
+        )
+
+    def _loose(self, equalities: Iterable[Equality]) -> Iterator[Equality]:
+        """The equalities that NULL does not meet, and whose other key may be NULL.
+
+        Rows of one input in which such a key is NULL are never remembered; combinations are.
+        """
+        return (e for e in equalities if not e.null_safe and e.right not in self._stored)
 
 
-def _step(  # noqa: PLR0913, PLR0917 — what is known of a step
-    parts: ConditionParts,
-    stored: dict[Expr, str],
-    prefix: Sequence[int],
-    port: int,
-    equal: Sequence[tuple[Expr, Expr]],
-    within: Windows | None,
-) -> Step:
-    """How combinations of the inputs in ``prefix`` meet one more, by equal parts and the rest."""
-    equalities, residual = _rest(parts, prefix, port)
-    pairs = [*equal, *((e.left, e.right) for e in equalities)]
-    left = _Keys(stored, "@left", [one for one, _ in pairs])
-    right = _Keys(stored, "@right", [other for _, other in pairs])
-    near = [] if within is None else _near(within, prefix, port)
-    return Step(
-        keys=left.names,
-        other_keys=right.names,
-        computed=left.computed,
-        other_computed=right.computed,
-        # Rows in which the other key of an equality is NULL are never remembered.
-        nulls_equal=any(e.null_safe for e in equalities),
-        filters=(*near, *_predicate(residual)),
-    )
+def _strict(equality: Equality) -> Expr:
+    return Call("=", (equality.left, equality.right), BOOLEAN)
 
 
 def _rest(
-    parts: ConditionParts, prefix: Sequence[int], port: int
+    parts: ConditionParts, prefix: Sequence[int], group: Sequence[int]
 ) -> tuple[tuple[Equality, ...], Expr]:
-    """What else must be true of combinations and one more input: equalities, and the others."""
-    due = parts.due(prefix, port)
+    """What else must be true of combinations and more inputs: equalities, and the others."""
+    due = parts.due(prefix, *group)
     if due == TRUE:
         return (), TRUE
-    return split_condition(due, parts.names(*prefix), parts.names(port))
+    return split_condition(due, parts.names(*prefix), parts.names(*group))
 
 
 class _Keys:
@@ -161,11 +200,12 @@ class _Keys:
         self.names, self.computed = tuple(names), tuple(computed)
 
 
-def _near(within: Windows, prefix: Sequence[int], port: int) -> list[pl.Expr]:
-    """That the starts of an input's element and of those before are near enough."""
+def _near(within: Windows, prefix: Sequence[int], group: Sequence[int]) -> list[pl.Expr]:
+    """That the starts of inputs' elements and of those before are near enough."""
     return [
         (pl.col(begin(other)) - pl.col(begin(port))).abs() <= limit
         for other in prefix
+        for port in group
         if (limit := within[other][port]) is not None
     ]
 

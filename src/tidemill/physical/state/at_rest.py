@@ -343,6 +343,10 @@ class SavedState:
         Raises:
             DamagedError: It is not what was written, or not the state of this operator.
         """
+        try:
+            state.take_shape(self._tables.keys())
+        except DamagedError as error:
+            raise DamagedError(f"operator {self._name}: {error}") from error
         if self._tables.keys() != state.tables.keys():
             raise DamagedError(
                 f"operator {self._name} has the tables {_names(self._tables)}, and needs "

@@ -56,6 +56,7 @@ class Table:
         by_expiry: Whether rows inserted together are laid out by their ``END``, in a few segments
             one after another (G-25), so that rows that expire together stand together. For rows
             that do not end in the order they come in. Otherwise the layout is by arrival.
+        first_name: The name of the first segment, where others had the names before it.
     """
 
     __slots__ = (
@@ -76,6 +77,7 @@ class Table:
         *,
         key: Sequence[str] = (),
         by_expiry: bool = False,
+        first_name: int = 0,
     ) -> None:
         assert all(time in schema for time in times), "time columns are columns"
         assert not by_expiry or END in times, "a layout by expiry needs an end"
@@ -85,7 +87,7 @@ class Table:
         self._by_expiry = by_expiry
         self._none: pl.DataFrame | None = None
         self._segments: list[Segment] = []
-        self._next_name = 0
+        self._next_name = first_name
         # Rows whose time is at most this are over, whether or not they have been removed yet.
         self._floor: dict[str, int] = {}
 
@@ -103,6 +105,11 @@ class Table:
     def layout(self) -> str:
         """How segments are laid out: by arrival, or by arrival and expiry."""
         return "arrival and expiry" if self._by_expiry else "arrival"
+
+    @property
+    def next_name(self) -> int:
+        """The name of the next segment; none that there was has it."""
+        return self._next_name
 
     def is_empty(self) -> bool:
         """Whether nothing is remembered, not even what is over."""

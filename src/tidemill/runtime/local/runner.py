@@ -237,6 +237,7 @@ class _Left:
 
     def fill(self, state: State) -> None:
         """Fill a new state with it."""
+        state.take_shape(self.state.tables.keys())
         assert state.tables.keys() == self.state.tables.keys(), "it is the same operator"
         state.numbers = dict(self.numbers)
         for name, table in state.tables.items():

@@ -59,6 +59,10 @@ class Stage:
     def __hash__(self) -> int:
         return hash(self.mask)  # no two stages of a tree have the same inputs
 
+    def __str__(self) -> str:
+        """The tree as it is read."""
+        return text(self)
+
     @property
     def masks(self) -> tuple[int, ...]:
         """The inputs of each child."""
