@@ -11,11 +11,11 @@ from laws.living import version
 from tidemill.algebra.plan import RowWindow, TimeWindow, Window
 from tidemill.catalog.records import Instance, Part, Record
 from tidemill.connectors.forms import Delivered
-from tidemill.control.change import replan
 from tidemill.control.counting import counting
 from tidemill.control.delivered import cut_of, got, marked, released
 from tidemill.control.lifecycle import stop
 from tidemill.control.standpoint import Standpoint
+from tidemill.control.strategies import replan
 from tidemill.errors import RunError
 from tidemill.lang.statements import StopMode
 from tidemill.model.spans import Leaves, Span

@@ -56,6 +56,9 @@ def test_a_query_is_altered_in_six_ways(change: Change) -> None:
     [
         ("ALTER QUERY q REPLAN", ReplanQuery(Q)),
         ("ALTER QUERY q REPLAN USING GENMIG", ReplanQuery(Q, Migration.GENMIG)),
+        ("ALTER QUERY q REPLAN USING MOVING STATE", ReplanQuery(Q, Migration.MOVING_STATE)),
+        ("alter query q replan using parallel track", ReplanQuery(Q, Migration.PARALLEL_TRACK)),
+        ("ALTER QUERY q REPLAN USING AUTO", ReplanQuery(Q, Migration.AUTO)),
         ("START QUERY q", StartQuery(Q)),
         ("START QUERY q FRESH", StartQuery(Q, StartMode.FRESH)),
         ("START QUERY q COLD AT 5", StartQuery(Q, StartMode.COLD, Instant(5))),

@@ -151,7 +151,10 @@ GRAMMAR: Final[dict[str, tuple[str, ...]]] = {
         *(" USING GRACEFUL", " USING graceful DRAIN", " USING exact"),
     ),
     "start": ("", " FRESH", " COLD", " warm", " with HISTORY"),
-    "replan": ("", " USING GENMIG", " using replay"),
+    "replan": (
+        *("", " USING GENMIG", " using replay", " USING moving STATE", " USING PARALLEL TRACK"),
+        " using auto",
+    ),
     "begin": ("", " START FRESH", " start with history"),
     "keep": ("KEEP <duration>", "keep all", "KEEP ALL BY REFERENCE", "KEEP 5 by reference"),
     "hint": (

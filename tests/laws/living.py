@@ -108,7 +108,8 @@ class LivingQuery:
         old = [one.plan for one in self.record.versions]
         kept = {name: archive.since for name, archive in self.archives.by_stream.items()}
         first = next_instant("q", [*old, *plans], moment)
-        return Standpoint("q", first, self.steps, self.known(), kept=kept)
+        came = {source.name: Time(self.latest.get(source.name, -1) + 1) for source in SOURCES}
+        return Standpoint("q", first, self.steps, self.known(), kept=kept, came=came)
 
     def known(self) -> dict[int, Time]:
         """Up to when the answers of instances are known."""

@@ -31,7 +31,8 @@ from tidemill.algebra.plan import Aggregate, NamedAggregate, Window
 from tidemill.algebra.reach import begun_at, clear, forgets, newest
 from tidemill.algebra.tree import share, streams_of
 from tidemill.catalog.records import Record
-from tidemill.control.change import alter, replan
+from tidemill.control.change import alter
+from tidemill.control.strategies import replan
 from tidemill.control.verdict import exact_from
 from tidemill.errors import PlanError, RunError
 from tidemill.lang.statements import Change

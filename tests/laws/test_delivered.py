@@ -25,9 +25,10 @@ from tidemill.algebra.plan import Aggregate, NamedAggregate, Window
 from tidemill.algebra.reach import begun_at, forgets, is_silent
 from tidemill.catalog.records import Record
 from tidemill.connectors.forms import Delivered
-from tidemill.control.change import alter, replan
+from tidemill.control.change import alter
 from tidemill.control.lifecycle import MOVES, Move, pause, resume, start, stop
 from tidemill.control.standpoint import status
+from tidemill.control.strategies import replan
 from tidemill.errors import RunError
 from tidemill.lang.statements import Change, StartMode, StopMode
 from tidemill.model.spans import Leaves

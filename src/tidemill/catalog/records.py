@@ -35,6 +35,7 @@ __all__ = [
     "Paused",
     "Record",
     "Status",
+    "Took",
     "Version",
     "instance_name",
     "user_name",
@@ -79,6 +80,23 @@ class Version:
 
 
 @dataclass(frozen=True, slots=True)
+class Took:
+    """How an instance has taken over from another plan of the same version.
+
+    Attributes:
+        using: The way.
+        work: What it was expected to take besides, in microseconds.
+        why: Why it was chosen.
+        others: What the other ways would have taken, or why they could not be had.
+    """
+
+    using: str
+    work: float
+    why: str
+    others: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Instance:
     """A version that runs.
 
@@ -94,6 +112,7 @@ class Instance:
             kept.
         later: The streams whose rows are for it from a later instant on than ``fresh``, with that
             instant: those that have not kept what its windows hold, or of which less is needed.
+        took: How it has taken over from another plan, if it has.
     """
 
     number: int
@@ -104,6 +123,7 @@ class Instance:
     is_cut: bool = False
     replays: Time | None = None
     later: tuple[tuple[str, Time], ...] = ()
+    took: Took | None = None
 
     @staticmethod
     def spread(firsts: Mapping[str, Time]) -> tuple[Time, tuple[tuple[str, Time], ...]]:

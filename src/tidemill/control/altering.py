@@ -14,8 +14,10 @@ from tidemill.control.instances import instance_name, record_of
 from tidemill.control.living import carried_out, rewritten, standpoint
 from tidemill.control.sink_text import sink_text
 from tidemill.control.standpoint import Standpoint
+from tidemill.control.strategies import UNPRICED, Prices
 from tidemill.control.verdict import verdict_on
 from tidemill.errors import RunError
+from tidemill.lang.statements import ReplanQuery
 from tidemill.lang.unparse import unparse
 from tidemill.model.time import Time
 
@@ -47,7 +49,8 @@ def changed_in(
         RunError: It cannot be done.
     """
     before, here = record_of(entry), standpoint(entry, version, moment)
-    changed = carried_out(statement, entry, version, here)
+    prices = _prices(look, entry) if isinstance(statement, ReplanQuery) else UNPRICED
+    changed = carried_out(statement, entry, version, here, prices)
     record, plans = changed.record, None
     if changed.switch is not None:
         new = record.instances[-1]
@@ -61,14 +64,27 @@ def changed_in(
     return record, verdict
 
 
-def _state_text(look: Look, entry: QueryEntry) -> str:
-    """How much a query remembers now."""
+def _prices(look: Look, entry: QueryEntry) -> Prices:
+    """What is known of the costs of another plan for a query that runs."""
+    rows, _ = _state(look, entry)
+    return Prices(look.planned(entry.name), look.planner(entry), rows)
+
+
+def _state(look: Look, entry: QueryEntry) -> tuple[int, int]:
+    """How many rows a query remembers now, and how many bytes."""
     if look.active is None:
-        return ""
+        return 0, 0
     names = {instance_name(entry.name, one.number) for one in record_of(entry).instances}
     mine = [m for m in look.active.metrics().values() if names.intersection(m.queries)]
     rows = sum(one.figures().state_rows for one in mine)
-    size = sum(one.figures().state_bytes for one in mine)
+    return rows, sum(one.figures().state_bytes for one in mine)
+
+
+def _state_text(look: Look, entry: QueryEntry) -> str:
+    """How much a query remembers now, and what becomes of it."""
+    if look.active is None:
+        return ""
+    rows, size = _state(look, entry)
     return f"{rows:,} rows in {size:,} bytes, dropped when the old version has ended"
 
 

@@ -11,23 +11,21 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tidemill.algebra.reach import clear
-from tidemill.algebra.tree import streams_of
-from tidemill.catalog.records import BEGINNING, Instance, Part, Status
+from tidemill.catalog.records import Instance, Part, Status
 from tidemill.control.counting import counting
 from tidemill.control.standpoint import live_parts, status
 from tidemill.control.variants import Switch, switch
 from tidemill.errors import RunError
-from tidemill.lang.statements import Change, Migration
+from tidemill.lang.statements import Change
 from tidemill.model.time import END_OF_TIME, Time, time_text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from tidemill.algebra.plan import Plan
     from tidemill.catalog.records import Record, Version
     from tidemill.control.standpoint import Standpoint
+    from tidemill.control.taking_over import Refusal, Strategy
 
-__all__ = ["Changed", "alter", "earliest", "preferred", "replan"]
+__all__ = ["Changed", "alter", "earliest", "preferred"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +37,17 @@ class Changed:
         switch: The numbers of the change; ``None`` if nothing is running that it concerns.
         using: The variant of a change of meaning.
         at: The instant at which it begins to take effect; ``None`` if nothing is running.
+        strategies: For another plan of the same meaning, how it can take over, the one that does
+            first, and those that cannot be had.
+        why: Why it takes over so.
     """
 
     record: Record
     switch: Switch | None = None
     using: Change | None = None
     at: Time | None = None
+    strategies: tuple[Strategy | Refusal, ...] = ()
+    why: str = ""
 
 
 def alter(
@@ -92,85 +95,6 @@ def preferred(record: Record, new: Plan, here: Standpoint) -> Change:
         return Change.GRACEFUL
     waits = None if later is None else clear(new, later)
     return Change.EXACT if waits is None or exact < waits else Change.GRACEFUL
-
-
-def replan(record: Record, here: Standpoint, using: Migration | None = None) -> Changed:
-    """Let another plan for the same meaning take over (GenMig, KB62).
-
-    Its windows are full from ``clear`` on, or at once if streams keep what they hold. An instant
-    later the new instance answers: the same rows are in both then, so that nothing is withdrawn or
-    announced.
-
-    Raises:
-        RunError: It does not run, or its windows do not forget by time.
-    """
-    live = live_parts(record, here.known)
-    open_ = [part for part in live if part.until == END_OF_TIME]
-    if record.paused is not None:
-        raise RunError(
-            f'query "{here.query}" is paused, and keeps the plan it has',
-            hint=f"write RESUME QUERY {here.query} first",
-        )
-    if not open_:
-        raise RunError(
-            f'query "{here.query}" does not run, so it has no plan to be replaced',
-            hint=f"write START QUERY {here.query}; it is planned then",
-        )
-    # What is to begin later has nothing from before in its windows, nor has what takes over.
-    plan = record.current.plan
-    running = [record.instance(part.instance).firsts(plan) for part in open_]
-    begins = {name: max(firsts[name] for firsts in running) for name in streams_of(plan)}
-    fresh = max(begins.values(), default=BEGINNING)
-    full = _full(plan, begins, using, here)
-    ends = [part.since + 1 if here.withdraws else here.must_end(record, part) for part in open_]
-    after = Time(max([full + 1, *ends]))
-    instance = here.begun(record.next_instance, record.current, Time(after - 1), begins)
-    if using is Migration.GENMIG:
-        instance = replace(instance, fresh=max(here.next, fresh), replays=None, later=())
-    seam, held = here.withdraws, max(part.held for part in open_)
-    cut = [
-        replace(part.cut(after), hands_on=seam) if part in open_ else part for part in record.parts
-    ]
-    begun = replace(record, instances=(*record.instances, instance))
-    changed = begun.with_parts(*cut, Part(instance.number, after, held=held, joins=seam))
-    numbers = Switch(max(here.next, fresh), tuple(after for _ in live), instance.fresh, after)
-    return Changed(changed, numbers, at=numbers.at)
-
-
-def _full(
-    plan: Plan, begins: Mapping[str, Time], using: Migration | None, here: Standpoint
-) -> Time:
-    """The first instant at which windows of an instance that begins now are as full as others.
-
-    Args:
-        plan: What they compute.
-        begins: From when on the rows of each stream are for those that run.
-        using: How it is to be filled.
-        here: What is known.
-
-    Raises:
-        RunError: There is none.
-    """
-    # Rows from before that are not for those that run either.
-    kept = {
-        name: BEGINNING if time <= begins.get(name, BEGINNING) else time
-        for name, time in here.kept.items()
-    }
-    by_replay = replace(here, kept=kept).full(plan)
-    by_time = clear(plan, Time(max(here.next, *begins.values())))
-    if using is Migration.REPLAY:
-        found = by_replay if by_replay is not None and by_replay != by_time else None
-    else:
-        found = by_time if using is Migration.GENMIG else by_replay
-    if found is not None:
-        return found
-    if using is Migration.REPLAY:
-        raise RunError(
-            f'REPLAN USING REPLAY is not possible for query "{here.query}": its streams do not keep'
-            " the rows that its windows hold",
-            hint="write KEEP behind its streams, or leave USING out",
-        )
-    raise _forgets_nothing(here.query, "REPLAN needs windows that forget by time")
 
 
 def _numbers(using: Change, record: Record, new: Plan, at: Time | None, here: Standpoint) -> Switch:
@@ -231,6 +155,7 @@ def earliest(using: Change, record: Record, new: Plan, here: Standpoint) -> Time
 
 
 def _forgets_nothing(query: str, what: str) -> RunError:
+    """The error that there is no instant from which nothing from before matters."""
     return RunError(
         f'{what} for query "{query}": it has a window that counts rows, waits for a pause or keeps'
         " everything, or reads a relation that changes, so there is no instant from which it is"

@@ -1,25 +1,28 @@
 """SHOW DECISIONS: what was chosen when queries were planned, why, and what else there was.
 
 The decisions of a query that runs are those of the plan it runs with, over restarts; those of one
-that does not run are of the plan that it would have.
+that does not run are of the plan that it would have. How the plan took over from another one is a
+decision as well.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
 from tidemill.catalog.entries import QueryEntry
-from tidemill.lang.statements import ObjectKind
+from tidemill.lang.statements import Name, ObjectKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tidemill.control.look import Look
-    from tidemill.lang.statements import Name
 
 __all__ = ["decisions_listing"]
+
+MIGRATION: Final = "migration"
+"""What is chosen where another plan takes over."""
 
 _COLUMNS = {
     "query": pl.String(),
@@ -58,3 +61,8 @@ def _rows(look: Look, name: Name | None) -> Iterator[tuple[object, ...]]:
             others = [other.text() for other in one.alternatives]
             chosen = (one.subject, one.chosen, one.cpu, one.memory, one.why)
             yield query, planned.version, *chosen, others
+        record = look.query_entry(Name(query)).record
+        took = None if record is None else record.instances[-1].took
+        if took is not None:
+            work = f"{took.why}; {took.work:,.0f} us of work in all"
+            yield query, planned.version, MIGRATION, took.using, None, None, work, [*took.others]

@@ -15,7 +15,7 @@ from tidemill.algebra.tree import streams_of
 from tidemill.catalog.entries import QueryEntry
 from tidemill.catalog.records import Instance, Part, Record, Version
 from tidemill.connectors.forms import Delivered
-from tidemill.control.change import Changed, alter, preferred, replan
+from tidemill.control.change import Changed, alter, preferred
 from tidemill.control.delivered import delivered_to, marked, refuse_overlaps, released
 from tidemill.control.instances import known_instances, record_of
 from tidemill.control.lifecycle import pause, resume, start, stop
@@ -25,6 +25,7 @@ from tidemill.control.standpoint import (
     next_instant,
     status,
 )
+from tidemill.control.strategies import UNPRICED, Prices, replan
 from tidemill.control.verdict import exact_from
 from tidemill.errors import RunError
 from tidemill.lang.parse import parse_one
@@ -77,11 +78,17 @@ def standpoint(query: QueryEntry, version: Version | None, moment: Moment) -> St
     plans = [one.plan for one in (*record.versions, *([version] if version else []))]
     first = next_instant(query.name, plans, moment)
     sink, kept = delivered_to(query), moment.kept
-    return Standpoint(query.name, first, known=known, sink=sink, kept=kept)
+    streams = frozenset[str]().union(*map(streams_of, plans))
+    came = {name: Time(moment.latest.get(name, -1) + 1) for name in streams}
+    return Standpoint(query.name, first, known=known, sink=sink, kept=kept, came=came)
 
 
 def carried_out(
-    statement: Lifecycle, query: QueryEntry, version: Version | None, here: Standpoint
+    statement: Lifecycle,
+    query: QueryEntry,
+    version: Version | None,
+    here: Standpoint,
+    prices: Prices = UNPRICED,
 ) -> Changed:
     """What a statement makes of the record of a query.
 
@@ -90,11 +97,12 @@ def carried_out(
         query: The query.
         version: For ALTER QUERY … AS, what it is asked from now on.
         here: What is known.
+        prices: For REPLAN, what its plans are expected to cost.
 
     Raises:
         RunError: It cannot be done now, or not at that instant.
     """
-    changed = _carried_out(statement, query, version, here)
+    changed = _carried_out(statement, query, version, here, prices)
     if here.sink is None:
         return changed
     record = marked(changed.record)
@@ -103,7 +111,11 @@ def carried_out(
 
 
 def _carried_out(
-    statement: Lifecycle, query: QueryEntry, version: Version | None, here: Standpoint
+    statement: Lifecycle,
+    query: QueryEntry,
+    version: Version | None,
+    here: Standpoint,
+    prices: Prices,
 ) -> Changed:
     record = record_of(query)
     match statement:
@@ -114,7 +126,7 @@ def _carried_out(
             how = using or preferred(record, version.plan, here)
             return alter(record, version, how, _time(at), here)
         case ReplanQuery(_, migration):
-            return replan(record, here, migration)
+            return replan(record, here, migration, prices)
         case StartQuery(_, mode, at):
             return start(record, mode or StartMode.FRESH, _time(at), here)
         case StopQuery(_, mode, at):

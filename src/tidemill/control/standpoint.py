@@ -39,6 +39,7 @@ class Standpoint:
         known: Up to when the answer of each instance is known.
         sink: What the sink of the query gets; ``None`` if its answer is in memory.
         kept: From which instant on all rows of a stream are kept, of those that keep their past.
+        came: Of each stream, the first instant from which on no row has come; ``next`` of others.
     """
 
     query: str
@@ -47,6 +48,7 @@ class Standpoint:
     known: Mapping[int, Time] = field(default_factory=dict)
     sink: Delivered | None = None
     kept: Mapping[str, Time] = field(default_factory=dict)
+    came: Mapping[str, Time] = field(default_factory=dict)
 
     def full(self, plan: Plan) -> Time | None:
         """The first instant, from now on, at which an instance that begins now has full windows.

@@ -18,6 +18,8 @@ from tidemill.algebra.reach import clear
 from tidemill.connectors.forms import Delivered
 from tidemill.control.change import earliest
 from tidemill.control.standpoint import live_parts
+from tidemill.control.strategies import way_text
+from tidemill.control.taking_over import Refusal
 from tidemill.control.variants import GUARANTEES, switch
 from tidemill.lang.statements import Change
 from tidemill.model.time import END_OF_TIME, Time, time_text
@@ -25,11 +27,12 @@ from tidemill.optimizer.explain.physical import describe
 from tidemill.physical.plan import Apply, walk_physical
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from tidemill.catalog.records import Record
     from tidemill.control.change import Changed
     from tidemill.control.standpoint import Standpoint
+    from tidemill.control.taking_over import Strategy
     from tidemill.control.variants import Switch
     from tidemill.optimizer.planned import Planned
 
@@ -52,12 +55,19 @@ class Stretch:
 
 @dataclass(frozen=True, slots=True)
 class Alternative:
-    """What another way of changing would give; no times if it cannot be had."""
+    """What another way of changing would give; no times if it cannot be had.
+
+    Another way for a plan to take over has besides for how long both plans run, what work that is
+    and for how long no answer comes, in microseconds.
+    """
 
     using: str
     at: Time | None
     exact_from: Time | None
     meanwhile: str
+    length: int | None = None
+    work: float | None = None
+    pause: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +89,8 @@ class Verdict:
         guarantees: What the variant promises; empty for other statements.
         alternatives: What the other variants would give.
         replays: Whether new operators are filled with rows that streams have kept.
+        strategy: For another plan, how it takes over.
+        why: Why it does so.
     """
 
     query: str
@@ -94,6 +106,8 @@ class Verdict:
     guarantees: dict[str, bool] = field(default_factory=dict)
     alternatives: tuple[Alternative, ...] = ()
     replays: bool = False
+    strategy: Alternative | None = None
+    why: str = ""
 
     def text(self) -> str:
         """For people."""
@@ -102,6 +116,8 @@ class Verdict:
             ("exact from", _exact_text(self.exact_from)),
             ("what is given", self.meanwhile),
         ]
+        if self.strategy is not None:
+            rows += [(self.strategy.using, self.strategy.meanwhile), ("chosen because", self.why)]
         rows += [(f"version {one.version}", _stretch_text(one)) for one in self.stretches]
         rows += [("shared", line) for line in self.shared]
         begins = "is replayed" if self.replays else "begins empty"
@@ -176,9 +192,27 @@ def verdict_on(  # noqa: PLR0913 — all that it tells
         state,
         sink,
         {} if using is None else asdict(GUARANTEES[using]),
-        () if using is None else tuple(_alternatives(before, changed, here)),
+        tuple(_others(before, changed, here)),
         replays=_replays(record),
+        strategy=_way(changed.strategies[0], here) if changed.strategies else None,
+        why=changed.why,
     )
+
+
+def _others(before: Record, changed: Changed, here: Standpoint) -> Iterable[Alternative]:
+    """The other ways to do what is asked for."""
+    if changed.using is not None:
+        return _alternatives(before, changed, here)
+    return [_way(one, here) for one in changed.strategies[1:]]
+
+
+def _way(way: Strategy | Refusal, here: Standpoint) -> Alternative:
+    """What a way takes in which another plan could take over."""
+    if isinstance(way, Refusal):
+        return Alternative(way.using.value, None, None, way.why)
+    told = way_text(way)
+    costs = way.length, way.work, way.pause
+    return Alternative(way.using.value, here.next, way.since, told, *costs)
 
 
 def _replays(record: Record) -> bool:

@@ -40,7 +40,8 @@ __all__ = ["LIFECYCLE_FORMS", "at_lifecycle", "read_lifecycle"]
 LIFECYCLE_FORMS: Final = {
     "ALTER": (
         "write ALTER QUERY name AS query [USING variant] [AT instant],"
-        " or ALTER QUERY name REPLAN [USING GENMIG | REPLAY]"
+        " or ALTER QUERY name REPLAN"
+        " [USING GENMIG | REPLAY | MOVING STATE | PARALLEL TRACK | AUTO]"
     ),
     "START": "write START QUERY name [FRESH | COLD | WARM | WITH HISTORY] [AT instant]",
     "STOP": "write STOP QUERY name [IMMEDIATE | DRAIN] [AT instant]",
@@ -94,7 +95,7 @@ def _read_alter(cursor: Cursor, name: Name) -> AlterQuery | ReplanQuery:
 
 def _read_variant(cursor: Cursor) -> Change:
     for migration in Migration:
-        if cursor.at(migration.value):
+        if cursor.at(*migration.value.split()):
             cursor.fail(
                 f"{migration.value} is for another plan of the same query",
                 hint=f"write ALTER QUERY name REPLAN USING {migration.value}",
@@ -102,11 +103,16 @@ def _read_variant(cursor: Cursor) -> Change:
     found = _accept_one(cursor, tuple(Change))
     if found is not None:
         return found
-    for variant in (Change.QUERY_ORDER, Change.STREAM_ORDER):
+    _expect_second(cursor, (Change.QUERY_ORDER, Change.STREAM_ORDER))
+    return _fail_choice(cursor, [variant.value for variant in Change])
+
+
+def _expect_second(cursor: Cursor, variants: Sequence[Enum]) -> None:
+    """Refuse the first of two words alone."""
+    for variant in variants:
         first, second = variant.value.split()
         if cursor.accept(first):
             cursor.expect(second, hint=f"write USING {variant.value}")
-    return _fail_choice(cursor, [variant.value for variant in Change])
 
 
 def _read_replan(cursor: Cursor, name: Name) -> ReplanQuery:
@@ -114,10 +120,11 @@ def _read_replan(cursor: Cursor, name: Name) -> ReplanQuery:
     if cursor.accept("USING"):
         using = _accept_one(cursor, tuple(Migration))
         if using is None:
-            words = [str(one.value) for one in Migration]
-            near = closest(cursor.current.text, words) if cursor.current else None
+            _expect_second(cursor, (Migration.MOVING_STATE, Migration.PARALLEL_TRACK))
+            *first, last = (str(one.value) for one in Migration)
+            near = closest(cursor.current.text, [*first, last]) if cursor.current else None
             hint = near or "the variants of a change are for ALTER QUERY name AS query"
-            cursor.fail_expected(" or ".join(words), hint=hint)
+            cursor.fail_expected(f"{', '.join(first)} or {last}", hint=hint)
     _refuse_at(cursor, "REPLAN", "the switch is at the first instant at which both plans agree")
     return ReplanQuery(name, using)
 

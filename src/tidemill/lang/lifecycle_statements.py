@@ -72,6 +72,9 @@ class Migration(Enum):
 
     GENMIG = "GENMIG"
     REPLAY = "REPLAY"
+    MOVING_STATE = "MOVING STATE"
+    PARALLEL_TRACK = "PARALLEL TRACK"
+    AUTO = "AUTO"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +89,7 @@ class AlterQuery:
 
 @dataclass(frozen=True, slots=True)
 class ReplanQuery:
-    """ALTER QUERY name REPLAN [USING GENMIG | REPLAY]."""
+    """ALTER QUERY name REPLAN [USING migration]; without USING it is AUTO."""
 
     name: Name
     using: Migration | None = None

@@ -12,7 +12,7 @@ import json
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
-from tidemill.catalog.records import Instance, Part, Paused
+from tidemill.catalog.records import Instance, Part, Paused, Took
 from tidemill.errors import RunError
 from tidemill.model.time import Time
 from tidemill.runtime.durable import sync_directory, write_durably
@@ -124,7 +124,7 @@ def _written(record: StoredRecord) -> dict[str, object]:
 def _written_instance(instance: Instance) -> dict[str, object]:
     """An instance; what is not there for most is left out, so that older versions can read it."""
     written = asdict(instance)
-    return written if instance.later else {k: v for k, v in written.items() if k != "later"}
+    return {k: v for k, v in written.items() if v or k not in ("later", "took")}
 
 
 def _instance(found: dict[str, object]) -> Instance:
@@ -133,7 +133,20 @@ def _instance(found: dict[str, object]) -> Instance:
             later = tuple((str(name), Time(at)) for name, at in pairs)
         case other:
             raise ValueError(f"{other} is no list of streams")
-    return Instance(**{**found, "later": later})  # type: ignore[arg-type] # a TypeError is damage
+    took = _took(found.get("took"))
+    return Instance(**{**found, "later": later, "took": took})  # type: ignore[arg-type] # a TypeError is damage
+
+
+def _took(found: object) -> Took | None:
+    match found:
+        case None:
+            return None
+        case {"using": str(using), "work": work, "why": str(why), "others": list(others)} if (
+            isinstance(work, int | float)
+        ):
+            return Took(using, float(work), why, tuple(str(one) for one in others))
+        case _:
+            raise ValueError(f"{found} does not say how a plan took over")
 
 
 def _read(found: dict[str, object]) -> StoredRecord:
