@@ -28,6 +28,8 @@ from tidemill.physical.joining.tree_counts import Measured, measured
 from tidemill.physical.joining.tree_shape import table_name, tree_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tidemill.model.time import Time
     from tidemill.physical.adaptable import Adaptable
     from tidemill.physical.joining.tree_plan import StageOrders
@@ -54,6 +56,12 @@ _PERIODS: Final = 2
 _NEAR: Final = 0.8
 """State is near its limit if it takes this share of it."""
 
+_FIRST_CREDIT: Final = 10_000_000
+"""Looks may take so many nanoseconds in advance."""
+
+_MOST_CREDIT: Final = 50_000_000
+"""And so many if none was taken for long."""
+
 
 @dataclass(frozen=True, slots=True)
 class Adapting:
@@ -62,22 +70,36 @@ class Adapting:
     Attributes:
         every: After how many steps with rows it is looked for a better tree.
         acts: Whether trees are changed; otherwise it is said what would be.
+        quota: Which share of the time of the join looks may take.
         most_bytes: How many bytes the state of a join may take in a partition.
         policy: How reluctant changes are.
     """
 
     every: int = 16
     acts: bool = True
+    quota: float = 0.01
     most_bytes: float = inf
     policy: Policy = Policy()
 
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """What a step has taken: how many rows came, and for how many seconds it worked."""
+    """What a step has taken.
+
+    Attributes:
+        rows: How many rows came.
+        began: When it began.
+        clock: What time it is, in seconds.
+    """
 
     rows: int
-    seconds: float
+    began: float
+    clock: Callable[[], float]
+
+    @property
+    def nanoseconds(self) -> int:
+        """For how long it has worked so far."""
+        return round((self.clock() - self.began) * 1e9)
 
 
 def adapted(
@@ -95,11 +117,16 @@ def adapted(
     numbers = _Numbers(state)
     if not spent.rows or time == END_OF_TIME:
         return []
-    numbers.add("spent", round(spent.seconds * 1e9))
+    worked = spent.nanoseconds
+    numbers.add("spent", worked)
     numbers.add("rows", spent.rows)
     if numbers.add("steps", 1) < adapting.every:
         return []
-    return _Look(join, state, time, numbers, adapting).decided()
+    numbers.earn(adapting.quota)
+    told = _Look(join, state, time, numbers, adapting).decided()
+    if numbers["periods in all"] > 1:  # what is done for the first time takes longer
+        numbers.add("credit", worked - spent.nanoseconds)
+    return told
 
 
 class _Numbers:
@@ -121,6 +148,13 @@ class _Numbers:
         """Add to a number; what it is then."""
         self[name] = self[name] + number
         return self[name]
+
+    def earn(self, quota: float) -> None:
+        """Have a share of the time of a period for looks."""
+        first = 0 if self["periods in all"] else _FIRST_CREDIT
+        self.add("periods in all", 1)
+        credit = self["credit"] + first + round(self["spent"] * quota)
+        self["credit"] = min(credit, _MOST_CREDIT)
 
     @property
     def kept(self) -> Kept:
@@ -158,10 +192,14 @@ class _Look:
         numbers = self._numbers
         if numbers["changes"]:
             return "its effect" if numbers["periods"] + 1 >= _PERIODS else None
+        if numbers["credit"] < -_MOST_CREDIT:
+            return None
         if self._is_near_limit():
             return "state is near its limit"
         if self._each_before and self._each > _SLOWER * self._each_before:
             return "rows take longer"
+        if numbers["credit"] < 0:
+            return None
         seen = _seen(self._measured)
         if seen != numbers["seen"]:
             numbers["seen"], numbers["skipped"] = seen, 0

@@ -256,7 +256,7 @@ class Engine:
         self.watermarks[node.name] = watermark
         metrics.rows_out += sum(batch.height for batch in out)
         if self.adapting is not None and node.name in self._adaptable:
-            spent, join = Spent(rows, self._clock() - began), self._adaptable[node.name]
+            spent, join = Spent(rows, began, self._clock), self._adaptable[node.name]
             metrics.adapted += tuple(adapted(join, state, watermark, spent, self.adapting))
         metrics.seconds += self._clock() - began
         return Flow(out, min(watermark, operator.held(state)))

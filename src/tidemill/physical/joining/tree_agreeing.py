@@ -14,15 +14,18 @@ runs and whatever it has probed; skew and keys that only some inputs have are in
 
 from __future__ import annotations
 
-from math import prod
+from functools import reduce
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
 import polars as pl
 
 from tidemill.physical.joining.tree import bits
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
+
+    from numpy.typing import NDArray
 
     from tidemill.physical.state.table import Table
 
@@ -38,23 +41,25 @@ def agreeing(inputs: Sequence[tuple[Table, Sequence[str]]]) -> dict[int, float]:
     Args:
         inputs: For each input, its rows, and the columns on which they must agree with the others.
     """
-    counted = [_counted(table, keys, port) for port, (table, keys) in enumerate(inputs)]
-    names = [f"k{i}" for i in range(len(inputs[0][1]))]
-    every = pl.concat(counted, how="diagonal_relaxed").group_by(names).agg(pl.col("^n.*$").sum())
-    masks = range(1, 1 << len(inputs))
+    hashes = [_hashes(table, keys) for table, keys in inputs]
+    _, numbers = np.unique(np.concatenate(hashes), return_inverse=True)
+    most, at = int(numbers.max(initial=-1)) + 1, 0
+    counts: list[NDArray[np.float64]] = []
+    for own in hashes:
+        counted = np.bincount(numbers[at : at + len(own)], minlength=most)
+        counts.append(counted.astype(np.float64))
+        at += len(own)
+    masks: Iterable[int] = range(1, 1 << len(inputs))
     if len(inputs) > _MOST_INPUTS:
-        masks = sorted({*(1 << port for port in range(len(inputs))), (1 << len(inputs)) - 1})
-    sums = every.select(
-        prod((pl.col(f"n{port}") for port in bits(mask)), start=pl.lit(1.0)).sum().alias(str(mask))
-        for mask in masks
-    )
-    return {mask: float(value) for mask, value in zip(masks, sums.row(0), strict=True)}
+        masks = (*(1 << port for port in range(len(inputs))), (1 << len(inputs)) - 1)
+    return {mask: float(reduce(np.multiply, _of(counts, mask)).sum()) for mask in masks}
 
 
-def _counted(table: Table, keys: Sequence[str], port: int) -> pl.DataFrame:
-    """How many rows of an input there are of each key."""
-    columns = {
-        f"k{i}": pl.concat([table.none().get_column(key), *table.values(key)])
-        for i, key in enumerate(keys)
-    }
-    return pl.DataFrame(columns).group_by(list(columns)).agg(pl.len().cast(pl.Float64).alias(f"n{port}"))
+def _of(counts: Sequence[NDArray[np.float64]], mask: int) -> list[NDArray[np.float64]]:
+    return [counts[port] for port in bits(mask)]
+
+
+def _hashes(table: Table, keys: Sequence[str]) -> NDArray[np.uint64]:
+    """What stands for the key of each row: that two keys have one hash hardly ever happens."""
+    columns = [pl.concat([table.none().get_column(key), *table.values(key)]) for key in keys]
+    return pl.DataFrame(columns).hash_rows().to_numpy()
