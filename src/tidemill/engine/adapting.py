@@ -14,14 +14,15 @@ may decide otherwise.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import inf, log2
+from time import process_time
 from typing import TYPE_CHECKING, Final
 from zlib import crc32
 
 from tidemill.engine.adaptations import Adaptation, Kind
 from tidemill.model.time import END_OF_TIME
-from tidemill.optimizer.hysteresis import Kept, Offer, Policy, consider, judge, refuse
+from tidemill.optimizer.hysteresis import POLICY, Kept, Offer, Policy, consider, judge, refuse
 from tidemill.optimizer.running_trees import MOST_INPUTS, Running, Trees, compared
 from tidemill.physical.joining.tree import Stage, flat, states, text
 from tidemill.physical.joining.tree_counts import Measured, measured
@@ -41,13 +42,16 @@ _MARK: Final = "adapt "
 """So the numbers begin that are remembered here."""
 
 _SECOND: Final = 1_000_000
-_GRAIN: Final = 2.0
-"""What has changed by less than the root of two is as it was."""
+_GRAIN: Final = 8
+"""So many steps there are between a number and its double; half of them are a change."""
+
+_LITTLE: Final = 0.1
+"""What there are fewer of than this, for each row, does not matter."""
 
 _SELDOM: Final = 8
 """So many looks may end before anything is counted, one after the other."""
 
-_SLOWER: Final = 1.5
+_SLOWER: Final = 2
 """Rows take longer if they take so many times as long as in the period before."""
 
 _PERIODS: Final = 2
@@ -73,13 +77,16 @@ class Adapting:
         quota: Which share of the time of the join looks may take.
         most_bytes: How many bytes the state of a join may take in a partition.
         policy: How reluctant changes are.
+        clock: What work is measured by, in seconds: that of the process, since others that are busy
+            do not make a tree worse.
     """
 
     every: int = 16
     acts: bool = True
     quota: float = 0.01
     most_bytes: float = inf
-    policy: Policy = Policy()
+    policy: Policy = POLICY
+    clock: Callable[[], float] = field(default=process_time, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +156,21 @@ class _Numbers:
         self[name] = self[name] + number
         return self[name]
 
+    def of(self, kind: str) -> dict[str, int]:
+        """The numbers of a kind."""
+        mark = _MARK + kind
+        every = self._state.numbers.items()
+        return {name.removeprefix(mark): n for name, n in every if name.startswith(mark)}
+
+    def put(self, name: str, number: int) -> None:
+        """Remember a number, if it is 0 as well."""
+        self._state.numbers[_MARK + name] = number
+
+    def forget(self, kind: str) -> None:
+        """Forget the numbers of a kind."""
+        for name in self.of(kind):
+            del self._state.numbers[_MARK + kind + name]
+
     def earn(self, quota: float) -> None:
         """Have a share of the time of a period for looks."""
         first = 0 if self["periods in all"] else _FIRST_CREDIT
@@ -200,14 +222,25 @@ class _Look:
             return "rows take longer"
         if numbers["credit"] < 0:
             return None
-        seen = _seen(self._measured)
-        if seen != numbers["seen"]:
-            numbers["seen"], numbers["skipped"] = seen, 0
+        if self._has_moved():
+            numbers["skipped"] = 0
             return "rows or matches are other ones"
         if numbers["looks"] or numbers.add("skipped", 1) >= _SELDOM:
             numbers["skipped"] = 0
             return f"every {self._adapting.every * _SELDOM} steps"
         return None
+
+    def _has_moved(self) -> bool:
+        """Whether what was counted is not what it was at the last look that counted."""
+        now, before = _seen(self._measured), self._numbers.of("seen ")
+        if now.keys() == before.keys() and all(
+            abs(number - before[name]) < _GRAIN / 2 for name, number in now.items()
+        ):
+            return False
+        self._numbers.forget("seen ")
+        for name, number in now.items():
+            self._numbers.put(f"seen {name}", number)
+        return True
 
     def _is_near_limit(self) -> bool:
         most = self._adapting.most_bytes
@@ -337,8 +370,9 @@ class _Look:
 
     def _change(self, tree: Stage, orders: StageOrders) -> None:
         self._join.adapt(self._state, tree, self._time, orders)
-        for name in ("past spent", "past rows", "seen", "skipped"):
+        for name in ("past spent", "past rows", "skipped"):
             self._numbers[name] = 0
+        self._numbers.forget("seen ")
 
 
 def _each(spent: int, rows: int) -> int:
@@ -351,13 +385,15 @@ def _per_row(cpu: float, running: Running) -> int:
     return round(cpu / max(sum(running.rates), 1e-12) * 1e6)
 
 
-def _seen(now: Measured) -> int:
-    """A number for what was counted, the same as long as it is about the same."""
-    rates = [log2(1 + count / max(now.passed, 1) * _SECOND) for count in now.came]
-    rows = [log2(1 + rows) for _, rows in sorted(now.rows.items())]
-    shares = [log2(met.share or 1e-9) for _, met in sorted(now.met.items())]
-    rounded = [round(number * _GRAIN) for number in (*rates, *rows, *shares)]
-    return crc32(repr(rounded).encode()) or 1
+def _seen(now: Measured) -> dict[str, int]:
+    """What was counted, for a row that comes, as logarithms; what is too small to matter is left."""
+    came = max(sum(now.came), 1)
+    every = {f"came {port}": count / came for port, count in enumerate(now.came)}
+    there = max(sum(rows for mask, rows in now.rows.items() if mask.bit_count() == 1), 1)
+    every |= {f"rows {mask}": rows / there for mask, rows in now.rows.items()}
+    every |= {f"met {one} {other}": met.found / came for (one, other), met in now.met.items()}
+    seen = {name: round(_GRAIN * log2(max(number, _LITTLE))) for name, number in every.items()}
+    return {**seen, "rate": round(_GRAIN * log2(came / max(now.passed, 1)))}
 
 
 def _named(tree: Stage, orders: StageOrders) -> str:

@@ -234,6 +234,8 @@ class Engine:
             return self._view(node, ports[0], ports[0].view.windowed(validity))
         operator, state = node.apply.operator, self.states[node.name]
         began, metrics = self._clock(), self.metrics[node.name]
+        adapting = self.adapting if node.name in self._adaptable else None
+        busy = 0.0 if adapting is None else adapting.clock()
         given = [(port, batch) for port, flow in enumerate(ports) for batch in flow.taken()]
         rows = sum(batch.height for _, batch in given)
         metrics.rows_in += rows
@@ -255,9 +257,9 @@ class Engine:
             raise _named(error, self.fragment.queries.get(node.name, ())) from None
         self.watermarks[node.name] = watermark
         metrics.rows_out += sum(batch.height for batch in out)
-        if self.adapting is not None and node.name in self._adaptable:
-            spent, join = Spent(rows, began, self._clock), self._adaptable[node.name]
-            metrics.adapted += tuple(adapted(join, state, watermark, spent, self.adapting))
+        if adapting is not None:
+            spent, join = Spent(rows, busy, adapting.clock), self._adaptable[node.name]
+            metrics.adapted += tuple(adapted(join, state, watermark, spent, adapting))
         metrics.seconds += self._clock() - began
         return Flow(out, min(watermark, operator.held(state)))
 
