@@ -29,7 +29,7 @@ from tidemill.physical.joining.tree_counts import Measured, measured
 from tidemill.physical.joining.tree_shape import table_name, tree_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from tidemill.model.time import Time
     from tidemill.physical.adaptable import Adaptable
@@ -87,6 +87,21 @@ class Adapting:
     most_bytes: float = inf
     policy: Policy = POLICY
     clock: Callable[[], float] = field(default=process_time, compare=False, repr=False)
+
+    def shared(self, partitions: int) -> Adapting:
+        """How joins adapt in one of so many partitions."""
+        return replace(self, most_bytes=self.most_bytes / partitions)
+
+    def written(self) -> dict[str, float]:
+        """It as JSON, for workers; a limit that is infinite is left out."""
+        facts: dict[str, float] = {"every": self.every, "acts": int(self.acts)}
+        return facts if self.most_bytes == inf else {**facts, "most_bytes": self.most_bytes}
+
+    @classmethod
+    def read(cls, written: Mapping[str, float]) -> Adapting:
+        """What was written."""
+        most = written.get("most_bytes", inf)
+        return cls(int(written["every"]), bool(written["acts"]), most_bytes=most)
 
 
 @dataclass(frozen=True, slots=True)
@@ -347,26 +362,22 @@ class _Look:
         numbers.keep(kept)
         for name in ("changes", "periods", "old", "before", "then"):
             numbers[name] = 0
-        costs = (found.own * _SECOND, would.own * _SECOND)
-        names = (text(old), text(running.tree))
+        told = Adaptation(
+            Kind.KEPT,
+            self._time,
+            text(old),
+            text(running.tree),
+            "its effect",
+            own=would.own * _SECOND,
+            best=found.own * _SECOND,
+            before=before,
+            after=after,
+        )
         if not is_undone:
-            why = "its effect"
-            return [
-                Adaptation(Kind.KEPT, self._time, *names, why, *reversed(costs), 0.0, before, after)
-            ]
+            return [told]
         self._change(old, {})
-        return [
-            Adaptation(
-                Kind.UNDONE,
-                self._time,
-                *reversed(names),
-                "rows take longer than before",
-                *costs,
-                would.price,
-                before,
-                after,
-            )
-        ]
+        back = replace(told, kind=Kind.UNDONE, old=told.new, new=told.old, own=told.best)
+        return [replace(back, best=told.own, price=would.price, cause="rows take longer")]
 
     def _change(self, tree: Stage, orders: StageOrders) -> None:
         self._join.adapt(self._state, tree, self._time, orders)
@@ -386,7 +397,7 @@ def _per_row(cpu: float, running: Running) -> int:
 
 
 def _seen(now: Measured) -> dict[str, int]:
-    """What was counted, for a row that comes, as logarithms; what is too small to matter is left."""
+    """What was counted, for a row that comes, as logarithms; too little does not matter."""
     came = max(sum(now.came), 1)
     every = {f"came {port}": count / came for port, count in enumerate(now.came)}
     there = max(sum(rows for mask, rows in now.rows.items() if mask.bit_count() == 1), 1)

@@ -179,7 +179,9 @@ def _read_drop(cursor: Cursor) -> Drop:
     return Drop(kind, cursor.name(f"the name of the {kind.value.lower()}"), if_exists)
 
 
-def _read_show(cursor: Cursor) -> Show | ShowConnectors | ShowDecisions | ShowSettings | ShowStatistics:
+def _read_show(
+    cursor: Cursor,
+) -> Show | ShowConnectors | ShowDecisions | ShowSettings | ShowStatistics:
     cursor.expect("SHOW")
     found = cursor.choice((*_PLURALS, "CONNECTORS", "STATISTICS", "DECISIONS", "SETTINGS"))
     if found == "STATISTICS":

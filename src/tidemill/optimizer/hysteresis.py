@@ -112,7 +112,7 @@ def is_avoided(kept: Kept, plan: int, time: int) -> bool:
     return kept.avoided == plan and time < kept.avoided_until
 
 
-def judge(
+def judge(  # noqa: PLR0913, PLR0917 — what is remembered, and what was found
     kept: Kept, plan: int, before: float, after: float, time: int, policy: Policy = POLICY
 ) -> tuple[Kept, bool]:
     """What is remembered when the effect of a change is known, and whether it is to be taken back.

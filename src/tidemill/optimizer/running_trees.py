@@ -137,7 +137,8 @@ def _extra(pricing: Pricing, own: Plan, stage: Stage, orders: tuple[tuple[int, .
     parts = stage.masks
     both = zip(orders, own.orders[stage], strict=True)
     return sum(
-        probing_cost(pricing.model, parts, root, now) - probing_cost(pricing.model, parts, root, best)
+        probing_cost(pricing.model, parts, root, now)
+        - probing_cost(pricing.model, parts, root, best)
         for root, (now, best) in enumerate(both)
     )
 

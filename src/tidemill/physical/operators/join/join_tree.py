@@ -36,8 +36,8 @@ from tidemill.physical.joining.probe import probe
 from tidemill.physical.joining.side import numbered_inside
 from tidemill.physical.joining.tree import JoinTree as Tree
 from tidemill.physical.joining.tree import Stage, stages, states
-from tidemill.physical.joining.tree_counts import count_came, count_met, pass_time
 from tidemill.physical.joining.tree_agreeing import agreeing
+from tidemill.physical.joining.tree_counts import count_came, count_met, pass_time
 from tidemill.physical.joining.tree_plan import TreePlan, is_order, order_numbers
 from tidemill.physical.joining.tree_shape import mask_named, table_name, table_names, tree_of
 from tidemill.physical.operator import State

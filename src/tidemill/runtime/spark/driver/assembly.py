@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from tidemill.catalog.catalog import Catalog
+    from tidemill.engine.adapting import Adapting
     from tidemill.physical.fragments import Graph
     from tidemill.runtime.spark.state.checkpoint import Checkpoint
     from tidemill.runtime.spark.worker.sink_writer import SinkWriter
@@ -44,6 +45,7 @@ def deployment_of(  # noqa: PLR0913 — what a deployment is made of
     sink_writer: SinkWriter,
     *,
     reads_all: bool = False,
+    adapting: Adapting | None = None,
 ) -> Deployment:
     """What runs where, what it reads, and where its answers go.
 
@@ -54,6 +56,7 @@ def deployment_of(  # noqa: PLR0913 — what a deployment is made of
         checkpoint: Where the rows of relations are kept.
         sink_writer: Where answers are let out.
         reads_all: Whether all columns of streams are read, whatever is needed.
+        adapting: How joins adapt whose tree can change; ``None`` if they do not.
     """
     # A relation comes in once for the queries of each epoch.
     read = {i.rows: relations[i.name] for i in graph.inputs if i.name in relations}
@@ -62,4 +65,7 @@ def deployment_of(  # noqa: PLR0913 — what a deployment is made of
     }
     facts, read = checkpoint.facts, dict(sorted(read.items()))
     needed = {} if reads_all else columns_to_read(streams, graph)
-    return Deployment(graph, streams, read, facts.pids, facts.stages, sink_writer, files, needed)
+    own = None if adapting is None else adapting.shared(len(facts.pids))
+    return Deployment(
+        graph, streams, read, facts.pids, facts.stages, sink_writer, files, needed, own
+    )

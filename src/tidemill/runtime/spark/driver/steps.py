@@ -174,6 +174,7 @@ def deploy(start: Start) -> None:
         checkpoint,
         routes.sink_writer(),
         reads_all=not start.settings.planning.optimized,
+        adapting=start.settings.adapting,
     )
     checkpoint.deployments.keep(deployment)
     cuts = {name: planned.target.cut for name, planned in checked.planned.items()}

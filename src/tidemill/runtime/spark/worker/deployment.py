@@ -23,6 +23,7 @@ from tidemill.catalog.codec import (
     write_relation_entry,
     write_stream_entry,
 )
+from tidemill.engine.adapting import Adapting
 from tidemill.engine.bundles import bundles_of, sent_on
 from tidemill.engine.entrance import Entrance
 from tidemill.lang.statements import ConnectorCall
@@ -55,6 +56,7 @@ class Deployment:
         sink_writer: Where answers are let out.
         files: The files that the rows of the relations are in, by the names of the relations.
         needed: The columns that are needed of each stream of which not all are.
+        adapting: How joins adapt whose tree can change; ``None`` if they do not.
     """
 
     graph: Graph
@@ -65,11 +67,12 @@ class Deployment:
     sink_writer: SinkWriter = field(default_factory=lambda: SinkWriter({}, (), ()))
     files: Mapping[str, str] = field(default_factory=dict)
     needed: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    adapting: Adapting | None = None
 
     @cached_property
     def text(self) -> str:
         """All of it but the rows of relations, as JSON."""
-        written = {
+        written: dict[str, object] = {
             "plans": write_plans(self.graph.plans),
             "streams": {name: write_stream_entry(_bare(s)) for name, s in self.streams.items()},
             "relations": {
@@ -81,6 +84,8 @@ class Deployment:
             "sinks": self.sink_writer.write(),
             "needed": {name: sorted(columns) for name, columns in self.needed.items()},
         }
+        if self.adapting is not None:
+            written["adapting"] = self.adapting.written()
         return json.dumps(written, separators=(",", ":"), sort_keys=True)
 
     @cached_property
@@ -176,6 +181,7 @@ def read_deployment(text: str, rows_of: Callable[[str], bytes]) -> Deployment:
         {entry.name: file for entry, file in read.values()},
         # A version that did not write it down has read all columns.
         {name: frozenset(columns) for name, columns in written.get("needed", {}).items()},
+        Adapting.read(written["adapting"]) if "adapting" in written else None,
     )
 
 
