@@ -286,7 +286,7 @@ class _Look:
         now, numbers = self._measured, self._numbers
         passed = now.passed - numbers["passed"]
         came = [count - numbers[f"came {port}"] for port, count in enumerate(now.came)]
-        if passed <= 0 or min(came) < 0:  # counts have been halved
+        if passed <= 0 or min(came) < 0 or not any(came):  # nothing has, or counts were halved
             passed, came = now.passed, list(now.came)
         numbers["passed"] = now.passed
         for port, count in enumerate(now.came):
