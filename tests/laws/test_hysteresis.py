@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -82,7 +84,7 @@ def test_a_plan_that_did_not_help_is_avoided_longer_each_time(
             assert not consider(kept, offer, at, Policy(looks=1))[1]
         assert consider(kept, offer, kept.avoided_until, Policy(looks=1))[1]
         rests.append(kept.avoided_until - time)
-    assert all(2 * one == other for one, other in zip(rests, rests[1:], strict=False))
+    assert all(2 * one == other for one, other in pairwise(rests))
 
 
 def test_what_presses_is_taken_at_once() -> None:

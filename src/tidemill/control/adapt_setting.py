@@ -24,6 +24,10 @@ ADAPT_EVERY: Final = 16
 """After so many batches it is looked for better plans, unless something else is asked for."""
 
 
+_QUOTA: Final = 0.01
+"""Which share of the work of joins looks may take then."""
+
+
 @dataclass(frozen=True, slots=True)
 class AdaptSetting:
     """Whether and how plans follow what is measured.
@@ -43,7 +47,9 @@ class AdaptSetting:
         """The same for partitions; ``None`` if nothing adapts."""
         if self.adapt is Adapt.OFF:
             return None
-        return Adapting(self.every, self.adapt is Adapt.ON, most_bytes=self.memory)
+        # Who wants to look more often has that work done, too.
+        quota = _QUOTA * ADAPT_EVERY / self.every
+        return Adapting(self.every, self.adapt is Adapt.ON, quota, self.memory)
 
     def frame(self) -> pl.DataFrame:
         """The settings as SHOW SETTINGS has them."""

@@ -94,14 +94,14 @@ class Adapting:
 
     def written(self) -> dict[str, float]:
         """It as JSON, for workers; a limit that is infinite is left out."""
-        facts: dict[str, float] = {"every": self.every, "acts": int(self.acts)}
+        facts = {"every": self.every, "acts": int(self.acts), "quota": self.quota}
         return facts if self.most_bytes == inf else {**facts, "most_bytes": self.most_bytes}
 
     @classmethod
     def read(cls, written: Mapping[str, float]) -> Adapting:
         """What was written."""
         most = written.get("most_bytes", inf)
-        return cls(int(written["every"]), bool(written["acts"]), most_bytes=most)
+        return cls(int(written["every"]), bool(written["acts"]), written["quota"], most)
 
 
 @dataclass(frozen=True, slots=True)
