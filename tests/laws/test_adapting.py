@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field, replace
+from functools import partial
 from math import inf
 from typing import TYPE_CHECKING
 
@@ -175,7 +176,7 @@ def _stepped(exchanged_at: int, *, adapts: bool = True, saved: bool = False) -> 
         work = 1e-6 * (rows + state.rows())
         adapting = Adapting(every=2, quota=1.0)
         if adapts:
-            told += adapted(own, state, time, Spent(rows, 0.0, lambda work=work: work), adapting)
+            told += adapted(own, state, time, Spent(rows, 0.0, partial(float, work)), adapting)
         if saved:
             store, state = save(state), BINARY.new_state()
             refill(state, store)
