@@ -69,6 +69,8 @@ class LivingQuery:
         partitions: In how many partitions.
         begins: How the plan of an instance is made to begin; mutants do it otherwise.
         plannings: How the plans of some instances are made.
+        shapes: Other plans of the same meaning, for some instances.
+        saves: Whether all state is saved and loaded between any two steps.
         hurry: By how much a mutant lets new instances answer too early.
         epochs: Whether instances keep their state apart; mutants do not.
         clips: Whether parts have bounds; mutants have none.
@@ -86,6 +88,8 @@ class LivingQuery:
     partitions: int = 1
     begins: Callable[[Plan, Mapping[str, Time]], Plan] = begun_at
     plannings: dict[int, Planning] = field(default_factory=dict)
+    shapes: dict[int, Callable[[Plan], Plan]] = field(default_factory=dict)
+    saves: bool = False
     hurry: int = 0
     epochs: bool = True
     clips: bool = True
@@ -228,6 +232,8 @@ class LivingQuery:
         """What an instance runs with now."""
         plan = self.record.version(one.version).plan
         begun = self.begins(plan, one.firsts(plan)) if one.fresh or one.later else plan
+        if one.number in self.shapes:
+            begun = self.shapes[one.number](begun)
         made = physical(begun, self.plannings.get(one.number, self.planning), answer=self.form)
         anew = (
             (*RELATIONS, *(source.name for source in SOURCES))
@@ -253,7 +259,7 @@ class LivingQuery:
         old = self._runner
         if old is None:
             self._runner = LocalRunner(graph, partitions=self.partitions)
-        elif _versions(old.graph.plans) != _versions(plans):
+        elif self.saves or _versions(old.graph.plans) != _versions(plans):
             self._runner = taken_over(old, graph)
         assert self._runner is not None, "it was made"
         return self._runner

@@ -107,7 +107,7 @@ def scenes(draw: DrawFn, versions: int = 2, queries: SearchStrategy[Plan] = QUER
 
 @dataclass
 class Scene:
-    """What is drawn for a law."""
+    """What is drawn for a law, and another plan of the same meaning for the first instance."""
 
     asked: list[Plan]
     content: Inputs
@@ -117,6 +117,7 @@ class Scene:
     partitions: int
     keeps: int | None = None
     reference: Reference | None = None
+    shape: Callable[[Plan], Plan] | None = None
 
     def living(self) -> LivingQuery:
         """The first query, before anything has come."""
@@ -128,6 +129,7 @@ class Scene:
             self.neighbours,
             self.partitions,
             keeps=self.keeps,
+            shapes={} if self.shape is None else {1: self.shape},
         )
 
     def undisturbed(self, number: int, time: int) -> Counter[Row]:

@@ -30,7 +30,7 @@ from tidemill.control.lifecycle import MOVES, Move, pause, resume, start, stop
 from tidemill.control.standpoint import status
 from tidemill.control.strategies import replan
 from tidemill.errors import RunError
-from tidemill.lang.statements import Change, StartMode, StopMode
+from tidemill.lang.statements import Change, Migration, StartMode, StopMode
 from tidemill.model.spans import Leaves
 from tidemill.model.time import END_OF_TIME, Time
 from tidemill.model.types import BIGINT, VARCHAR
@@ -203,7 +203,7 @@ def asked(data: st.DataObject, query: SinkQuery, scene: Scene) -> Changed:
         new = version(number + 1, scene.asked[number % len(scene.asked)])
         return alter(record, new, data.draw(st.sampled_from(Change)), None, here)
     if kind == "REPLAN":
-        return replan(record, here)
+        return replan(record, here, data.draw(st.sampled_from(Migration)))
     assert isinstance(kind, Move), "the others were taken"
     what, mode = kind.name.split("_")
     match what:

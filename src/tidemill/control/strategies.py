@@ -18,6 +18,7 @@ from tidemill.control.taking_over import Refusal, Strategy, Taking
 from tidemill.control.variants import Switch
 from tidemill.errors import RunError
 from tidemill.lang.statements import Migration
+from tidemill.model.time import duration_text
 from tidemill.optimizer.constants import DEFAULTS
 from tidemill.optimizer.migration_costs import beside, moving_pause, replaying
 
@@ -174,8 +175,8 @@ def way_text(way: Strategy | Refusal) -> str:
     if isinstance(way, Refusal):
         return f"not possible: {way.why}"
     pause = f"a pause of {way.pause:,.0f} us" if way.pause else "no pause"
-    replayed = f", rows of {way.replays:,} us replayed" if way.replays else ""
-    both = f"both plans run for {way.length:,} us{replayed}"
+    replayed = f", rows of {duration_text(way.replays)} are replayed" if way.replays else ""
+    both = f"both plans run for {duration_text(way.length)}{replayed}"
     return f"{both}; {way.work:,.0f} us of work besides, {pause}"
 
 

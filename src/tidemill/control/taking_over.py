@@ -172,8 +172,10 @@ class Taking:
             firsts: From when on the rows of each stream are for it; ``None`` for what is kept.
         """
         record, here = self.record, self.here
+        # Before it begins, parts that are not open answer, and what it lacks may still matter.
         ends = [
-            part.since + 1 if here.withdraws else here.must_end(record, part) for part in self.open
+            part.since + 1 if here.withdraws else max(part.since, here.must_end(record, part))
+            for part in self.open
         ]
         after = Time(max([full + 1, *ends]))
         number, version = record.next_instance, record.current

@@ -15,25 +15,18 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from tidemill.algebra.reach import clear
-from tidemill.connectors.forms import Delivered
-from tidemill.control.change import earliest
-from tidemill.control.standpoint import live_parts
-from tidemill.control.strategies import way_text
-from tidemill.control.taking_over import Refusal
-from tidemill.control.variants import GUARANTEES, switch
-from tidemill.lang.statements import Change
+from tidemill.control.alternatives import Alternative, meanwhile_text, other_ways, way_told
+from tidemill.control.variants import GUARANTEES
 from tidemill.model.time import END_OF_TIME, Time, time_text
 from tidemill.optimizer.explain.physical import describe
 from tidemill.physical.plan import Apply, walk_physical
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from tidemill.catalog.records import Record
     from tidemill.control.change import Changed
     from tidemill.control.standpoint import Standpoint
-    from tidemill.control.taking_over import Strategy
-    from tidemill.control.variants import Switch
     from tidemill.optimizer.planned import Planned
 
 __all__ = ["Alternative", "Stretch", "Verdict", "exact_from", "verdict_on"]
@@ -51,23 +44,6 @@ class Stretch:
     since: Time
     until: Time
     later: tuple[tuple[str, Time], ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Alternative:
-    """What another way of changing would give; no times if it cannot be had.
-
-    Another way for a plan to take over has besides for how long both plans run, what work that is
-    and for how long no answer comes, in microseconds.
-    """
-
-    using: str
-    at: Time | None
-    exact_from: Time | None
-    meanwhile: str
-    length: int | None = None
-    work: float | None = None
-    pause: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +152,7 @@ def verdict_on(  # noqa: PLR0913 — all that it tells
         does,
         changed.at,
         exact_from(record),
-        _then(record) if numbers is None else _meanwhile(numbers),
+        _then(record) if numbers is None else meanwhile_text(numbers),
         tuple(
             Stretch(
                 record.version_of(part).number,
@@ -192,27 +168,11 @@ def verdict_on(  # noqa: PLR0913 — all that it tells
         state,
         sink,
         {} if using is None else asdict(GUARANTEES[using]),
-        tuple(_others(before, changed, here)),
+        tuple(other_ways(before, changed, here)),
         replays=_replays(record),
-        strategy=_way(changed.strategies[0], here) if changed.strategies else None,
+        strategy=way_told(changed.strategies[0], here) if changed.strategies else None,
         why=changed.why,
     )
-
-
-def _others(before: Record, changed: Changed, here: Standpoint) -> Iterable[Alternative]:
-    """The other ways to do what is asked for."""
-    if changed.using is not None:
-        return _alternatives(before, changed, here)
-    return [_way(one, here) for one in changed.strategies[1:]]
-
-
-def _way(way: Strategy | Refusal, here: Standpoint) -> Alternative:
-    """What a way takes in which another plan could take over."""
-    if isinstance(way, Refusal):
-        return Alternative(way.using.value, None, None, way.why)
-    told = way_text(way)
-    costs = way.length, way.work, way.pause
-    return Alternative(way.using.value, here.next, way.since, told, *costs)
 
 
 def _replays(record: Record) -> bool:
@@ -239,29 +199,6 @@ def exact_from(record: Record) -> Time | None:
     return max([last.since, full, *others])
 
 
-def _alternatives(before: Record, changed: Changed, here: Standpoint) -> list[Alternative]:
-    old = [before.version_of(part).plan for part in live_parts(before, here.known)]
-    new = changed.record.current.plan
-    found: list[Alternative] = []
-    for using in Change:
-        if using is changed.using:
-            continue
-        at = earliest(using, before, new, here)
-        numbers = None if at is None else switch(using, old, new, at)
-        if numbers is None:
-            is_exact = using is Change.EXACT
-            why = "streams do not keep their past" if is_exact else "windows do not forget by time"
-            found.append(Alternative(using.value, None, None, why))
-            continue
-        if here.sink is Delivered.UPSERTS and max([numbers.at, *numbers.until]) > numbers.since:
-            both = "rows of two versions would replace each other"
-            found.append(Alternative(using.value, None, None, both))
-            continue
-        exact = max([numbers.since, *numbers.until]) if numbers.is_complete else None
-        found.append(Alternative(using.value, numbers.at, exact, _meanwhile(numbers)))
-    return found
-
-
 def _then(record: Record) -> str:
     """What is given from now on, where nothing is changed but when the query answers."""
     if record.paused is not None:
@@ -274,20 +211,6 @@ def _then(record: Record) -> str:
     if not others:
         return told
     return f"{told}, and what was to answer until {time_text(max(others))} does so as well"
-
-
-def _meanwhile(numbers: Switch) -> str:
-    """What is given between the change and the instant from which it is exact."""
-    last = max(numbers.until, default=numbers.at)
-    if not numbers.is_complete:
-        return "the new version answers from windows that fill"
-    if last < numbers.since:
-        return f"nothing is answered from {time_text(last)} to {time_text(numbers.since)}"
-    if last > numbers.since:
-        both = f"both versions answer from {time_text(numbers.since)} to {time_text(last)}"
-        held = ", the new one's rows are given after that" if numbers.held else ""
-        return f"the old version answers; {both}{held}"
-    return "the old version answers"
 
 
 def _compared(planned: tuple[Planned, Planned] | None) -> tuple[tuple[str, ...], tuple[str, ...]]:

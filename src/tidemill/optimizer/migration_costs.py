@@ -13,8 +13,8 @@ All times are in one unit, all rates are by that unit. Nothing here changes an a
 >>> terms = Terms(compare=1.0, cursor=1.0, join=2.0, insert=3.0)
 >>> matching(3, 3, terms), moving(3, 2, terms)
 (36.0, 4.0)
->>> recomputing(10.0, 20.0, 0.1, terms)
-460.0
+>>> recomputing(10.0, 20.0, 0.5, terms)
+700.0
 """
 
 from __future__ import annotations
