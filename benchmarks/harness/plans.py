@@ -33,6 +33,7 @@ def implement(  # noqa: PLR0913 — every setting has a name and a default
     technique: Technique = Technique.PATTERN,
     multiway: bool = False,
     lazy: int = 0,
+    adaptive: bool = False,
     answer: Form | None = None,
 ) -> PhysicalPlan:
     """The operators of a logical plan as it is, of an answer that may come in pieces."""
@@ -42,6 +43,7 @@ def implement(  # noqa: PLR0913 — every setting has a name and a default
         technique=technique,
         joins=Joins.MULTIWAY if multiway else Joins.BINARY,
         lazy=lazy,
+        adaptive=adaptive,
     )
     target = Target(partitions=None if split else 1, answer=answer, whole=False)
     return plan(query, target, Context(planning)).physical

@@ -9,7 +9,7 @@ from benchmarks.estimates.generated import Joins, declare
 from benchmarks.estimates.runs import Case, Compared, Figures, compared
 from benchmarks.questions.estimates import WITHIN
 from tidemill.engine.pool import in_pool
-from tidemill.optimizer.estimates import joins as inner
+from tidemill.optimizer.estimates import combinations as inner
 
 SECONDS = 52
 """In which a thousand rows of the slowest stream come, so that what was measured of it counts."""

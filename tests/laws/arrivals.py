@@ -17,7 +17,7 @@ from tidemill.physical.fragments import build_graph
 from tidemill.runtime.local.runner import LocalRunner
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from hypothesis.strategies import DrawFn
 
@@ -64,6 +64,7 @@ def emitted(  # noqa: PLR0913 — a law draws everything
     partitions: int,
     *,
     reload: bool,
+    between: Callable[[LocalRunner], None] | None = None,
 ) -> list[Batch]:
     """Everything the engine emits for a plan; in the end it must remember nothing.
 
@@ -74,6 +75,7 @@ def emitted(  # noqa: PLR0913 — a law draws everything
         arrival: What arrives.
         partitions: How many partitions there are.
         reload: Whether state is saved and loaded between steps.
+        between: What is done with the runner between steps.
     """
     graph = build_graph({"q": plan})
     runner = LocalRunner(graph, partitions=partitions)
@@ -90,6 +92,8 @@ def emitted(  # noqa: PLR0913 — a law draws everything
         out += runner.step({name: flows[name] for name in wanted})["q"]
         for engine in (engine for engines in runner.engines for engine in engines):
             assert_nothing_is_kept_past_its_end(engine)
+        if between is not None:
+            between(runner)
         if reload:
             runner = _reloaded(runner)
     for engines in runner.engines:

@@ -16,13 +16,15 @@ from laws.catalogue import PAIR, S
 from laws.split_plans import split_plans
 from laws.strategies import plans
 from laws.strict_plans import SHAPES, strict_plans
+from laws.test_join_trees import stars
 from laws.typed_values import values
 from plans import implement
+from streams import call
 from tidemill.algebra.codec import plans as logical
 from tidemill.algebra.codec.plans import meaning, read_plan, write_plan
 from tidemill.algebra.codec.records import Record
 from tidemill.algebra.codec.values import EXPR, PLAIN
-from tidemill.algebra.expr import Literal
+from tidemill.algebra.expr import Column, Literal
 from tidemill.algebra.plan import Plan as LogicalPlan
 from tidemill.algebra.tree import share
 from tidemill.errors import RunError
@@ -37,6 +39,7 @@ from tidemill.model.types import (
     decimal,
 )
 from tidemill.optimizer.physical.techniques import Technique
+from tidemill.optimizer.search.extensions import all_trees
 from tidemill.physical import interval, signed
 from tidemill.physical.codec import operators
 from tidemill.physical.codec.operators import OPERATORS, identity, read_operator, write_operator
@@ -47,6 +50,7 @@ from tidemill.physical.codec.plans import (
     write_physical,
     write_plans,
 )
+from tidemill.physical.joining.tree import Stage
 from tidemill.physical.plan import Apply, walk_physical
 
 if TYPE_CHECKING:
@@ -71,15 +75,18 @@ def test_a_logical_plan_is_read_as_it_was_written(plan: Plan) -> None:
 
 @settings(max_examples=4 * settings().max_examples)
 @given(
-    plan=PLANS,
+    plan=PLANS | stars(),
     technique=st.sampled_from(Technique),
     multiway=st.booleans(),
     lazy=st.sampled_from([0, 3]),
+    adaptive=st.booleans(),
 )
 def test_a_physical_plan_is_read_as_it_was_written(
-    plan: Plan, technique: Technique, *, multiway: bool, lazy: int
+    plan: Plan, technique: Technique, *, multiway: bool, lazy: int, adaptive: bool
 ) -> None:
-    made = implement(share(plan), technique=technique, multiway=multiway, lazy=lazy)
+    made = implement(
+        share(plan), technique=technique, multiway=multiway, lazy=lazy, adaptive=adaptive
+    )
     again = read_physical(through_text(write_physical(made)))
     assert again == made
     assert write_physical(again) == write_physical(made)
@@ -160,6 +167,16 @@ def test_how_a_join_probes_is_no_part_of_its_identity(plan: Plan) -> None:
             assert other.fingerprint == part.fingerprint
             if turned != part.operator.orders:
                 assert plan_version(other) != plan_version(part)
+
+
+def test_the_tree_of_a_join_is_no_part_of_its_identity() -> None:
+    condition = call("=", Column("a", BIGINT), Column("c", BIGINT))
+    trees = [tree for tree in all_trees(3) if isinstance(tree, Stage)]
+    made = [interval.JoinTree((PAIR,) * 3, tuple("abcdef"), condition, tree) for tree in trees]
+    assert len({identity(join) for join in made}) == 1
+    assert len({Apply(join, (implement(S),) * 3).fingerprint for join in made}) == 1
+    again = [read_operator(through_text(write_operator(join))) for join in made]
+    assert [join.tree for join in again if isinstance(join, interval.JoinTree)] == trees
 
 
 # Damage

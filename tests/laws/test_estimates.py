@@ -22,7 +22,7 @@ from tidemill.algebra.tree import share, walk
 from tidemill.model.batch import Form
 from tidemill.optimizer.cost import Pace, plan_cost
 from tidemill.optimizer.estimates import aggregates, plan
-from tidemill.optimizer.estimates import joins as inner
+from tidemill.optimizer.estimates import combinations as inner
 from tidemill.optimizer.estimates.plan import estimate
 from tidemill.optimizer.physical.techniques import Technique
 from tidemill.optimizer.planning import Joins, Planning, Spread

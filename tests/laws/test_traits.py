@@ -23,6 +23,7 @@ from laws.split_plans import split_plans
 from laws.strategies import plans
 from laws.strict_plans import SHAPES, strict_plans
 from laws.test_engine import relation_inputs, snapshot
+from laws.test_join_trees import stars
 from laws.test_stretch import spans
 from physical.run import normal
 from plans import implement
@@ -38,9 +39,12 @@ from tidemill.model.spans import Cut
 from tidemill.model.time import END_OF_TIME, Time
 from tidemill.model.types import BIGINT
 from tidemill.optimizer.physical.techniques import Technique
+from tidemill.optimizer.search.extensions import all_trees
 from tidemill.physical.cut_answer import cut_answer
 from tidemill.physical.eval import compile_expr
+from tidemill.physical.joining.tree import Stage
 from tidemill.physical.operator import with_delay
+from tidemill.physical.operators.join.join_tree import JoinTree
 from tidemill.physical.plan import Apply
 from tidemill.physical.traits import Emission, Expiry, Instants, Traits, state_tables
 
@@ -107,6 +111,7 @@ def noted(  # noqa: PLR0913 — it is told everything
     technique: Technique,
     multiway: bool,
     lazy: int,
+    adaptive: bool = False,
 ) -> list[Noted]:
     """What comes to the operators of a plan in a run in one partition."""
     arrival = data.draw(arrivals(content.streams, max(HORIZON)))
@@ -119,7 +124,9 @@ def noted(  # noqa: PLR0913 — it is told everything
         note.steps.append((given, Time(min(flow.watermark for flow in ports))))
         return run(engine, node, ports)
 
-    physical = implement(share(plan), technique=technique, multiway=multiway, lazy=lazy)
+    physical = implement(
+        share(plan), technique=technique, multiway=multiway, lazy=lazy, adaptive=adaptive
+    )
     cut = data.draw(
         st.none() | st.lists(spans(), max_size=3).map(lambda s: Cut("q", tuple(s), True))
     )
@@ -338,6 +345,23 @@ def tables(note: Noted) -> None:
             assert set(table.key) <= state.tables[table.name].schema.keys()
 
 
+def adapts(note: Noted) -> None:
+    """In any tree, and while it changes after each event, the same rows leave."""
+    operator = note.part.operator
+    assert note.traits.adapts == isinstance(operator, JoinTree)
+    if not isinstance(operator, JoinTree) or not len(note.part.schema):
+        return
+    trees = [t for t in all_trees(len(operator.inputs)) if isinstance(t, Stage)]
+    left: list[Batch] = []
+    last = Time(0)
+    for number, (state, time, out) in enumerate(note.replayed()):
+        last = last if time is None else time
+        left += out
+        operator.adapt(state, trees[(7 * number) % len(trees)], last)
+    for at in HORIZON:
+        assert snapshot(left, operator.schema, at) == snapshot(note.out(), operator.schema, at)
+
+
 def _none(note: Noted) -> State:
     return note.part.operator.new_state()
 
@@ -357,6 +381,7 @@ LAWS = (
     instants,
     gains,
     tables,
+    adapts,
 )
 
 DRAWN = {
@@ -385,9 +410,27 @@ def test_traits_are_true(  # noqa: PLR0913 — it draws everything
             law(note)
 
 
+@given(
+    data=st.data(),
+    plan=stars(),
+    content=inputs(),
+    multiway=st.booleans(),
+    technique=st.sampled_from([Technique.PATTERN, Technique.DIRECT]),
+)
+def test_traits_of_joins_that_adapt_are_true(
+    data: st.DataObject, plan: Plan, content: Inputs, *, multiway: bool, technique: Technique
+) -> None:
+    notes = noted(
+        plan, content, data, technique=technique, multiway=multiway, lazy=0, adaptive=True
+    )
+    for note in notes:
+        for law in LAWS:
+            law(note)
+
+
 def test_every_trait_has_a_law() -> None:
     named = {law.__name__ for law in LAWS} | {"takes", "gives"}
-    others = {"counts", "alike"}  # with ``tables``; and in ``test_stacks``
+    others = {"counts", "alike", "hands_over"}  # with ``tables``; in ``test_stacks``, …
     assert {f.name for f in Traits.__dataclass_fields__.values()} == (
         named - {"takes_and_gives"} | others
     )

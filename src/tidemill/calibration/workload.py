@@ -42,6 +42,7 @@ class Case:
         lazy: At multiples of how many microseconds.
         above: What stands above the plan, of its schema, one operator above the other.
         most: How many rows a step has at most; more would take too long.
+        adaptive: Whether joins of joins can change their trees.
     """
 
     sql: str
@@ -50,6 +51,7 @@ class Case:
     lazy: int = 0
     above: tuple[Callable[[Schema], Operator], ...] = ()
     most: int = 1_000_000
+    adaptive: bool = False
 
 
 _NEGATIVE: Final = Technique.NEGATIVE
@@ -104,6 +106,9 @@ CASES: Final = (
     Case(_FEWER, joins=Joins.MULTIWAY),
     Case(_MANY, joins=Joins.MULTIWAY),
     Case(_MANY, joins=Joins.MULTIWAY, lazy=_LARGE),
+    Case(_FEWER, adaptive=True),
+    Case(_MANY, adaptive=True),
+    Case(_MANY, joins=Joins.MULTIWAY, adaptive=True),
     Case(_MANY, _NEGATIVE, Joins.MULTIWAY, most=1_000),
     Case(_WINDOW, above=(lambda s: interval.Split(s, _SECOND),)),
     Case(
@@ -122,7 +127,9 @@ def plan_of(case: Case) -> PhysicalPlan:
     """The plan of a case."""
     session = Session(_never_run, unbounded_state=True)
     session.sql(DECLARATIONS)
-    planning = Planning(technique=case.technique, joins=case.joins, lazy=case.lazy)
+    planning = Planning(
+        technique=case.technique, joins=case.joins, lazy=case.lazy, adaptive=case.adaptive
+    )
     form = Form.SIGNED if case.technique is _NEGATIVE else None
     bound = session.query(case.sql).plan
     made = plan(bound, Target(answer=form, whole=False), Context(planning)).physical

@@ -167,7 +167,7 @@ DEFAULTS: Final = Constants(
         "interval.Join": OperatorCost(430.0, 0.152, 0.000415),
         "signed.Join": OperatorCost(4300.0, 0.768, 0.0),
         "interval.MultiJoin": OperatorCost(954.0, 0.0, 0.0778),
-        "interval.JoinTree": OperatorCost(150.0, 0.0, 0.0778),
+        "interval.JoinTree": OperatorCost(179.0, 0.0493, 0.07),
         "signed.MultiJoin": OperatorCost(6840.0, 0.0, 0.219),
         "interval.Aggregate": OperatorCost(1390.0, 0.0, 0.298),
         "signed.Aggregate": OperatorCost(1630.0, 0.194, 0.0716),

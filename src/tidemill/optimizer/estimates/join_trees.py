@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tidemill.optimizer.estimates.combinations import combined, parts_of, probed
 from tidemill.optimizer.estimates.flow import Work
-from tidemill.optimizer.estimates.joins import combined, named, parts_of, probed
+from tidemill.optimizer.estimates.joins import named
 from tidemill.optimizer.estimates.rows import common_lag, kept
 from tidemill.physical.joining.tree import Stage, bits, stages
 from tidemill.physical.joining.tree_shape import table_name

@@ -90,7 +90,8 @@ class Side:
         """The elements of a batch that can have a partner, with their time columns."""
         elements = pick(batch, (*self._inputs, *times))
         elements.columns = [*self._names, *times]
-        elements = elements.with_columns(self._computed)
+        if self._computed:
+            elements = elements.with_columns(self._computed)
         return elements.drop_nulls(self._required) if self._required else elements
 
 

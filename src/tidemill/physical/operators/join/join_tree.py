@@ -237,7 +237,8 @@ class JoinTree:
     def _entry(self, port: int, batch: Batch) -> pl.DataFrame:
         """The elements of a batch that can have partners."""
         probing = self._plan.probing
-        return probing.sides[port].entry(batch).filter(*probing.entry[port])
+        elements = probing.sides[port].entry(batch)
+        return elements.filter(*probing.entry[port]) if probing.entry[port] else elements
 
     def _passed_on(
         self,
