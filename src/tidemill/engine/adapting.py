@@ -60,7 +60,7 @@ _PERIODS: Final = 2
 _NEAR: Final = 0.8
 """State is near its limit if it takes this share of it."""
 
-_FIRST_CREDIT: Final = 10_000_000
+_FIRST_CREDIT: Final = 3_000_000
 """Looks may take so many nanoseconds in advance."""
 
 _MOST_CREDIT: Final = 50_000_000
@@ -146,7 +146,7 @@ def adapted(
         return []
     numbers.earn(adapting.quota)
     told = _Look(join, state, time, numbers, adapting).decided()
-    if numbers["periods in all"] > 1:  # what is done for the first time takes longer
+    if numbers["counted"] > 1:  # what is done for the first time takes longer
         numbers.add("credit", worked - spent.nanoseconds)
     return told
 
@@ -235,6 +235,9 @@ class _Look:
             return "state is near its limit"
         if self._each_before and self._each > _SLOWER * self._each_before:
             return "rows take longer"
+        if numbers["periods in all"] == 1:  # windows may not be full
+            self._has_moved()
+            return None
         if numbers["credit"] < 0:
             return None
         if self._has_moved():
@@ -273,6 +276,7 @@ class _Look:
 
     def _compared(self, cause: str) -> list[Adaptation]:
         """Count, compare, and go on in the tree that is chosen."""
+        self._numbers.add("counted", 1)
         running = self._running()
         if running is None:
             return []
