@@ -15,6 +15,7 @@ import polars as pl
 import pytest
 
 import tidemill
+from tidemill.control import adapting
 from tidemill.engine.adaptations import Adaptation, Kind
 from tidemill.errors import ParseError, PlanError
 from tidemill.lang.statements import ExplainMode
@@ -162,6 +163,43 @@ def test_advice_changes_nothing(tmp_path: Path) -> None:
         assert told.height
         assert told["why"].str.starts_with("advised").all()
         assert told["effect"].is_null().all()
+
+
+def test_a_query_goes_over_to_a_cheaper_plan(tmp_path: Path) -> None:
+    """Joins on different keys are no tree that could change; so the query migrates."""
+    run = Run(tmp_path)
+    with (
+        pytest.MonkeyPatch.context() as patched,
+        run.connect(adapt="on") as session,
+    ):
+        patched.setattr(adapting, "_QUOTA", 1.0)
+        patched.setattr(adapting, "_LEAST_ROWS", 100)
+        for name in "abc":
+            session.sql(
+                f"CREATE STREAM {name} (k BIGINT, n BIGINT, at BIGINT)"
+                f" SOURCE parquet(path => '{tmp_path / name}', settle => 0) ORDERED BY at"
+            )
+        session.query(
+            "CREATE QUERY q AS SELECT a.k AS k, b.n AS n FROM a [RANGE 2 SECONDS],"
+            " b [RANGE 2 SECONDS], c [RANGE 2 SECONDS] WHERE a.k = b.k AND b.n = c.n"
+        )
+        session.start()
+        for step in range(16):
+            for name in "abc":
+                few = 15 if name != "c" else 1_000_000
+                chance = np.random.default_rng([ord(name), step])
+                at = np.sort(step * SECOND + chance.integers(0, SECOND, 300))
+                columns = {"k": chance.integers(0, 15, 300), "n": chance.integers(0, few, 300)}
+                frame = pl.DataFrame({**columns, "at": at})
+                frame.write_parquet(tmp_path / "written")
+                (tmp_path / "written").rename(tmp_path / name / f"{step:04}.parquet")
+            session.await_idle()
+        shown = session.sql("SHOW DECISIONS q")
+        assert isinstance(shown, pl.DataFrame)
+        plans = shown.filter(pl.col("subject") == "plan")
+        assert plans.height == 1, "it changes once, since nothing else does"
+        assert plans["why"].str.starts_with("changed: ").all()
+        assert plans["at"].is_not_null().all()
 
 
 # Settings

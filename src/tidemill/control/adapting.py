@@ -60,6 +60,7 @@ _SECOND: Final = 1_000_000.0
 class _Told:
     """What a query had done at the last look."""
 
+    instances: tuple[int, ...] = ()
     busy: float = 0.0
     rows: int = 0
 
@@ -128,15 +129,22 @@ class Reoptimizer:
 
     def _each(self, query: QueryEntry, job: Runs) -> float | None:
         """For how many microseconds a row was worked since the last look, if enough have come."""
-        names = {instance_name(query.name, one.number) for one in record_of(query).instances}
+        record = record_of(query)
+        numbers = tuple(
+            n for n in (one.number for one in record.instances) if n not in record.ended
+        )
+        names = {instance_name(query.name, number) for number in numbers}
         mine = [m for m in job.metrics().values() if names.intersection(m.queries)]
         busy = sum(one.seconds for one in mine)
         gates = job.gates
         rows = sum(gates[name].rows for name in streams_of(query.plan) if name in gates)
         before = self._told.get(query.name, _Told())
-        if rows - before.rows < _LEAST_ROWS:
+        is_other = before.instances != numbers  # what it took to migrate does not count
+        if not is_other and rows - before.rows < _LEAST_ROWS:
             return None
-        self._told[query.name] = _Told(busy, rows)
+        self._told[query.name] = _Told(numbers, busy, rows)
+        if is_other:
+            return None
         return max(busy - before.busy, 0.0) * _SECOND / (rows - before.rows)
 
     def _compared(
