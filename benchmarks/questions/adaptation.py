@@ -11,13 +11,14 @@ counts is the time of the processor, since other programs may be busy. Both give
 
 from __future__ import annotations
 
+import gc
 import os
 
 os.environ.setdefault("POLARS_MAX_THREADS", "1")
 
 from dataclasses import dataclass, field, replace
 from random import Random
-from statistics import median
+from statistics import fmean, median
 from time import process_time
 from typing import TYPE_CHECKING, Final
 
@@ -138,8 +139,33 @@ def run(load: Load, exchanges: Mapping[int, str], steps: int, since: int, seed: 
     Raises:
         WrongAnswerError: They do not give the same.
     """
-    chance, hot = np.random.default_rng(seed), PAIRS[0]
-    sides = [_side(adapts=True), _side(adapts=False)]
+    chance = np.random.default_rng(seed)
+    # Who was made first has an advantage of a percent or two, whatever it does.
+    sides = [_side(adapts=adapts) for adapts in ((True, False) if seed % 2 else (False, True))]
+    gc.collect()
+    gc.disable()  # it would come in the step of one of them
+    try:
+        _steps(load, exchanges, steps, sides, chance)
+    finally:
+        gc.enable()
+    sides = sides if seed % 2 else sides[::-1]
+    loop, plain = (sum(side.seconds[since:]) for side in sides)
+    return Found(plain / loop, plain, sides[0].changes, sides[0].undone)
+
+
+def _steps(
+    load: Load,
+    exchanges: Mapping[int, str],
+    steps: int,
+    sides: list[Side],
+    chance: np.random.Generator,
+) -> None:
+    """Let both sides take all steps.
+
+    Raises:
+        WrongAnswerError: They do not give the same.
+    """
+    hot = PAIRS[0]
     for step in range(steps):
         hot = exchanges.get(step, hot)
         frames = load.frames(chance, step, hot)
@@ -147,8 +173,6 @@ def run(load: Load, exchanges: Mapping[int, str], steps: int, since: int, seed: 
         given = {side.step(frames) for side in order}
         if len(given) != 1:
             raise WrongAnswerError(f"step {step} gives {given}")
-    loop, plain = (sum(side.seconds[since:]) for side in sides)
-    return Found(plain / loop, plain, sides[0].changes, sides[0].undone)
 
 
 def _side(*, adapts: bool) -> Side:
@@ -168,7 +192,7 @@ def _side(*, adapts: bool) -> Side:
 def answers(context: Context) -> Iterator[Table]:
     """The three experiments, and what they show."""
     loads = (Load(20, 4), Load(500, 20), Load(1_000, 40)) if context.full else (Load(500, 20),)
-    steps, turns = (2_000, 5) if context.full else (500, 3)
+    steps, turns = (2_000, 6) if context.full else (500, 4)
     experiments = ("E7, stable", "E8, exchanged once", "E9, exchanged at random")
     rows: list[tuple[Cell, ...]] = []
     found: dict[str, list[Found]] = {name: [] for name in experiments}
@@ -214,7 +238,7 @@ def _shapes(found: dict[str, list[Found]]) -> list[Shape]:
     return [
         Shape(
             f"E7: with stable selectivities the loop leaves {LEAST_STABLE:.0%} of the throughput",
-            median(stable) >= LEAST_STABLE,
+            fmean(stable) >= LEAST_STABLE,  # who was made first takes turns
             _listed(stable),
             why,
         ),
