@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NoReturn
 
 from tidemill.connectors.connector import Engine
+from tidemill.control.adapt_setting import ADAPT_EVERY, adapt_setting
 from tidemill.control.admission import session_limits
 from tidemill.control.kept import KeptCatalog
 from tidemill.control.read_only import ReadOnlyQueries
@@ -79,6 +80,8 @@ def connect(  # noqa: PLR0913 — every setting has a name and a default
     cpu_limit: float | None = None,
     memory_limit: float | str | None = None,
     over_limit: str = "refuse",
+    adapt: str = "off",
+    adapt_every: int = ADAPT_EVERY,
     unbounded_state: bool = False,
     read_only: bool = False,
     clock: Callable[[], int] = now,
@@ -118,6 +121,10 @@ def connect(  # noqa: PLR0913 — every setting has a name and a default
             ``"500 MB"``.
         over_limit: What becomes of a query that would exceed a limit: ``"refuse"`` or ``"admit"``,
             with a warning.
+        adapt: Whether plans follow what is measured while queries run: ``"off"``; ``"advise"``, it
+            is only said what would be done; ``"on"``. The answers are the same. SET adapt changes
+            it, and SHOW DECISIONS tells what was done.
+        adapt_every: After how many batches it is looked for better plans.
         unbounded_state: Accept queries whose state can grow without bound, such as a join of two
             streams for ever.
         read_only: Only look at the checkpoint, which another session may be working on, now or
@@ -156,6 +163,7 @@ def connect(  # noqa: PLR0913 — every setting has a name and a default
         "constants": constants,
     }
     limits = session_limits(cpu_limit, memory_limit, over_limit)
+    adapting = adapt_setting(adapt, adapt_every, limits)
     chosen = replace(
         _planning(planning, short).for_optimizer(),
         cpu_limit=limits.cpu,
@@ -182,10 +190,12 @@ def connect(  # noqa: PLR0913 — every setting has a name and a default
         return Session(
             lambda catalog, frames, callbacks: local(catalog, frames, settings, callbacks),
             planner=planner_of(chosen, settings.templates, partitions),
+            adaptive=planner_of(replace(chosen, adaptive=True), settings.templates, partitions),
             unbounded_state=unbounded_state,
             engine=Engine.LOCAL,
             kept=kept,
             limits=limits,
+            adapting=adapting,
         )
     # Spark takes a second to import, so only sessions that run something wait for it.
     from tidemill.runtime.spark.driver.settings import SparkSettings  # noqa: PLC0415
@@ -214,10 +224,12 @@ def connect(  # noqa: PLR0913 — every setting has a name and a default
     return Session(
         new_job,
         planner=on_spark.plan,
+        adaptive=replace(on_spark, planning=replace(chosen, adaptive=True)).plan,
         unbounded_state=unbounded_state,
         engine=Engine.SPARK,
         kept=kept,
         limits=limits,
+        adapting=adapting,
     )
 
 

@@ -28,6 +28,7 @@ import polars as pl
 
 from tidemill.algebra.keys import least_key
 from tidemill.catalog.entries import QueryEntry
+from tidemill.control.adapt_setting import NO_ADAPTING
 from tidemill.control.admission import NO_LIMITS, SessionLimits
 from tidemill.control.instances import record_of
 from tidemill.control.queries import LivingQueries
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
 
     from tidemill.catalog.catalog import Catalog
     from tidemill.connectors.connector import Engine
+    from tidemill.control.adapt_setting import AdaptSetting
     from tidemill.control.kept import KeptCatalog
     from tidemill.control.statements import Carried
     from tidemill.control.verdict import Verdict
@@ -88,11 +90,15 @@ class Session:
         kept: KeptCatalog | None = None,
         queries: LivingQueries | None = None,
         limits: SessionLimits = NO_LIMITS,
+        adaptive: Callable[[QueryEntry, Statistics], Planned] | None = None,
+        adapting: AdaptSetting = NO_ADAPTING,
     ) -> None:
         self._kept = kept
         self._new_job = job
         plans = planner_of(PLANNING) if planner is None else planner
-        self._queries = queries or LivingQueries(plans, engine=engine, kept=kept)
+        self._queries = queries or LivingQueries(
+            plans, adaptive=adaptive, engine=engine, kept=kept, adapting=adapting
+        )
         self._memory: dict[str, pl.DataFrame] = {}
         self._callbacks: dict[str, Callback] = {}
         self._statements = Statements(

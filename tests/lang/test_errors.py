@@ -191,7 +191,7 @@ hint: write CREATE TABLE name AS query; for rows from elsewhere, CREATE RELATION
 INSERT is not supported
    1 | INSERT INTO bid VALUES (1)
        ^^^^^^
-hint: the statements are SELECT, WITH, CREATE, DROP, SHOW, DESCRIBE, DESC, EXPLAIN, ALTER, START, STOP, PAUSE, RESUME
+hint: the statements are SELECT, WITH, CREATE, DROP, SHOW, DESCRIBE, DESC, EXPLAIN, SET, ALTER, START, STOP, PAUSE, RESUME
 ===
 unknown statement "SELCT"
    1 | SELCT a FROM bid

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING
 from tidemill.catalog.catalog import Catalog
 from tidemill.catalog.entries import QueryEntry, RelationEntry, StreamEntry
 from tidemill.catalog.records import user_name
+from tidemill.control.adapt_setting import NO_ADAPTING
+from tidemill.control.adapting import Reoptimizer, trees_told
 from tidemill.control.altering import changed_in, changed_text
 from tidemill.control.asked_tables import kept_tables
 from tidemill.control.beginning import begun, queries_of, taken_back
@@ -28,7 +30,8 @@ from tidemill.control.moving import Way, advanced, moved
 from tidemill.control.stored import with_records
 from tidemill.control.tables import refuse_read
 from tidemill.errors import RunError
-from tidemill.lang.statements import Name, ObjectKind, Select, StartMode
+from tidemill.lang.statements import Adapt, Name, ObjectKind, Select, StartMode
+from tidemill.runtime.adaptation_log import AdaptationLog
 from tidemill.runtime.measuring.known import statistics_of
 from tidemill.runtime.measuring.measured import Measured, load_measured
 from tidemill.runtime.runs import Moment
@@ -41,12 +44,14 @@ if TYPE_CHECKING:
     from tidemill.catalog.entries import Entry
     from tidemill.catalog.records import Version
     from tidemill.connectors.connector import Engine
+    from tidemill.control.adapt_setting import AdaptSetting
     from tidemill.control.asked_tables import KeptTables
     from tidemill.control.kept import KeptCatalog
     from tidemill.control.verdict import Verdict
     from tidemill.lang.statements import Drop, Lifecycle
     from tidemill.optimizer.planned import Planned
     from tidemill.optimizer.statistics import Statistics
+    from tidemill.runtime.adaptation_log import Logged
     from tidemill.runtime.answers import Answer
     from tidemill.runtime.past import Past
     from tidemill.runtime.runs import Runs
@@ -59,6 +64,7 @@ class LivingQueries:
 
     Args:
         planner: How a query would be computed, given what is known of what it reads.
+        adaptive: The same where joins are planned so that their trees can change.
         engine: Where the queries run.
         kept: Where what is registered is kept, if a later session is to go on.
 
@@ -66,6 +72,7 @@ class LivingQueries:
         catalog: What is registered now.
         is_running: Whether the job goes on until it is stopped.
         is_read_only: Whether nothing can be run or changed.
+        adapting: Whether and how plans follow what is measured.
     """
 
     is_read_only = False
@@ -74,12 +81,15 @@ class LivingQueries:
         self,
         planner: Callable[[QueryEntry, Statistics], Planned],
         *,
+        adaptive: Callable[[QueryEntry, Statistics], Planned] | None = None,
         engine: Engine | None = None,
         kept: KeptCatalog | None = None,
+        adapting: AdaptSetting = NO_ADAPTING,
     ) -> None:
         self.catalog = Catalog() if kept is None else kept.load()
         self.is_running = False
-        self._planner = planner
+        self.adapting = adapting
+        self._planner, self._adaptive = planner, planner if adaptive is None else adaptive
         self._engine = engine
         self._kept = kept
         self._owner = ExitStack()  # has the checkpoint while a job runs
@@ -89,6 +99,8 @@ class LivingQueries:
         self._turn = ThreadLock()
         self._between = ThreadLock()  # held by a statement, or while it is seen what has ended
         self._runs: Mapping[str, QueryEntry] = {}  # what the runtime was given last
+        self._log = AdaptationLog(None if kept is None else kept.directory)
+        self._reoptimizer = Reoptimizer(self._log)
 
     @contextmanager
     def changing(self) -> Iterator[None]:
@@ -119,9 +131,11 @@ class LivingQueries:
         with self._owning(), self._beginning():
             job = new_job(self._to_run())
             self._active = job
+            self._let_adapt(job)
             job.follow(lambda moment: self._followed(job, moment))
             job.run(end=end)
             self._job = job
+            self._tell(job)
 
     def start(self, new_job: Callable[[Catalog], Runs]) -> list[str]:
         """Process what comes, until it is stopped; ``Session.start`` has the details.
@@ -132,6 +146,7 @@ class LivingQueries:
         self._refuse_while_running()
         with self._owning() as share, self._beginning():
             self._active = self._job = job = new_job(self._to_run())
+            self._let_adapt(job)
             job.follow(lambda moment: self._followed(job, moment))
             job.start()
             self.is_running = True
@@ -191,6 +206,32 @@ class LivingQueries:
             self._kept.let_go(self.catalog, queries)
         self._runs = queries_of(queries)
         return queries
+
+    def adapt(self, adapt: Adapt) -> None:
+        """Let plans follow what is measured from now on, or not.
+
+        Raises:
+            RunError: What runs has failed.
+        """
+        before, self.adapting = self.adapting, replace(self.adapting, adapt=adapt)
+        job = self._job if self.is_running else None
+        if job is not None and before != self.adapting:
+            job.adapt(self.adapting.engine)
+
+    def _let_adapt(self, job: Runs) -> None:
+        """Tell a job that begins how its joins adapt, if they do."""
+        if self.adapting.adapt is not Adapt.OFF:
+            job.adapt(self.adapting.engine)
+
+    def _tell(self, job: Runs) -> None:
+        """Write down what joins have decided."""
+        self._log.append(trees_told(job, user_name))
+
+    def adaptations(self) -> list[Logged]:
+        """What was decided while queries ran, the earliest first."""
+        if self._active is not None and self.adapting.adapt is not Adapt.OFF:
+            self._tell(self._active)
+        return self._log.read()
 
     def await_idle(self) -> None:
         """Wait until everything the sources hold now has been processed.
@@ -325,10 +366,12 @@ class LivingQueries:
         if not self._between.acquire(blocking=False):
             return None  # a statement is carried out, and decides on all of it
         try:
-            entries = self.catalog.entries(ObjectKind.QUERY)
+            adapted = self._adapted(job, moment)
+            catalog = self.catalog if adapted is None else adapted
+            entries = catalog.entries(ObjectKind.QUERY)
             if all(isinstance(e, QueryEntry) and e.record is None for e in entries):
                 return None
-            chosen = ended(advanced(self.catalog, moment), moment.known)
+            chosen = ended(advanced(catalog, moment), moment.known)
             queries = running_queries(chosen, moment.known)
             if self._kept is not None and chosen != self.catalog:
                 self._kept.write_records(chosen)
@@ -338,6 +381,13 @@ class LivingQueries:
             return None if is_same else queries
         finally:
             self._between.release()
+
+    def _adapted(self, job: Runs, moment: Moment) -> Catalog | None:
+        """The catalog in which another plan takes over, if one is worth it."""
+        if self.adapting.adapt is Adapt.OFF:
+            return None
+        self._tell(job)
+        return self._reoptimizer.look(self.adapting, self.look, moment)
 
     def refresh(self) -> None:
         """Know what is registered now; nobody else changes it while this session has it."""
@@ -433,7 +483,8 @@ class LivingQueries:
         """
         lasts = self.is_running or self.directory is not None
         measured = self.measured() if lasts else Measured()
-        return self._planner(query, statistics_of(self.catalog, measured))
+        planner = self._planner if self.adapting.adapt is Adapt.OFF else self._adaptive
+        return planner(query, statistics_of(self.catalog, measured))
 
     def standing(self, *, but: str) -> dict[str, Planned]:
         """The plans of all other queries: those that they run with, or would go on with.

@@ -14,6 +14,7 @@ from tidemill.control.kept_plans import plan_kept
 from tidemill.control.look import Look
 from tidemill.control.queries import LivingQueries
 from tidemill.errors import RunError
+from tidemill.runtime.adaptation_log import AdaptationLog
 from tidemill.runtime.opening import is_checkpoint
 
 if TYPE_CHECKING:
@@ -59,6 +60,7 @@ class ReadOnlyQueries(LivingQueries):
     ) -> None:
         super().__init__(planner, engine=engine)
         self._directory = directory.resolve()
+        self._log = AdaptationLog(self._directory)
         self._default = engine
         self.refresh()
 

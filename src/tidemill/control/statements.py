@@ -46,9 +46,11 @@ from tidemill.lang.statements import (
     ReplanQuery,
     ResumeQuery,
     Select,
+    SetAdapt,
     Show,
     ShowConnectors,
     ShowDecisions,
+    ShowSettings,
     ShowStatistics,
     StartQuery,
     Statement,
@@ -182,7 +184,13 @@ class Statements:
             case Explain():
                 return self._explain(statement, source)
             case ShowDecisions(name):
-                return decisions_listing(queries.look, name)
+                return decisions_listing(queries.look, name, queries.adaptations())
+            case ShowSettings():
+                return queries.adapting.frame()
+            case SetAdapt(adapt):
+                with queries.changing():
+                    queries.adapt(adapt)
+                return None
             case ShowStatistics(name):
                 return statistics_listing(queries.catalog, queries.measured(), name)
             case Show() | ShowConnectors() | Describe() | DescribeConnector():

@@ -12,12 +12,14 @@ from time import perf_counter
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from tidemill.engine.adapting import Spent, adapted
 from tidemill.engine.flows import Flow
 from tidemill.engine.handover import Handover, taken_in
 from tidemill.engine.pool import in_pool
 from tidemill.engine.stacks import Stack, members, move, stacked_state, stacks_of
 from tidemill.errors import RunError, TooLargeError
 from tidemill.model.time import END_OF_TIME, Time
+from tidemill.physical.adaptable import adaptable
 from tidemill.physical.fragments import Node, Route, has_no_time
 from tidemill.physical.limits import bounded
 from tidemill.physical.operators.windows.validity import validity_of
@@ -26,6 +28,8 @@ from tidemill.physical.state.at_rest import Remembered
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+    from tidemill.engine.adaptations import Adaptation
+    from tidemill.engine.adapting import Adapting
     from tidemill.engine.handover import AtRest
     from tidemill.engine.stacks import Gathered
     from tidemill.engine.views import View
@@ -52,6 +56,7 @@ class Metrics:
         state_rows: How many rows it remembers now.
         state_bytes: How many bytes they take.
         watermark: How far time has come for it.
+        adapted: What it has decided about its tree, if it adapts.
     """
 
     rows_in: int = 0
@@ -60,6 +65,7 @@ class Metrics:
     state_rows: int = 0
     state_bytes: int = 0
     watermark: Time = field(default=Time(0))
+    adapted: tuple[Adaptation, ...] = ()
 
 
 class Engine:
@@ -72,9 +78,11 @@ class Engine:
         fragment: The operators.
         clock: What says for how many seconds they have worked.
         is_first: Whether it is the first partition.
+        adapting: How joins adapt whose tree can change; ``None`` if they do not.
 
     Attributes:
         fragment: The operators.
+        adapting: How joins adapt.
         states: What each operator, or stack of operators, remembers.
         watermarks: How far time has come for each of them.
         metrics: What each operator has done.
@@ -86,14 +94,18 @@ class Engine:
         clock: Callable[[], float] = perf_counter,
         *,
         is_first: bool = True,
+        adapting: Adapting | None = None,
     ) -> None:
         self.fragment = fragment
+        self.adapting = adapting
         self._clock = clock
         self._resting = frozenset[str]() if is_first else fragment.alone
         nodes = tuple(node for node in fragment.nodes if node.name not in self._resting)
         self._units = _in_order(nodes)
         self._timed = _needs_time(fragment)
         found = {node.name: validity_of(node.apply.operator) for node in nodes}
+        joins = {node.name: adaptable(node.apply.operator) for node in nodes}
+        self._adaptable = {name: join for name, join in joins.items() if join is not None}
         self._validities = {name: v for name, v in found.items() if v is not None}
         self.states: dict[str, State] = {
             u.name: u.new_state() if isinstance(u, Stack) else u.apply.operator.new_state()
@@ -244,8 +256,11 @@ class Engine:
             return self._view(node, ports[0], ports[0].view.windowed(validity))
         operator, state = node.apply.operator, self.states[node.name]
         began, metrics = self._clock(), self.metrics[node.name]
+        adapting = self.adapting if node.name in self._adaptable else None
+        busy = 0.0 if adapting is None else adapting.clock()
         given = [(port, batch) for port, flow in enumerate(ports) for batch in flow.taken()]
-        metrics.rows_in += sum(batch.height for _, batch in given)
+        rows = sum(batch.height for _, batch in given)
+        metrics.rows_in += rows
         watermark = self._held(
             node.name, min((flow.watermark for flow in ports), default=END_OF_TIME), (node.name,)
         )
@@ -266,6 +281,9 @@ class Engine:
             raise _named(error, self.fragment.queries.get(node.name, ())) from None
         self.watermarks[node.name] = watermark
         metrics.rows_out += sum(batch.height for batch in out)
+        if adapting is not None:
+            spent, join = Spent(rows, busy, adapting.clock), self._adaptable[node.name]
+            metrics.adapted += tuple(adapted(join, state, watermark, spent, adapting))
         metrics.seconds += self._clock() - began
         return Flow(out, min(watermark, operator.held(state)))
 

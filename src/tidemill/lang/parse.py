@@ -15,6 +15,7 @@ from tidemill.lang.cursor import Cursor, is_name
 from tidemill.lang.declarations import read_create
 from tidemill.lang.embedded import read_asked_query
 from tidemill.lang.lifecycle import LIFECYCLE_FORMS, at_lifecycle, read_lifecycle
+from tidemill.lang.settings import SET_FORM, read_set
 from tidemill.lang.statements import (
     CreateQuery,
     CreateTable,
@@ -31,6 +32,7 @@ from tidemill.lang.statements import (
     Show,
     ShowConnectors,
     ShowDecisions,
+    ShowSettings,
     ShowStatistics,
     Statement,
 )
@@ -71,7 +73,7 @@ _LATER: Final = {
 _FOREIGN: Final = frozenset(
     {
         *("ANALYZE", "ATTACH", "BEGIN", "CALL", "COMMIT", "COPY", "DELETE", "EXECUTE"),
-        *("FROM", "GRANT", "INSERT", "MERGE", "PRAGMA", "REVOKE", "ROLLBACK", "SET", "TABLE"),
+        *("FROM", "GRANT", "INSERT", "MERGE", "PRAGMA", "REVOKE", "ROLLBACK", "TABLE"),
         *("TRUNCATE", "UPDATE", "USE", "VALUES"),
     }
 )
@@ -177,13 +179,17 @@ def _read_drop(cursor: Cursor) -> Drop:
     return Drop(kind, cursor.name(f"the name of the {kind.value.lower()}"), if_exists)
 
 
-def _read_show(cursor: Cursor) -> Show | ShowConnectors | ShowDecisions | ShowStatistics:
+def _read_show(
+    cursor: Cursor,
+) -> Show | ShowConnectors | ShowDecisions | ShowSettings | ShowStatistics:
     cursor.expect("SHOW")
-    found = cursor.choice((*_PLURALS, "CONNECTORS", "STATISTICS", "DECISIONS"))
+    found = cursor.choice((*_PLURALS, "CONNECTORS", "STATISTICS", "DECISIONS", "SETTINGS"))
     if found == "STATISTICS":
         return read_show_statistics(cursor)
     if found == "DECISIONS":
         return ShowDecisions(read_for(cursor, "the name of a query"))
+    if found == "SETTINGS":
+        return ShowSettings()
     return ShowConnectors() if found == "CONNECTORS" else Show(_PLURALS[found])
 
 
@@ -280,7 +286,7 @@ _FORMS: Final[tuple[tuple[tuple[str, ...], str], ...]] = (
         ("SHOW",),
         (
             "write SHOW STREAMS | RELATIONS | QUERIES | TABLES | FUNCTIONS | CONNECTORS "
-            "| STATISTICS | DECISIONS"
+            "| STATISTICS | DECISIONS | SETTINGS"
         ),
     ),
     (
@@ -290,6 +296,7 @@ _FORMS: Final[tuple[tuple[tuple[str, ...], str], ...]] = (
             " EXPLAIN ANALYZE name, or EXPLAIN ALTER QUERY …"
         ),
     ),
+    (("SET",), SET_FORM),
     (("DESCRIBE",), "write DESCRIBE name, or DESCRIBE CONNECTOR name"),
     (("DESC",), "write DESCRIBE name, or DESCRIBE CONNECTOR name"),
     ((), "write SELECT … FROM stream [RANGE …] [JOIN … ON …] [WHERE …] [GROUP BY …] [HAVING …]"),
@@ -302,5 +309,6 @@ _STATEMENTS: Final[dict[str, Callable[[Cursor], Statement]]] = {
     "DESCRIBE": _read_describe,
     "DESC": _read_describe,
     "EXPLAIN": _read_explain,
+    "SET": read_set,
     **dict.fromkeys(LIFECYCLE_FORMS, read_lifecycle),
 }

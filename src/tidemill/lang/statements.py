@@ -26,6 +26,7 @@ from tidemill.lang.lifecycle_statements import (
     StopQuery,
 )
 from tidemill.lang.one_time_statements import OneTimeQuery
+from tidemill.lang.settings_statements import Adapt, SetAdapt, ShowSettings
 from tidemill.lang.statistics_statements import Hint, HintKind, ShowStatistics
 from tidemill.masking import masked_value, secrets_of
 
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from tidemill.errors import Span
 
 __all__ = [
+    "Adapt",
     "AlterQuery",
     "Argument",
     "ArgumentSpans",
@@ -72,9 +74,11 @@ __all__ = [
     "ReplanQuery",
     "ResumeQuery",
     "Select",
+    "SetAdapt",
     "Show",
     "ShowConnectors",
     "ShowDecisions",
+    "ShowSettings",
     "ShowStatistics",
     "StartMode",
     "StartQuery",
@@ -423,7 +427,9 @@ Statement: TypeAlias = (
     | Show
     | ShowConnectors
     | ShowDecisions
+    | ShowSettings
     | ShowStatistics
+    | SetAdapt
     | Describe
     | DescribeConnector
     | Explain

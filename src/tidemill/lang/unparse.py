@@ -42,9 +42,11 @@ from tidemill.lang.statements import (
     ReplanQuery,
     ResumeQuery,
     Select,
+    SetAdapt,
     Show,
     ShowConnectors,
     ShowDecisions,
+    ShowSettings,
     ShowStatistics,
     StartQuery,
     Statement,
@@ -110,6 +112,10 @@ def unparse(statement: Statement | exp.Expr) -> str:
         case ShowDecisions(name):
             asked = "" if name is None else f" FOR {quote_name(name.text)}"
             return f"SHOW DECISIONS{asked}"
+        case ShowSettings():
+            return "SHOW SETTINGS"
+        case SetAdapt(adapt):
+            return f"SET adapt = {adapt.value.lower()}"
         case ShowStatistics(name):
             asked = "" if name is None else f" FOR {quote_name(name.text)}"
             return f"SHOW STATISTICS{asked}"

@@ -23,10 +23,11 @@ from tidemill.optimizer.explain.physical import Figures, describe
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from tidemill.engine.adaptations import Adaptation
     from tidemill.model.time import Time
     from tidemill.physical.fragments import Graph, Node
 
-__all__ = ["Collector", "OperatorMetrics", "metrics_frame"]
+__all__ = ["Adapted", "Collector", "OperatorMetrics", "metrics_frame"]
 
 _COLUMNS = {
     "queries": pl.List(pl.String()),
@@ -92,6 +93,21 @@ class _Known:
     queries: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Adapted:
+    """What a join has decided about its tree.
+
+    Attributes:
+        queries: The queries it works for.
+        place: In which partition of which stage.
+        what: What it has decided.
+    """
+
+    queries: tuple[str, ...]
+    place: str
+    what: Adaptation
+
+
 class Collector:
     """The metrics of the operators of a graph."""
 
@@ -101,6 +117,7 @@ class Collector:
         self._done: dict[str, Metrics] = {}
         self._latest: dict[str, int] = {}
         self._now: dict[str, Mapping[str, Metrics]] = {}
+        self._adapted: list[Adapted] = []
         self._turn = Lock()
 
     def begin(self, graph: Graph) -> None:
@@ -136,8 +153,21 @@ class Collector:
                         total.rows_in += metrics.rows_in
                         total.rows_out += metrics.rows_out
                         total.seconds += metrics.seconds
+            self._adapted += [
+                Adapted(self._known[name].queries, place, one)
+                for place, figures in now.items()
+                for name, metrics in figures.items()
+                if batch > self._latest.get(name, batch)
+                for one in metrics.adapted
+            ]
             self._latest = {name: max(batch, latest) for name, latest in self._latest.items()}
             self._now |= now
+
+    def adapted(self) -> list[Adapted]:
+        """What joins have decided since this was asked last."""
+        with self._turn:
+            told, self._adapted = self._adapted, []
+        return told
 
     def state(self) -> tuple[int, int]:
         """How many rows are remembered, and how many bytes they take."""

@@ -8,19 +8,20 @@ from typing import TYPE_CHECKING, Protocol
 from tidemill.model.time import Time
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     import polars as pl
 
     from tidemill.catalog.catalog import Catalog
+    from tidemill.engine.adapting import Adapting
     from tidemill.engine.ingest import Gate
     from tidemill.history.table_view import TableView
     from tidemill.optimizer.planned import Planned
     from tidemill.optimizer.statistics import Statistics
     from tidemill.runtime.answers import Answer
     from tidemill.runtime.measuring.measured import Measured
-    from tidemill.runtime.metrics import OperatorMetrics
+    from tidemill.runtime.metrics import Adapted, OperatorMetrics
     from tidemill.runtime.past import Past
     from tidemill.runtime.progress import Progress
 
@@ -147,6 +148,18 @@ class Runs(Protocol):
 
     def planned_again(self, query: str) -> Planned:
         """The plan that would be made today of a query that runs, for the place it runs in."""
+        ...
+
+    def adapt(self, adapting: Adapting | None) -> None:
+        """Let joins change their trees so from the next batch on, and plan new queries for it.
+
+        Args:
+            adapting: How; ``None`` if they do not, and are not planned for it.
+        """
+        ...
+
+    def adapted(self) -> Sequence[Adapted]:
+        """What joins have decided since this was asked last."""
         ...
 
     def outdated(self) -> frozenset[str]:

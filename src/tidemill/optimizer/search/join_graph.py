@@ -48,6 +48,8 @@ class JoinGraph:
         keys: Of edges, the share of pairs that equal keys find, before all of it is looked at.
         horizon: For how long rows that stand from the beginning have been there: they came once.
         widths: How wide rows are; ``None`` to count rows instead of bytes.
+        counted: How many combinations there are of sets that were counted, each a bit mask; what
+            is counted takes the place of what is estimated.
     """
 
     rates: tuple[float, ...]
@@ -58,6 +60,7 @@ class JoinGraph:
     keys: Mapping[tuple[int, int], float] = field(default_factory=dict)
     horizon: float = inf
     widths: Widths | None = None
+    counted: Mapping[int, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         assert len(self.rates) == len(self.windows), "each input has a rate and a window"

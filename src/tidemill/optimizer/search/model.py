@@ -63,6 +63,8 @@ class Model:
         self._stood = [one / number for one, number in zip(standing, rows, strict=True)]
         self._widths: dict[int, float] = {}
         self._logs = {1 << i: log(number) for i, number in enumerate(rows)}
+        counted = {mask: log(max(size, _FEWEST)) for mask, size in graph.counted.items()}
+        self._logs |= {mask: size for mask, size in counted.items() if mask.bit_count() > 1}
         self._edges: list[dict[int, float]] = [{} for _ in rows]
         self._apart = [0 for _ in rows]
         for (one, other), share in graph.selectivities.items():
@@ -238,6 +240,8 @@ class Model:
 
     def _log_keyed(self, one: int, other: int) -> float:
         """The logarithm of the share of pairs of two sets that have equal keys."""
+        if one | other in self.graph.counted:
+            return self.log_joined(one, other) - self.log_size(one) - self.log_size(other)
         found = sum(share for edge, share in self._keys.items() if self._crosses(edge, one, other))
         for class_ in self._classes:
             if class_.mask & one and class_.mask & other:

@@ -114,6 +114,11 @@ class Probing:
             for key, name in zip(own, side.keys, strict=True)
         }
 
+    def shared_keys(self) -> tuple[tuple[str, ...], ...]:
+        """For each input, the columns on which all inputs must agree, in one order."""
+        shared = sorted(set.intersection(*(set(own) for own in self._members)))
+        return tuple(tuple(self._stored[own[class_]] for class_ in shared) for own in self._members)
+
     def steps(self, groups: Sequence[Sequence[int]]) -> tuple[Step, ...]:
         """How combinations of the first inputs meet those of others, group by group.
 

@@ -7,7 +7,7 @@ a checkpoint is in ``kept_job.py``.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from time import perf_counter
 from typing import TYPE_CHECKING
@@ -40,12 +40,13 @@ from tidemill.runtime.record import relation_digest, stream_digest
 from tidemill.runtime.runs import Moment
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     import polars as pl
 
     from tidemill.catalog.catalog import Catalog
+    from tidemill.engine.adapting import Adapting
     from tidemill.history.table_view import TableView
     from tidemill.optimizer.planned import Planned
     from tidemill.optimizer.statistics import Statistics
@@ -54,7 +55,7 @@ if TYPE_CHECKING:
     from tidemill.runtime.local.program import Program
     from tidemill.runtime.local.sources import Arrival
     from tidemill.runtime.lock import Lock
-    from tidemill.runtime.metrics import OperatorMetrics
+    from tidemill.runtime.metrics import Adapted, OperatorMetrics
 
 __all__ = ["Job", "Settings"]
 
@@ -121,6 +122,7 @@ class Job:
     _measured: int = 0
     _ask: Callable[[Moment], Catalog | None] | None = None
     _collector: Collector = field(default_factory=Collector)
+    _adapting: Adapting | None = None
     _archives: Archives = field(default_factory=Archives)
     _relations: dict[str, pl.DataFrame] = field(default_factory=dict)
 
@@ -151,6 +153,7 @@ class Job:
         program = self._next_program(self.catalog)
         self._program = program
         runner = LocalRunner(program.graph, partitions=self.settings.partitions or 1)
+        runner.adapt(self._shared(runner.partitions))
         self._collector.begin(runner.graph)
         self.statistics.follow(runner.graph.plans.values(), program.relations)
         arriving = self._flows(program)
@@ -237,6 +240,7 @@ class Job:
             RunError: Something is refused, or a source cannot be read.
         """
         self._pipeline = self._new_pipeline()
+        self._pipeline.adapt(self._adapting)
         self._program = self._pipeline.program
         self._loop = Loop(self._pipeline, self._asked)
         self._loop.start()
@@ -334,6 +338,27 @@ class Job:
         self._change_pipeline(pipeline, catalog)
         self.catalog, self._program = catalog, pipeline.program
         return True
+
+    def adapt(self, adapting: Adapting | None) -> None:
+        """Let joins change their trees so from the next step on, and plan new queries for it.
+
+        Raises:
+            RunError: What runs has failed, or a function that gets rows calls this.
+        """
+        planning = replace(self.settings.planning, adaptive=adapting is not None)
+        self.settings = replace(self.settings, planning=planning)
+        self._adapting = adapting
+        if self._pipeline is not None and self._loop is not None:
+            self._loop.refuse_callbacks("change")
+            with self._loop.between_steps():
+                self._pipeline.adapt(adapting)
+
+    def adapted(self) -> Sequence[Adapted]:
+        """What joins have decided since this was asked last."""
+        return self._collector.adapted()
+
+    def _shared(self, partitions: int) -> Adapting | None:
+        return None if self._adapting is None else self._adapting.shared(partitions)
 
     def close(self) -> None:
         """Stop at the end of a step; what was written to files is kept.

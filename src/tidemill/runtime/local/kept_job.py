@@ -58,6 +58,7 @@ class KeptJob(Job):
             pipeline = self._resumed(keeper)
             if pipeline is not None:
                 self._pipeline, self._program = pipeline, pipeline.program
+                pipeline.adapt(self._adapting)
                 self._run_on(pipeline, keeper, ends=bool(end))
         keeper.checkpoint.close()
 

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from tidemill.catalog.entries import RelationEntry
+    from tidemill.engine.adapting import Adapting
     from tidemill.history.replay import Leg
     from tidemill.model.time import Time
     from tidemill.runtime.local.growing import Source
@@ -225,6 +226,11 @@ class Pipeline:
         self._statistics.keep()
 
     # Changes
+
+    def adapt(self, adapting: Adapting | None) -> None:
+        """Let joins change their trees in another way, or not at all, from the next step on."""
+        runner = self._runner
+        runner.adapt(None if adapting is None else adapting.shared(runner.partitions))
 
     def change(self, program: Program) -> None:
         """Go on with another program.

@@ -28,6 +28,7 @@ from tidemill.physical.frames import pick
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Mapping
 
+    from tidemill.engine.adapting import Adapting
     from tidemill.engine.bundles import Bundle
     from tidemill.engine.handover import AtRest
     from tidemill.migration.moves import Moves
@@ -46,6 +47,7 @@ class LocalRunner:
         graph: What to run.
         partitions: How many partitions to keep state in.
         clock: What says for how many seconds operators have worked.
+        adapting: How joins adapt whose tree can change; ``None`` if they do not.
 
     Attributes:
         known: Up to when the answer of each query is known: nothing that begins, or changes, before
@@ -53,9 +55,15 @@ class LocalRunner:
     """
 
     def __init__(
-        self, graph: Graph, *, partitions: int = 1, clock: Callable[[], float] = perf_counter
+        self,
+        graph: Graph,
+        *,
+        partitions: int = 1,
+        clock: Callable[[], float] = perf_counter,
+        adapting: Adapting | None = None,
     ) -> None:
         self.graph = graph
+        self._adapting = adapting
         self.partitions = partitions
         self._clock = clock
         self.known: dict[str, Time] = dict.fromkeys(graph.answers, Time(0))
@@ -123,6 +131,13 @@ class LocalRunner:
             for query, plan in graph.plans.items()
         }
 
+    def adapt(self, adapting: Adapting | None) -> None:
+        """Let joins adapt in another way, or not at all, from the next step on."""
+        self._adapting = adapting
+        for engines in self.engines:
+            for engine in engines:
+                engine.adapting = adapting
+
     def remembered(self) -> dict[str, Remembered]:
         """What every operator or stack remembers in each partition, by ``state_name``."""
         return {
@@ -181,7 +196,7 @@ class LocalRunner:
         fragments = [rest_of(first, bundles), *others]
         return [
             [
-                Engine(fragment, self._clock, is_first=partition == 0)
+                Engine(fragment, self._clock, is_first=partition == 0, adapting=self._adapting)
                 for partition in range(self.partitions)
             ]
             for fragment in fragments

@@ -35,7 +35,8 @@ from tidemill.physical.joining.partners import Living
 from tidemill.physical.joining.probe import probe
 from tidemill.physical.joining.side import numbered_inside
 from tidemill.physical.joining.tree import JoinTree as Tree
-from tidemill.physical.joining.tree import Stage, states
+from tidemill.physical.joining.tree import Stage, stages, states
+from tidemill.physical.joining.tree_agreeing import agreeing
 from tidemill.physical.joining.tree_counts import count_came, count_met, pass_time
 from tidemill.physical.joining.tree_plan import TreePlan, is_order, order_numbers
 from tidemill.physical.joining.tree_shape import mask_named, table_name, table_names, tree_of
@@ -178,6 +179,22 @@ class JoinTree:
             if (name := table_name(stage.mask)) in made:
                 for found in self._joined(state, stage, time):
                     state.tables[name].insert(found)
+
+    def agreeing(self, state: State) -> Mapping[int, float]:
+        """How many combinations of what is remembered agree on what all inputs must agree on.
+
+        By the inputs joined in them as a bit mask; of very many inputs, only those of one and all.
+        """
+        keys = self._plan.probing.shared_keys()
+        return agreeing([(state.tables[table_name(1 << p)], keys[p]) for p in range(len(keys))])
+
+    def probed(self, state: State) -> StageOrders:
+        """The orders in which the children of each stage probe the others now."""
+        probes = self._plan.probes(state)
+        return {
+            stage: tuple(tuple(map(stage.masks.index, probes[m].others)) for m in stage.masks)
+            for stage in stages(tree_of(state.tables))
+        }
 
     def remembered(self, state: State, port: int, time: Time) -> Batch:
         """The elements of an input that can still matter."""

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from tidemill.catalog.catalog import Catalog
     from tidemill.catalog.records import Moving
+    from tidemill.engine.adapting import Adapting
     from tidemill.physical.fragments import Graph
     from tidemill.runtime.spark.state.checkpoint import Checkpoint
     from tidemill.runtime.spark.worker.sink_writer import SinkWriter
@@ -48,6 +49,7 @@ def deployment_of(  # noqa: PLR0913 — what a deployment is made of
     *,
     moving: Mapping[str, Moving] = MappingProxyType({}),
     reads_all: bool = False,
+    adapting: Adapting | None = None,
 ) -> Deployment:
     """What runs where, what it reads, and where its answers go.
 
@@ -59,6 +61,7 @@ def deployment_of(  # noqa: PLR0913 — what a deployment is made of
         sink_writer: Where answers are let out.
         moving: The queries that another plan takes over.
         reads_all: Whether all columns of streams are read, whatever is needed.
+        adapting: How joins adapt whose tree can change; ``None`` if they do not.
     """
     # A relation comes in once for the queries of each epoch.
     read = {i.rows: relations[i.name] for i in graph.inputs if i.name in relations}
@@ -67,6 +70,7 @@ def deployment_of(  # noqa: PLR0913 — what a deployment is made of
     }
     facts, read = checkpoint.facts, dict(sorted(read.items()))
     needed = {} if reads_all else columns_to_read(streams, graph)
+    own = None if adapting is None else adapting.shared(len(facts.pids))
     return Deployment(
         graph,
         streams,
@@ -78,4 +82,5 @@ def deployment_of(  # noqa: PLR0913 — what a deployment is made of
         needed,
         held_by(moving),
         before_of(moving),
+        own,
     )

@@ -48,11 +48,12 @@ from tidemill.runtime.spark.state.orphans import await_orphan, forget_java
 from tidemill.runtime.tables import Tables
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     import polars as pl
 
     from tidemill.catalog.catalog import Catalog
+    from tidemill.engine.adapting import Adapting
     from tidemill.engine.ingest import Gate
     from tidemill.history.table_view import TableView
     from tidemill.optimizer.planned import Planned
@@ -60,7 +61,7 @@ if TYPE_CHECKING:
     from tidemill.runtime.answers import Answer
     from tidemill.runtime.callback import Callback
     from tidemill.runtime.measuring.measured import Measured
-    from tidemill.runtime.metrics import OperatorMetrics
+    from tidemill.runtime.metrics import Adapted, OperatorMetrics
     from tidemill.runtime.progress import Progress
     from tidemill.runtime.runs import Moment
     from tidemill.runtime.sinks import Sink
@@ -419,6 +420,21 @@ class SparkJob:
         settings, known = self._settings, self.known(self._catalog)
         running = self._known.planned[query]
         return planned_anew(entry, running, settings.planning, known, settings.templates)
+
+    def adapt(self, adapting: Adapting | None) -> None:
+        """Let joins change their trees so from the next batch on, and plan new queries for it.
+
+        Raises:
+            RunError: What runs has failed, or a function that gets rows calls this.
+        """
+        planning = replace(self._settings.planning, adaptive=adapting is not None)
+        self._settings = replace(self._settings, planning=planning, adapting=adapting)
+        if self._running is not None:
+            self.change(lambda _moment: self._catalog)
+
+    def adapted(self) -> Sequence[Adapted]:
+        """What joins have decided since this was asked last."""
+        return self._report.adapted()
 
     def outdated(self) -> frozenset[str]:
         """The queries whose plans were made with other settings, which make others."""

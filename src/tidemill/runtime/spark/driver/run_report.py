@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from tidemill.algebra.plan import Plan
     from tidemill.catalog.entries import QueryEntry, StreamEntry
     from tidemill.physical.fragments import Graph
-    from tidemill.runtime.metrics import OperatorMetrics
+    from tidemill.runtime.metrics import Adapted, OperatorMetrics
     from tidemill.runtime.spark.io.file_log import FileLog
     from tidemill.runtime.spark.worker.wire import Message
 
@@ -130,6 +130,10 @@ class RunReport:
     def metrics(self) -> dict[str, OperatorMetrics]:
         """What each operator has done here, and what it remembers."""
         return self._collector.metrics()
+
+    def adapted(self) -> Sequence[Adapted]:
+        """What joins have decided since this was asked last."""
+        return self._collector.adapted()
 
     def measured(self) -> Measured:
         """What has been found out of what comes in, up to now."""

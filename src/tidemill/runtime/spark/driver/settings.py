@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tidemill.catalog.entries import QueryEntry
+    from tidemill.engine.adapting import Adapting
     from tidemill.optimizer.planned import Planned
     from tidemill.optimizer.statistics import Statistics
     from tidemill.runtime.lock import Lock
@@ -44,6 +45,7 @@ class SparkSettings:
         replay_rows: About how many kept rows are replayed in a batch at most.
         replay_share: Which share of the time of a batch that may take.
         templates: The plans of alike queries of the session.
+        adapting: How joins adapt whose tree can change; ``None`` if they do not.
     """
 
     master: str | None = "local[*]"
@@ -59,6 +61,7 @@ class SparkSettings:
     replay_rows: int = REPLAY_ROWS
     replay_share: float = REPLAY_SHARE
     templates: Templates = field(default_factory=Templates, compare=False)
+    adapting: Adapting | None = None
 
     @property
     def replay_pace(self) -> Pace:

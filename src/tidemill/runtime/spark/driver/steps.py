@@ -176,6 +176,7 @@ def deploy(start: Start) -> None:
         routes.sink_writer(),
         moving=moving_queries(checked.queries),
         reads_all=not start.settings.planning.optimized,
+        adapting=start.settings.adapting,
     )
     checkpoint.deployments.keep(deployment)
     cuts = {name: planned.target.cut for name, planned in checked.planned.items()}

@@ -23,6 +23,7 @@ from tidemill.catalog.codec import (
     write_relation_entry,
     write_stream_entry,
 )
+from tidemill.engine.adapting import Adapting
 from tidemill.engine.bundles import bundles_of, sent_on
 from tidemill.engine.entrance import Entrance
 from tidemill.lang.statements import ConnectorCall
@@ -61,6 +62,7 @@ class Deployment:
         needed: The columns that are needed of each stream of which not all are.
         held: The time beyond which operators are not told that time has come, by fingerprint.
         before: The plans that have run of queries that others have taken over.
+        adapting: How joins adapt whose tree can change; ``None`` if they do not.
     """
 
     graph: Graph
@@ -73,11 +75,12 @@ class Deployment:
     needed: Mapping[str, frozenset[str]] = field(default_factory=dict)
     held: Mapping[str, Time] = field(default_factory=dict)
     before: Mapping[str, PhysicalPlan] = field(default_factory=dict)
+    adapting: Adapting | None = None
 
     @cached_property
     def text(self) -> str:
         """All of it but the rows of relations, as JSON."""
-        written = {
+        written: dict[str, object] = {
             "plans": write_plans(self.graph.plans),
             "streams": {name: write_stream_entry(_bare(s)) for name, s in self.streams.items()},
             "relations": {
@@ -93,6 +96,8 @@ class Deployment:
             written["held"] = dict(self.held)
         if self.before:
             written["before"] = write_plans(self.before)
+        if self.adapting is not None:
+            written["adapting"] = self.adapting.written()
         return json.dumps(written, separators=(",", ":"), sort_keys=True)
 
     @cached_property
@@ -217,6 +222,7 @@ def read_deployment(text: str, rows_of: Callable[[str], bytes]) -> Deployment:
         {name: frozenset(columns) for name, columns in written.get("needed", {}).items()},
         held,
         before,
+        Adapting.read(written["adapting"]) if "adapting" in written else None,
     )
 
 

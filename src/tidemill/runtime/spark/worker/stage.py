@@ -80,7 +80,11 @@ class Stage:
         self.progress = Progress()
         fragment = deployment.fragment(number)
         is_first = pid == deployment.pids[0]
-        self.engines = [] if fragment is None else [Engine(fragment, is_first=is_first)]
+        self.engines = (
+            []
+            if fragment is None
+            else [Engine(fragment, is_first=is_first, adapting=deployment.adapting)]
+        )
         read = (*deployment.streams, *deployment.replayed) if number == 1 else ()
         inputs = (*read, *deployment.relations) if number == 1 else ()
         self._intakes = {name: deployment.intake(name) for name in inputs}

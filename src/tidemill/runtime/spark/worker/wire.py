@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import polars as pl
 import pyarrow as pa
 
+from tidemill.engine.adaptations import Adaptation
 from tidemill.engine.engine import Metrics
 from tidemill.model.time import Time
 
@@ -51,8 +52,8 @@ _SCHEMA = pa.schema(
     ]
 )
 
-Figures: TypeAlias = "list[int | float]"
-"""Metrics of an operator in one partition, field by field."""
+Figures: TypeAlias = "list[int | float | list[str | int | float]]"
+"""Metrics of an operator in one partition, field by field; then what it has decided."""
 
 Fact: TypeAlias = (
     "int | dict[str, int] | Figures | dict[str, Figures] | list[dict[str, object]]"
@@ -154,6 +155,7 @@ def figures_of(metrics: Mapping[str, Metrics]) -> dict[str, Figures]:
             m.state_rows,
             m.state_bytes,
             m.watermark,
+            *(one.written() for one in m.adapted),
         ]
         for name, m in metrics.items()
     }
@@ -164,8 +166,17 @@ def read_figures(facts: Mapping[str, object]) -> dict[str, Metrics]:
     found: dict[str, Metrics] = {}
     for name, told in facts.items():
         match told:
-            case [int(i), int(o), int() | float() as seconds, int(rows), int(bytes_), int(time)]:
-                found[name] = Metrics(i, o, seconds, rows, bytes_, Time(time))
+            case [
+                int(i),
+                int(o),
+                int() | float() as seconds,
+                int(rows),
+                int(bytes_),
+                int(time),
+                *adapted,
+            ]:
+                decided = tuple(map(Adaptation.read, adapted))
+                found[name] = Metrics(i, o, seconds, rows, bytes_, Time(time), decided)
             case _:
                 raise AssertionError(f"{told} are no figures of {name}")
     return found
