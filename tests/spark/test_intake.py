@@ -21,7 +21,7 @@ from tidemill.runtime.files import read_file
 from tidemill.runtime.measuring.sample import Sample
 from tidemill.runtime.reading import blocks, parquet_files
 from tidemill.runtime.spark.io import sources
-from tidemill.runtime.spark.io.sources import _file_pieces
+from tidemill.runtime.spark.io.sources import Needed, _file_pieces
 from tidemill.runtime.spark.worker import intake
 from tidemill.runtime.spark.worker.deployment import Deployment
 from tidemill.runtime.spark.worker.intake import Origin, take_in
@@ -60,7 +60,7 @@ def in_a_task(
         {"number": [3], "path": [str(path)], "size": [-1], "changed": [0]}  # it may change
     )
     origin, refused = Origin(0, 0, Time(0)), Refused(stream)
-    pieces = _file_pieces(kind, stream)([entries], origin, refused.add_malformed, None)
+    pieces = _file_pieces(kind, stream)([entries], origin, refused.add_malformed, Needed())
     return take_in(deployment, "s", pieces, origin, refused=refused)
 
 

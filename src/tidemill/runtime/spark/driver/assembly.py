@@ -53,7 +53,7 @@ def deployment_of(  # noqa: PLR0913 — what a deployment is made of
         relations: The relations they read, with their rows in Arrow's IPC format.
         checkpoint: Where the rows of relations are kept.
         sink_writer: Where answers are let out.
-        reads_all: Whether all columns of streams are read, whatever is needed.
+        reads_all: Whether all of streams is read, whatever is needed.
     """
     # A relation comes in once for the queries of each epoch.
     read = {i.rows: relations[i.name] for i in graph.inputs if i.name in relations}
@@ -62,4 +62,5 @@ def deployment_of(  # noqa: PLR0913 — what a deployment is made of
     }
     facts, read = checkpoint.facts, dict(sorted(read.items()))
     needed = {} if reads_all else columns_to_read(streams, graph)
-    return Deployment(graph, streams, read, facts.pids, facts.stages, sink_writer, files, needed)
+    where = facts.pids, facts.stages
+    return Deployment(graph, streams, read, *where, sink_writer, files, needed, reads_all)

@@ -28,6 +28,7 @@ from tidemill.engine.entrance import Entrance
 from tidemill.lang.statements import ConnectorCall
 from tidemill.physical.codec.plans import read_plans, write_plans
 from tidemill.physical.fragments import Graph, Route, build_graph
+from tidemill.runtime.columns import rows_to_read
 from tidemill.runtime.spark.worker.sink_writer import SinkWriter
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from tidemill.catalog.entries import RelationEntry, StreamEntry
     from tidemill.engine.bundles import Bundle
     from tidemill.physical.fragments import Fragment
+    from tidemill.runtime.reading.parquet_groups import Wanted
 
 __all__ = ["Deployment", "digest", "read_deployment"]
 
@@ -55,6 +57,7 @@ class Deployment:
         sink_writer: Where answers are let out.
         files: The files that the rows of the relations are in, by the names of the relations.
         needed: The columns that are needed of each stream of which not all are.
+        reads_all: Whether all rows of streams are read, wanted or not.
     """
 
     graph: Graph
@@ -65,6 +68,7 @@ class Deployment:
     sink_writer: SinkWriter = field(default_factory=lambda: SinkWriter({}, (), ()))
     files: Mapping[str, str] = field(default_factory=dict)
     needed: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    reads_all: bool = True
 
     @cached_property
     def text(self) -> str:
@@ -80,6 +84,7 @@ class Deployment:
             "stages": self.stages,
             "sinks": self.sink_writer.write(),
             "needed": {name: sorted(columns) for name, columns in self.needed.items()},
+            "reads_all": self.reads_all,
         }
         return json.dumps(written, separators=(",", ":"), sort_keys=True)
 
@@ -100,6 +105,11 @@ class Deployment:
     def entrance(self, rows: str) -> Entrance:
         """Where the rows of an input come in."""
         return Entrance(self.intake(rows), self._bundled[rows])
+
+    @cached_property
+    def wanted(self) -> Mapping[str, Wanted]:
+        """The rows that are wanted of each stream of which not all are."""
+        return {} if self.reads_all else rows_to_read(self.streams, self.graph)
 
     @cached_property
     def bundles(self) -> Mapping[str, Bundle]:
@@ -174,8 +184,9 @@ def read_deployment(text: str, rows_of: Callable[[str], bytes]) -> Deployment:
         written["stages"],
         SinkWriter.read(written["sinks"]),
         {entry.name: file for entry, file in read.values()},
-        # A version that did not write it down has read all columns.
+        # A version that did not write it down has read all columns, or all rows.
         {name: frozenset(columns) for name, columns in written.get("needed", {}).items()},
+        written.get("reads_all", True),
     )
 
 
