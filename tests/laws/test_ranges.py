@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING
 from unittest.mock import patch
 
-import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from laws.test_mutants import fails
-from laws.test_predicate_index import SCHEMA, VALUES, batches, conditions
+from laws.test_predicate_index import SCHEMA, batches, conditions
 from tidemill.algebra.expr import Call, Column, Expr, Literal, conjunction
 from tidemill.algebra.values import order_key
 from tidemill.model.types import BIGINT, BOOLEAN, DOUBLE
@@ -21,11 +21,13 @@ from tidemill.physical.eval import compile_predicate
 from tidemill.physical.ranges import Range, can_hold
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Sequence
 
-    from hypothesis.strategies import DrawFn
+    import polars as pl
 
+    from tidemill.algebra.values import OrderKey
     from tidemill.model.types import Value
+    from tidemill.physical.comparisons import Comparison
 
 
 def range_of(values: list[Value], *, loose: bool = False) -> Range:
@@ -43,7 +45,7 @@ def range_of(values: list[Value], *, loose: bool = False) -> Range:
 
 
 @st.composite
-def known_ranges(draw: DrawFn, batch: pl.DataFrame) -> dict[str, Range]:
+def known_ranges(draw: st.DrawFn, batch: pl.DataFrame) -> dict[str, Range]:
     """What is known of the rows of a batch."""
     return {
         name: range_of(batch[name].to_list(), loose=draw(st.integers(0, 5)) == 0)
@@ -100,19 +102,30 @@ def test_what_is_out_of_range_cannot_be(some: list[Expr], range_: Range, *, expe
 
 # The law finds what is wrong
 
-
-def _without_bounds(sign: str) -> Callable[..., bool]:
-    right = ranges._is_met  # noqa: SLF001
-
-    def wrong(comparison: ranges.Comparison, key: object) -> bool:
-        return comparison.sign != sign and right(comparison, key)  # type: ignore[arg-type]
-
-    return wrong
+IS_MET, HAS_PLACE = ranges._is_met, ranges._has_place  # noqa: SLF001 — where nobody else goes
+STRICT = {"<=": "<", ">=": ">"}
 
 
-def _nan_is_no_value(comparisons: list[ranges.Comparison], range_: Range) -> bool:
-    return HAS_PLACE(comparisons, Range(range_.least, range_.greatest, range_.may_be_value))
+def boundary_excluded(comparison: Comparison, key: OrderKey) -> bool:
+    return IS_MET(replace(comparison, sign=STRICT.get(comparison.sign, comparison.sign)), key)
 
 
-HAS_PLACE = ranges._has_place  # noqa: SLF001 — a mutant goes where nobody else does
-assert VALUES
+def without_nan(comparisons: Sequence[Comparison], range_: Range) -> bool:
+    return HAS_PLACE(comparisons, replace(range_, may_be_nan=False))
+
+
+def without_null(comparisons: Sequence[Comparison], range_: Range) -> bool:
+    return HAS_PLACE(comparisons, replace(range_, may_be_null=False))
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong"),
+    [
+        ("_is_met", boundary_excluded),
+        pytest.param("_has_place", without_nan, marks=pytest.mark.soak),
+        ("_has_place", without_null),
+    ],
+)
+def test_the_law_finds_what_is_wrong(name: str, wrong: object) -> None:
+    with patch.object(ranges, name, wrong):
+        fails(test_what_is_true_of_a_row_can_be)
