@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from unittest import mock
 
 import polars as pl
-from hypothesis import given, settings
+import pyarrow as pa
+import pytest
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import tidemill
-from laws.parquet_cases import DECLARED, NAMES, Written, written_files
+from laws.parquet_cases import DECLARED, NAMES, Written, usual_type, written_files
 from laws.test_needed_columns import SCHEMA, Case, Story, small_pieces, small_samples
 from tidemill.algebra.expr import conjunction, used_columns
 from tidemill.algebra.text import expr_text
@@ -203,6 +205,28 @@ def test_groups_that_are_not_wanted_are_not_read(tmp_path: Path) -> None:
     assert found["price"].to_list() == [None] * 3 + [7] * 3 + [None] * 3
 
 
+@pytest.mark.parametrize("prices", [[1.0, float("nan")], [None, 99.0]])
+def test_a_group_with_one_row_that_is_wanted_is_read(tmp_path: Path, prices: list[float]) -> None:
+    path, wanted = tmp_path / "0.parquet", conditions_of("price > 9")
+    pl.DataFrame({"price": prices}, strict=False).write_parquet(path, use_pyarrow=True)
+    schema = Schema(tuple(field for field in SCHEMA if field.name == "price"))
+    with small_groups():
+        (found,) = read_file(path, "parquet", schema, wanted=wanted)
+    assert found.columns == ["price"]
+
+
+def test_malformed_rows_of_groups_that_are_not_wanted_are_found(tmp_path: Path) -> None:
+    path, wanted = tmp_path / "0.parquet", conditions_of("k = 3")
+    rows = pl.DataFrame({"at": range(4), "k": range(4), "small": [1 << 40, 1, 2, 3]})
+    rows.write_parquet(path, row_group_size=2, use_pyarrow=True)
+    schema = Schema(tuple(field for field in SCHEMA if field.name in rows.columns))
+    malformed: list[Malformed] = []
+    with small_groups():
+        found = pl.concat(read_file(path, "parquet", schema, malformed.append, wanted=wanted))
+    assert found["k"].to_list() == [1, 2, 3]
+    assert [one.rows.height for one in malformed] == [1]
+
+
 SELECTS = (
     "SELECT k, price, name FROM s [RANGE 5 MICROSECONDS]",
     "SELECT COUNT(*) AS n FROM s [RANGE 5 MICROSECONDS]",
@@ -267,8 +291,32 @@ def same_with_and_without(case: Case, act: Callable[[Tale], None]) -> None:
     assert found[0] == found[1]
 
 
+def in_order(times: list[int]) -> Written:
+    """A file whose rows are in the order of ``k``."""
+    rows = len(times)
+    found: dict[str, list[object]] = {name: [None] * rows for name in NAMES}
+    found |= {"at": [*times], "k": [*range(rows)], "price": [0.5] * rows, "word": ["a"] * rows}
+    types = {name: usual_type(name) for name in NAMES}
+    table = pa.table({name: pa.array(found[name], types[name]) for name in NAMES})
+    return Written(table, 2, statistics=True, keeps_schema=True)
+
+
+def ordered(policy: str, *others: str, first: str = "k BETWEEN 4 AND 5") -> Case:
+    """Files in order, of which queries want some rows only; late ones are not among them."""
+    files = [in_order([0, 1, 2, 3, 4, 5]), in_order([9, 8, 0, 1, 9, 10, 11, 12])]
+    query = f"SELECT k, price FROM s [RANGE 5 MICROSECONDS] WHERE {first}"
+    return Case((files, files[1:]), ([query], [*others, SELECTS[1] + " WHERE k = 7"]), policy, 1, 2)
+
+
+AHEAD = ordered(POLICIES[0], SELECTS[1] + " WHERE k = 4", first="k = 7")
+"""What a later query wants has been left out when it comes."""
+
+
 @settings(max_examples=settings().max_examples // 2)
 @given(case=cases())
+@example(case=ordered(POLICIES[0]))
+@example(case=ordered(POLICIES[2]))
+@example(case=ordered(POLICIES[4], SELECTS[0]))
 def test_a_session_shows_the_same_whatever_rows_are_read(case: Case) -> None:
     same_with_and_without(case, Tale.once)
 
@@ -281,6 +329,7 @@ def test_a_later_session_goes_on_whatever_rows_were_read(case: Case) -> None:
 
 @settings(max_examples=settings().max_examples // 2)
 @given(case=cases())
+@example(case=AHEAD)
 def test_queries_that_come_and_go_get_their_rows(case: Case) -> None:
     same_with_and_without(case, Tale.in_between)
 
@@ -290,13 +339,8 @@ def test_conditions_are_put_in_columns_of_the_input() -> None:
     session.sql("CREATE STREAM s (at BIGINT, a BIGINT, b BIGINT) SOURCE parquet('x') ORDERED BY at")
     inner = "(SELECT a AS b, b AS a, a + b AS c FROM s) AS x"
     session.sql(f"CREATE QUERY q AS SELECT a FROM {inner} WHERE a > 1 AND c > 2 AND b IS NULL")
-    graph = (
-        Job(session.catalog, {}, Settings(planning=Planning(optimized=False)))
-        ._next_program(  # noqa: SLF001
-            session.catalog
-        )
-        .graph
-    )
+    job = Job(session.catalog, {}, Settings(planning=Planning(optimized=False)))
+    graph = job._next_program(session.catalog).graph  # noqa: SLF001
     found = rows_read(graph.intake("s"))
     assert found is not None
     assert [[expr_text(part) for part in some] for some in found] == [["b > 1", "a IS NULL"]]
