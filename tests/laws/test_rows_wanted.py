@@ -159,9 +159,18 @@ def told(path: Path, case: Reading, wanted: Wanted | None) -> list[object]:
         found.append(("malformed", one.where, one.unit, one.rows.to_dicts()))
 
     act = fail if case.fails else refuse
-    given_ = {"needed": case.needed, "wanted": wanted, "begins_whole": case.whole}
     try:
-        found.extend(read_file(path, "parquet", case.schema, act, **given_))
+        found.extend(
+            read_file(
+                path,
+                "parquet",
+                case.schema,
+                act,
+                needed=case.needed,
+                wanted=wanted,
+                begins_whole=case.whole,
+            )
+        )
     except RunError as error:
         found.append(f"{error} {error.hint}")
     return found

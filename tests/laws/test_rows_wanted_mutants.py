@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 ROWS_OF, ROWS_READ, FILLED = columns.rows_of, rows_read.rows_read, parquet_pieces._filled  # noqa: SLF001
 RANGE, RUN = parquet_groups._Groups._range, parquet_groups._Groups.run  # noqa: SLF001
 
-PLAIN, _, ASIDE, *_ = laws.POLICIES
+PLAIN, ASIDE = laws.POLICIES[0], laws.POLICIES[2]
 A_FILE = laws.test_a_file_has_the_same_rows_whatever_is_wanted_of_it
 
 
@@ -50,8 +50,21 @@ def differs(case: Case, act: Callable[[Tale], None] = Tale.once) -> None:
     ],
 )
 def test_what_a_group_says_of_a_column_is_misread(what: str) -> None:
-    def wrong(*arguments: object) -> Range:
-        return replace(RANGE(*arguments), **{what: False})
+    def wrong(
+        groups: parquet_groups._Groups,
+        number: int,
+        rows: int,
+        place: int,
+        bound: Callable[[parquet_groups.Raw], Value],
+    ) -> Range:
+        found = RANGE(groups, number, rows, place, bound)
+        match what:
+            case "may_be_nan":
+                return replace(found, may_be_nan=False)
+            case "may_be_null":
+                return replace(found, may_be_null=False)
+            case _:
+                return replace(found, may_be_value=False)
 
     with patch.object(parquet_groups._Groups, "_range", wrong):  # noqa: SLF001
         breaks(A_FILE)

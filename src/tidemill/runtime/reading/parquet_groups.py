@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from tidemill.model.schema import Field, Schema
     from tidemill.model.types import DataType, Value
 
-__all__ = ["UNREAD", "Run", "Wanted", "runs_of"]
+__all__ = ["UNREAD", "Raw", "Run", "Wanted", "runs_of"]
 
 UNREAD: Final = "@unread"
 """The column that says which rows only stand for others that were not read."""
@@ -172,8 +172,10 @@ class _Groups:
         )
 
 
-_Raw: TypeAlias = int | float | bytes
-_Bound: TypeAlias = "Callable[[_Raw], Value]"
+Raw: TypeAlias = int | float | bytes
+"""A bound as a file has it."""
+
+_Bound: TypeAlias = "Callable[[Raw], Value]"
 """The value that a file has for a bound; ``None`` if it is not understood."""
 
 
@@ -211,15 +213,15 @@ def _bound_of(declared: DataType, found: pa.DataType) -> _Bound | None:
             return None
 
 
-def _integer(raw: _Raw) -> Value:
+def _integer(raw: Raw) -> Value:
     return int(raw)
 
 
-def _float(raw: _Raw) -> Value:
+def _float(raw: Raw) -> Value:
     return None if math.isnan(float(raw)) else float(raw)
 
 
-def _text(raw: _Raw) -> Value:
+def _text(raw: Raw) -> Value:
     assert isinstance(raw, bytes), "texts are bytes"
     try:
         return raw.decode()
@@ -227,17 +229,17 @@ def _text(raw: _Raw) -> Value:
         return None  # it may have been cut in a character
 
 
-def _decimal(scale: int, raw: _Raw) -> Value:
+def _decimal(scale: int, raw: Raw) -> Value:
     count = int.from_bytes(raw, signed=True) if isinstance(raw, bytes) else int(raw)
     return EXACT.scaleb(Decimal(count), -scale)
 
 
-def _date(raw: _Raw) -> Value:
+def _date(raw: Raw) -> Value:
     days = int(raw)
     return _EPOCH.date() + timedelta(days) if is_in_calendar(days * DAY) else None
 
 
-def _time(unit: int, raw: _Raw) -> Value:
+def _time(unit: int, raw: Raw) -> Value:
     time = unit * int(raw)
     return _EPOCH + timedelta(microseconds=time) if is_in_calendar(time) else None
 
