@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from tidemill.algebra.values import OrderKey
     from tidemill.model.types import Value
-    from tidemill.physical.comparisons import Comparison
+    from tidemill.physical.ranges import Compared
 
 
 def range_of(values: list[Value], *, loose: bool = False) -> Range:
@@ -106,15 +106,15 @@ IS_MET, HAS_PLACE = ranges._is_met, ranges._has_place  # noqa: SLF001 — where 
 STRICT = {"<=": "<", ">=": ">"}
 
 
-def boundary_excluded(comparison: Comparison, key: OrderKey) -> bool:
+def boundary_excluded(comparison: Compared, key: OrderKey) -> bool:
     return IS_MET(replace(comparison, sign=STRICT.get(comparison.sign, comparison.sign)), key)
 
 
-def without_nan(comparisons: Sequence[Comparison], range_: Range) -> bool:
+def without_nan(comparisons: Sequence[Compared], range_: Range) -> bool:
     return HAS_PLACE(comparisons, replace(range_, may_be_nan=False))
 
 
-def without_null(comparisons: Sequence[Comparison], range_: Range) -> bool:
+def without_null(comparisons: Sequence[Compared], range_: Range) -> bool:
     return HAS_PLACE(comparisons, replace(range_, may_be_null=False))
 
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from tidemill.model.types import Value
     from tidemill.physical.comparisons import Comparison
 
-__all__ = ["Range", "can_hold"]
+__all__ = ["Compared", "Parts", "Range", "can_hold", "parts_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +49,62 @@ class Range:
     may_be_null: bool = True
 
 
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """A comparison of a column: how, and with what values are compared by."""
+
+    sign: str
+    keys: tuple[OrderKey, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What a conjunction says, as far as it is looked at.
+
+    Attributes:
+        columns: The comparisons with each column.
+        choices: Of each of these one must be true.
+        is_never: Whether it is never true.
+    """
+
+    columns: tuple[tuple[str, tuple[Compared, ...]], ...]
+    choices: tuple[tuple[Parts, ...], ...] = ()
+    is_never: bool = False
+
+    def can_hold(self, ranges: Mapping[str, Range]) -> bool:
+        """Whether all of it can be true of one row.
+
+        Args:
+            ranges: Where values of columns lie, of those of which something is known.
+        """
+        if self.is_never:
+            return False
+        if not all(_has_place(some, ranges[name]) for name, some in self.columns if name in ranges):
+            return False
+        return all(any(side.can_hold(ranges) for side in sides) for sides in self.choices)
+
+
+def parts_of(conditions: Iterable[Expr]) -> Parts:
+    """Conditions that must all be true, as they are looked at."""
+    columns: dict[str, list[Compared]] = {}
+    choices: list[tuple[Parts, ...]] = []
+    is_never = False
+    for part in (part for condition in conditions for part in conjuncts(condition)):
+        match part:
+            case Call("or", sides):
+                choices.append(tuple(parts_of((side,)) for side in sides))
+            case Literal(value=value):
+                is_never |= value is not True
+            case _:
+                found = comparison_of(part)
+                if found is None or not isinstance(found.term, Column):
+                    continue
+                keys = _keys(found)
+                if len(keys) == len(found.constants):  # all are values of their type
+                    columns.setdefault(found.term.name, []).append(Compared(found.sign, keys))
+    return Parts(tuple((n, tuple(some)) for n, some in columns.items()), tuple(choices), is_never)
+
+
 def can_hold(conditions: Iterable[Expr], ranges: Mapping[str, Range]) -> bool:
     """Whether conditions can all be true of one row.
 
@@ -56,23 +112,10 @@ def can_hold(conditions: Iterable[Expr], ranges: Mapping[str, Range]) -> bool:
         conditions: The conditions.
         ranges: Where values of columns lie, of those of which something is known.
     """
-    by_column: dict[str, list[Comparison]] = {}
-    for part in (part for condition in conditions for part in conjuncts(condition)):
-        match part:
-            case Call("or", sides):
-                if not any(can_hold((side,), ranges) for side in sides):
-                    return False
-            case Literal(value=value):
-                if value is not True:
-                    return False
-            case _:
-                found = comparison_of(part)
-                if found is not None and isinstance(found.term, Column) and _has_keys(found):
-                    by_column.setdefault(found.term.name, []).append(found)
-    return all(_has_place(some, ranges[name]) for name, some in by_column.items() if name in ranges)
+    return parts_of(conditions).can_hold(ranges)
 
 
-def _has_place(comparisons: Sequence[Comparison], range_: Range) -> bool:
+def _has_place(comparisons: Sequence[Compared], range_: Range) -> bool:
     """Whether a value of a column can meet comparisons with it."""
     if range_.may_be_null and all(one.sign == NULL for one in comparisons):
         return True
@@ -84,7 +127,7 @@ def _has_place(comparisons: Sequence[Comparison], range_: Range) -> bool:
     return range_.may_be_value and _has_value(some, range_)
 
 
-def _has_value(comparisons: Sequence[Comparison], range_: Range) -> bool:
+def _has_value(comparisons: Sequence[Compared], range_: Range) -> bool:
     """Whether a value that is neither NULL nor NaN can meet comparisons."""
     least = None if range_.least is None else order_key(range_.least)
     greatest = None if range_.greatest is None else order_key(range_.greatest)
@@ -94,22 +137,22 @@ def _has_value(comparisons: Sequence[Comparison], range_: Range) -> bool:
                 (least is None or least <= key)
                 and (greatest is None or key <= greatest)
                 and all(_is_met(other, key) for other in comparisons)
-                for key in _keys(one)
+                for key in one.keys
             )
     lows, highs = [] if least is None else [least], [] if greatest is None else [greatest]
     for one in comparisons:
         if one.sign in (">", ">="):
-            lows += _keys(one)
+            lows += one.keys
         elif one.sign in ("<", "<="):
-            highs += _keys(one)
+            highs += one.keys
     if not lows or not highs or max(lows) < min(highs):
         return True  # if only because there are values that are known of neither side
     return max(lows) == min(highs) and all(_is_met(one, max(lows)) for one in comparisons)
 
 
-def _is_met(comparison: Comparison, key: OrderKey) -> bool:
+def _is_met(comparison: Compared, key: OrderKey) -> bool:
     """Whether a value that is not NULL meets a comparison."""
-    constants = _keys(comparison)
+    constants = comparison.keys
     match comparison.sign:
         case "=":
             return key in constants
@@ -127,12 +170,7 @@ def _is_met(comparison: Comparison, key: OrderKey) -> bool:
             raise AssertionError(f"{comparison.sign} compares with nothing")
 
 
-def _keys(comparison: Comparison) -> list[OrderKey]:
-    """What the constants are compared by."""
+def _keys(comparison: Comparison) -> tuple[OrderKey, ...]:
+    """What the constants are compared by, of those that are values of their type."""
     values = (conform(one.value, one.type) for one in comparison.constants)
-    return [order_key(value) for value in values if value is not None]
-
-
-def _has_keys(comparison: Comparison) -> bool:
-    """Whether all constants are values of their type."""
-    return len(_keys(comparison)) == len(comparison.constants)
+    return tuple(order_key(value) for value in values if value is not None)

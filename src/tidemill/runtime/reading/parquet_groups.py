@@ -21,7 +21,7 @@ import math
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 import pyarrow as pa
@@ -29,7 +29,7 @@ import pyarrow as pa
 from tidemill.algebra.expr import used_columns
 from tidemill.algebra.values import EXACT, order_key
 from tidemill.model.types import Kind
-from tidemill.physical.ranges import Range, can_hold
+from tidemill.physical.ranges import Range, parts_of
 from tidemill.runtime.reading.parquet_columns import DAY, UNITS, is_in_calendar, places_of
 
 if TYPE_CHECKING:
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from tidemill.algebra.expr import Expr
     from tidemill.model.schema import Field, Schema
     from tidemill.model.types import DataType, Value
+    from tidemill.physical.ranges import Parts
 
 __all__ = ["UNREAD", "Raw", "Run", "Wanted", "runs_of"]
 
@@ -48,6 +49,9 @@ UNREAD: Final = "@unread"
 
 _WORTH_IT = 1 << 12
 """Groups of fewer rows are read: to leave them out saves nothing."""
+
+_AT_ONCE = 1 << 6
+"""To look at so many conditions takes less time than to read a group that is worth it."""
 
 _MOST = 1 << 10
 """If more conditions are given, all rows are read: to look at them would take too long."""
@@ -58,7 +62,7 @@ _TEXTS = (pa.string(), pa.large_string())
 _EPOCH: Final = datetime(1970, 1, 1)  # noqa: DTZ001 — times of the language have no zone
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Wanted:
     """Which rows are wanted.
 
@@ -69,6 +73,11 @@ class Wanted:
 
     conditions: frozenset[tuple[Expr, ...]]
     timed: frozenset[str]
+
+    @cached_property
+    def parts(self) -> tuple[Parts, ...]:
+        """The conditions as they are looked at."""
+        return tuple(map(parts_of, self.conditions))
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +134,7 @@ class _Groups:
     ) -> None:
         self._content = content
         self._schema = schema
-        self._conditions = wanted.conditions
+        self._parts = wanted.parts
         conditions = [one for some in wanted.conditions for one in some]
         compared = frozenset(name for one in conditions for name in used_columns(one))
         places, types = places_of(content), content.schema_arrow
@@ -139,13 +148,13 @@ class _Groups:
     def run(self, number: int) -> Run:
         """A group as a run of its own."""
         rows = self._content.metadata.row_group(number).num_rows
-        if not self._readers or rows < _WORTH_IT:
+        if not self._readers or rows < _WORTH_IT * max(1, len(self._parts) // _AT_ONCE):
             return Run((number,), rows)
         ranges = {
             field.name: self._range(number, rows, place, bound)
             for field, place, bound in self._readers
         }
-        if any(can_hold(some, ranges) for some in self._conditions):
+        if any(some.can_hold(ranges) for some in self._parts):
             return Run((number,), rows)
         instead = {
             field.name: _inside(ranges[field.name], field.type) if field.name in ranges else None
