@@ -13,7 +13,7 @@ from pyarrow import parquet
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["DECLARED", "NAMES", "Written", "written_files"]
+__all__ = ["DECLARED", "NAMES", "Written", "usual_type", "written_files"]
 
 DECLARED: Final = {
     "at": "BIGINT",
@@ -115,6 +115,11 @@ _TYPES: Final[dict[str, list[tuple[pa.DataType, st.SearchStrategy[Any]]]]] = {
     "word": [(pa.string(), _TEXTS), (pa.large_string(), _TEXTS)],
 }
 """The types that a column has in files, the usual one first."""
+
+
+def usual_type(name: str) -> pa.DataType:
+    """The type that a column has most often in files."""
+    return _TYPES[name][0][0]
 
 
 @st.composite

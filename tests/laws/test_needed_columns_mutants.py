@@ -14,7 +14,8 @@ from tidemill.runtime import columns
 from tidemill.runtime.local.growing import GrowingFiles
 from tidemill.runtime.local.pipeline import Pipeline
 from tidemill.runtime.measuring.sample import Sample
-from tidemill.runtime.reading import parquet_columns, parquet_files
+from tidemill.runtime.reading import parquet_columns, parquet_pieces
+from tidemill.runtime.reading.parquet_pieces import Pieces
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -25,8 +26,7 @@ if TYPE_CHECKING:
     from tidemill.physical.fragments import Graph
     from tidemill.runtime.reading.shaping import Refuse
 
-_Pieces = parquet_files._Pieces  # noqa: SLF001 — a mutant goes where nobody else does
-READ, COLUMNS_OF, LOOK_AT = _Pieces.read, columns.columns_of, Sample.look_at
+READ, COLUMNS_OF, LOOK_AT = Pieces.read, columns.columns_of, Sample.look_at
 
 A_FILE = laws.test_a_file_has_the_same_rows_whatever_is_needed_of_it
 A_SESSION = laws.test_a_session_shows_the_same_whatever_is_read
@@ -51,7 +51,7 @@ def breaks(law: Callable[[], None]) -> None:
             for where, what in (
                 (parquet_columns, "_is_in_calendar"),
                 (parquet_columns, "_is_text"),
-                (parquet_files, "is_sound"),
+                (parquet_pieces, "is_sound"),
             )
         ),
     ],
@@ -62,10 +62,10 @@ def test_what_a_file_says_of_itself_is_misread(where: object, what: str, wrong: 
 
 
 def test_pieces_are_read_again_that_were_given() -> None:
-    def all_again(self: _Pieces, refuse: Refuse, _skip: int = 0) -> Iterator[pl.DataFrame]:
+    def all_again(self: Pieces, refuse: Refuse, _skip: int = 0) -> Iterator[pl.DataFrame]:
         return READ(self, refuse)
 
-    with patch.object(_Pieces, "read", all_again):
+    with patch.object(Pieces, "read", all_again):
         breaks(A_FILE)
 
 

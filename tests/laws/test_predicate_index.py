@@ -31,10 +31,12 @@ from tidemill.model.types import (
     DataType,
     decimal,
 )
+from tidemill.physical import comparisons
 from tidemill.physical.eval import compile_predicate
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from types import ModuleType
 
     from hypothesis.strategies import DrawFn
 
@@ -153,12 +155,13 @@ def _null_is_a_value() -> ExitStack:
 
 
 def _signs_are_not_mirrored() -> ExitStack:
-    return _patched("_MIRRORED", {sign: sign for sign in ("<", "<=", ">", ">=", "=", "<>")})
+    unmirrored = {sign: sign for sign in ("<", "<=", ">", ">=", "=", "<>")}
+    return _patched("_MIRRORED", unmirrored, comparisons)
 
 
-def _patched(name: str, wrong: object) -> ExitStack:
+def _patched(name: str, wrong: object, where: ModuleType = predicate_index) -> ExitStack:
     stack = ExitStack()
-    stack.enter_context(patch.object(predicate_index, name, wrong))
+    stack.enter_context(patch.object(where, name, wrong))
     return stack
 
 

@@ -38,7 +38,7 @@ from tidemill.model.types import (
     decimal,
 )
 from tidemill.runtime.reading import blocks, json_files
-from tidemill.runtime.spark.io.sources import _content_pieces, _file_pieces
+from tidemill.runtime.spark.io.sources import Needed, _content_pieces, _file_pieces
 from tidemill.runtime.spark.worker.intake import Origin
 
 if TYPE_CHECKING:
@@ -250,7 +250,7 @@ def on_spark(case: Case, stream: StreamEntry, paths: list[Path]) -> None:
         (_content_pieces(case.kind, stream), brought),
     ):
         refused = Refused(stream)
-        found = list(pieces([batch], origin, refused.add_malformed, None))
+        found = list(pieces([batch], origin, refused.add_malformed, Needed()))
         assert Counter(repr(row) for piece in found for row in piece.rows.rows()) == rows_of(lines)
         ids = [range(p.first, p.first + p.rows.height) for p in found]
         everyone = [number for numbers in ids for number in numbers]

@@ -40,7 +40,7 @@ from tidemill.model.types import (
 from tidemill.runtime.files import read_file
 from tidemill.runtime.reading.frames import shaped_frame
 from tidemill.runtime.reading.shaping import Input
-from tidemill.runtime.spark.io.sources import _row_pieces
+from tidemill.runtime.spark.io.sources import Needed, _row_pieces
 from tidemill.runtime.spark.worker.intake import Origin
 
 if TYPE_CHECKING:
@@ -83,7 +83,9 @@ def through_spark(column: pa.Array, type_: DataType) -> list[object]:
     batch = pa.record_batch({"x": column})
     pieces = _row_pieces(stream(type_))
     origin = Origin(0, 0, Time(0))
-    return taken(type_, lambda r: [p.rows for p in pieces([batch], origin, r.add_malformed, None)])
+    return taken(
+        type_, lambda r: [p.rows for p in pieces([batch], origin, r.add_malformed, Needed())]
+    )
 
 
 def same(found: list[object], expected: object) -> bool:

@@ -19,9 +19,10 @@ from tidemill.model.time import Time
 from tidemill.physical.fragments import build_graph
 from tidemill.runtime.files import read_file
 from tidemill.runtime.measuring.sample import Sample
-from tidemill.runtime.reading import blocks, parquet_files
+from tidemill.runtime.reading import blocks, parquet_files, parquet_groups
+from tidemill.runtime.reading.parquet_groups import UNREAD
 from tidemill.runtime.spark.io import sources
-from tidemill.runtime.spark.io.sources import _file_pieces
+from tidemill.runtime.spark.io.sources import Needed, _file_pieces
 from tidemill.runtime.spark.worker import intake
 from tidemill.runtime.spark.worker.deployment import Deployment
 from tidemill.runtime.spark.worker.intake import Origin, take_in
@@ -43,7 +44,7 @@ def messages_of(path: Path, clauses: str = "") -> list[Message]:
 
 
 def in_a_task(
-    path: Path, clauses: str = "", *, kind: str = "csv", text: str = GROUPS
+    path: Path, clauses: str = "", *, kind: str = "csv", text: str = GROUPS, reads_all: bool = True
 ) -> Iterator[Message]:
     """What the rows of a file become in a task, one after another."""
     session = tidemill.connect()
@@ -55,12 +56,14 @@ def in_a_task(
     stream = session.catalog.find("s")
     assert isinstance(stream, StreamEntry)
     graph = build_graph({"q": implement(query.plan)})
-    deployment = Deployment(graph, {"s": stream}, {}, (0, 1), max(1, len(graph.fragments) - 1))
+    stages = max(1, len(graph.fragments) - 1)
+    deployment = Deployment(graph, {"s": stream}, {}, (0, 1), stages, reads_all=reads_all)
     entries = pa.record_batch(
         {"number": [3], "path": [str(path)], "size": [-1], "changed": [0]}  # it may change
     )
     origin, refused = Origin(0, 0, Time(0)), Refused(stream)
-    pieces = _file_pieces(kind, stream)([entries], origin, refused.add_malformed, None)
+    needed = Needed(rows=deployment.wanted.get("s"))
+    pieces = _file_pieces(kind, stream)([entries], origin, refused.add_malformed, needed)
     return take_in(deployment, "s", pieces, origin, refused=refused)
 
 
@@ -74,6 +77,43 @@ def test_a_large_file_becomes_several_messages_of_bounded_size(
     frames = [m.rows() for m in messages_of(path) if m.kind is Kind.ROWS]
     assert sum(frame.height for frame in frames) == ROWS
     assert max(frame.estimated_size() for frame in frames) <= 2_000
+
+
+def test_row_groups_that_are_not_wanted_make_no_difference(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "1.parquet"
+    frame = pl.select(t=pl.int_range(60)).with_columns(x=pl.format("{}", pl.col("t") // 10 % 5))
+    frame.write_parquet(path, row_group_size=10, use_pyarrow=True)
+    monkeypatch.setattr(parquet_groups, "_WORTH_IT", 1)
+    for name in ("_AT_ONCE_ROWS", "_MOST_ROWS", "_SAMPLE_ROWS"):
+        monkeypatch.setattr(parquet_files, name, 7)
+    read: list[int] = []
+
+    def noting(*args: Any, **options: Any) -> Iterator[pl.DataFrame]:  # noqa: ANN401 — as they are
+        for piece in read_file(*args, **options):
+            if UNREAD in piece.columns:
+                read.append(piece.filter(UNREAD).height)
+            yield piece
+
+    monkeypatch.setattr(sources, "read_file", noting)
+    text = "SELECT t FROM s WHERE x = '3'"
+    some, all_ = (
+        [seen(one) for one in in_a_task(path, kind="parquet", text=text, reads_all=reads_all)]
+        for reads_all in (False, True)
+    )
+    assert some == all_
+    assert sum(read) == 60 - 10 - 7, "those of the first piece are read in any case"
+
+
+def seen(message: Message) -> object:
+    """What a message says, but for how long it took, and what was sampled."""
+    if message.kind in (Kind.ROWS, Kind.ANSWER):
+        return message.kind, message.channel, message.rows().rows()
+    facts = message.facts()
+    operators = facts.get("operators", {})
+    assert isinstance(operators, dict)
+    return message.kind, {**facts, "sample": None, "operators": sorted(operators)}
 
 
 @pytest.mark.parametrize("kind", ["csv", "json", "parquet"])

@@ -28,9 +28,10 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import polars as pl
 
-from tidemill.algebra.expr import Call, Column, Expr, Literal
+from tidemill.algebra.expr import Column, Expr
 from tidemill.algebra.values import conform
-from tidemill.model.types import Kind
+from tidemill.physical import comparisons
+from tidemill.physical.comparisons import comparison_of
 from tidemill.physical.eval import compile_expr, compile_predicate
 from tidemill.physical.eval.binding import column_type
 
@@ -40,8 +41,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from tidemill.algebra.expr import Literal
     from tidemill.model.batch import Batch
     from tidemill.model.types import DataType
+    from tidemill.physical.comparisons import Comparison
 
     _Bools: TypeAlias = NDArray[np.bool_]
     Words: TypeAlias = NDArray[np.uint64]
@@ -59,42 +62,6 @@ _LARGEST: Final = 1 << 28
 
 _LOWER: Final = 0x7FFF_FFFF_FFFF_FFFF
 """All bits but that of the sign."""
-
-_MIRRORED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "<>": "<>"}
-
-
-@dataclass(frozen=True, slots=True)
-class _Test:
-    """A condition on one term: how it compares it, and with what; IS NULL with nothing."""
-
-    term: Expr
-    sign: str
-    constants: tuple[Literal, ...] = ()
-
-    def places(self, numbers: Mapping[Literal, int], count: int) -> _Bools:
-        """Where a value may lie: below the first constant, at it, between it and the next.
-
-        Args:
-            numbers: The number of each constant in the order of all.
-            count: How many constants there are; NULL has the last place.
-        """
-        places = np.zeros(2 * count + 2, bool)
-        at = [2 * numbers[constant] + 1 for constant in self.constants]
-        match self.sign:
-            case "null":
-                places[-1] = True
-            case "not null":
-                places[:-1] = True
-            case "=":
-                places[at] = True
-            case "<>":
-                places[:-1] = True
-                places[at] = False
-            case "<" | "<=":
-                places[: at[0] + (self.sign == "<=")] = True
-            case _:
-                places[at[0] + (self.sign == ">") : -1] = True
-        return places
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,9 +108,9 @@ class PredicateIndex:
     def __init__(self, bits: Sequence[tuple[Expr, ...]]) -> None:
         bits = [tuple(dict.fromkeys(conditions)) for conditions in bits]  # each once for a bit
         self._width = -(-len(bits) // WORD)
-        tests = [[_test(condition) for condition in conditions] for conditions in bits]
+        tests = [[comparison_of(condition) for condition in conditions] for conditions in bits]
         searched = self._searched(tests)
-        by_term: dict[Expr, dict[int, list[_Test]]] = {term: {} for term in searched}
+        by_term: dict[Expr, dict[int, list[Comparison]]] = {term: {} for term in searched}
         rest: dict[Expr, list[int]] = {}
         for bit, conditions in enumerate(bits):
             for condition, test in zip(conditions, tests[bit], strict=True):
@@ -164,7 +131,7 @@ class PredicateIndex:
             for number, (condition, _) in enumerate(self._rest)
         )
 
-    def _searched(self, tests: Sequence[Sequence[_Test | None]]) -> set[Expr]:
+    def _searched(self, tests: Sequence[Sequence[Comparison | None]]) -> set[Expr]:
         """The terms of which enough is asked, and whose tables do not become too large."""
         uses, sizes = Counter[Expr](), Counter[Expr]()
         for test in (test for some in tests for test in some if test is not None):
@@ -199,7 +166,7 @@ class PredicateIndex:
             mask = sum(1 << (bit % WORD) for bit in bits if bit // WORD == word)
             words[:, word] &= ~(rows * np.uint64(mask))
 
-    def _table(self, term: Expr, tests: Mapping[int, Sequence[_Test]]) -> _Table:
+    def _table(self, term: Expr, tests: Mapping[int, Sequence[Comparison]]) -> _Table:
         constants = {c: None for some in tests.values() for test in some for c in test.constants}
         keys = _keys(_series(list(constants), term.type))
         unique = keys.unique().sort()
@@ -208,7 +175,7 @@ class PredicateIndex:
         allowed = np.ones((WORD * self._width, 2 * len(unique) + 2), bool)
         for bit, some in tests.items():
             for test in some:
-                allowed[bit] &= test.places(numbers, len(unique))
+                allowed[bit] &= _places(test, numbers, len(unique))
         return _Table(term, unique, self._packed(allowed.T) & self._none)
 
     def _packed(self, bits: _Bools) -> Words:
@@ -216,33 +183,31 @@ class PredicateIndex:
         return np.ascontiguousarray(np.packbits(bits, axis=1, bitorder="little")).view("<u8")
 
 
-def _test(condition: Expr) -> _Test | None:
-    """A condition as a test of one term; ``None`` if it is none, or its values have no order."""
-    found: _Test | None
-    match condition:
-        case Call("is_null", (term,)):
-            found = _Test(term, "null")
-        case Call("not", (Call("is_null", (term,)),)):
-            found = _Test(term, "not null")
-        case Call("is_not_distinct", (term, Literal() as constant)) if not constant.is_null:
-            found = _Test(term, "=", (constant,))
-        case Call("in", (term, *items)) if all(isinstance(item, Literal) for item in items):
-            # What is not found among constants and NULL is unknown: it is not true either.
-            known = (item for item in items if isinstance(item, Literal) and not item.is_null)
-            found = _Test(term, "=", tuple(known))
-        case Call(sign, (term, Literal() as constant)) if sign in _MIRRORED:
-            found = None if constant.is_null else _Test(term, sign, (constant,))
-        case Call(sign, (Literal() as constant, term)) if sign in _MIRRORED:
-            found = None if constant.is_null else _Test(term, _MIRRORED[sign], (constant,))
+def _places(test: Comparison, numbers: Mapping[Literal, int], count: int) -> _Bools:
+    """Where a value may lie: below the first constant, at it, between it and the next.
+
+    Args:
+        test: What must be true of the value.
+        numbers: The number of each constant in the order of all.
+        count: How many constants there are; NULL has the last place.
+    """
+    places = np.zeros(2 * count + 2, bool)
+    at = [2 * numbers[constant] + 1 for constant in test.constants]
+    match test.sign:
+        case comparisons.NULL:
+            places[-1] = True
+        case comparisons.NOT_NULL:
+            places[:-1] = True
+        case "=":
+            places[at] = True
+        case "<>":
+            places[:-1] = True
+            places[at] = False
+        case "<" | "<=":
+            places[: at[0] + (test.sign == "<=")] = True
         case _:
-            return None
-    if found is None or isinstance(found.term, Literal) or not _has_order(found.term.type):
-        return None
-    return found if all(one.type == found.term.type for one in found.constants) else None
-
-
-def _has_order(type_: DataType) -> bool:
-    return type_.kind not in (Kind.BOOLEAN, Kind.NULL)
+            places[at[0] + (test.sign == ">") : -1] = True
+    return places
 
 
 def _series(constants: Sequence[Literal], type_: DataType) -> pl.Series:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from typing import BinaryIO, TypeAlias
 
     from tidemill.model.schema import Schema
+    from tidemill.runtime.reading.parquet_groups import Wanted
     from tidemill.runtime.reading.shaping import Refuse
 
     _Reader: TypeAlias = Callable[[BinaryIO, Schema, Input, Refuse], Iterator[pl.DataFrame]]
@@ -90,6 +91,7 @@ def read_file(  # noqa: PLR0913 — what is read, and how
     *,
     content: bytes | None = None,
     needed: AbstractSet[str] | None = None,
+    wanted: Wanted | None = None,
     begins_whole: bool = False,
 ) -> Iterator[pl.DataFrame]:
     """The rows of a file, piece by piece, each of bounded size.
@@ -102,7 +104,9 @@ def read_file(  # noqa: PLR0913 — what is read, and how
         content: What is in it, if that has been read already.
         needed: The columns that are needed, one at least; ``None`` for all. A format that has all
             of them together gives all.
-        begins_whole: Whether the first piece has all columns in any case.
+        wanted: The rows that are wanted; ``None`` for all. Others are there as well; a format that
+            says where they stand gives some of them with other values, marked by ``UNREAD``.
+        begins_whole: Whether the first piece has all columns and values in any case.
 
     Raises:
         RunError: It cannot be read, or does not have the columns of the schema.
@@ -115,7 +119,7 @@ def read_file(  # noqa: PLR0913 — what is read, and how
                 return
             if kind == "parquet":
                 yield from read_parquet(
-                    file, schema, input_, refuse, needed, begins_whole=begins_whole
+                    file, schema, input_, refuse, needed, wanted, begins_whole=begins_whole
                 )
             else:
                 yield from READERS[kind](file, schema, input_, refuse)

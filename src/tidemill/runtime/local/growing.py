@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from tidemill.model.schema import Schema
     from tidemill.runtime.connectors import Place
     from tidemill.runtime.local.sources import Arrival
+    from tidemill.runtime.reading.parquet_groups import Wanted
     from tidemill.runtime.reading.shaping import Refuse
     from tidemill.runtime.settling import Mark
 
@@ -86,6 +87,7 @@ class GrowingFiles:
         skipped: How many were there before the stream was read.
         waiting: The files that are there and may still be written, and those that wait for them.
         needed: The columns that are needed of what is read from now on; ``None`` for all.
+        wanted: The rows that are wanted of it; ``None`` for all.
     """
 
     def __init__(self, stream: str, place: Place, schema: Schema, refuse: Refuse) -> None:
@@ -94,6 +96,7 @@ class GrowingFiles:
         self.skipped = 0
         self.waiting: tuple[str, ...] = ()
         self.needed: frozenset[str] | None = None
+        self.wanted: Wanted | None = None
         self._stream = stream
         self._place = place
         self._path = Path(place.path).absolute()  # whatever the current directory is later
@@ -213,6 +216,7 @@ class GrowingFiles:
                 given=Given(self._rows, self._malformed),
                 file=self.read,
                 needed=self.needed,
+                wanted=self.wanted,
             )
             for arrival in arrivals:
                 self._rows += arrival.rows.height

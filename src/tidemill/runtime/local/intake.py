@@ -27,6 +27,7 @@ from tidemill.model.batch import START
 from tidemill.model.time import Time
 from tidemill.runtime.local.silence import reached_by_idle
 from tidemill.runtime.measuring.sample import WORTH_IT, Sampler
+from tidemill.runtime.reading.parquet_groups import UNREAD
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -211,9 +212,14 @@ class Intake:
         return batch
 
     def _narrow(self, stream: str, rows: pl.DataFrame) -> pl.DataFrame:
-        """Rows with the columns that are needed; some files, or pieces of them, have more."""
+        """Rows with the columns that are needed; some files, or pieces of them, have more.
+
+        Those that only stand for others end where rows come in, like these.
+        """
         needed = self.needed.get(stream)
-        return rows if needed is None else rows.select(n for n in rows.columns if n in needed)
+        if needed is None:
+            return rows.drop(UNREAD) if UNREAD in rows.columns else rows
+        return rows.select(n for n in rows.columns if n in needed)
 
     def samples(self, enough: int = WORTH_IT) -> dict[str, Sample]:
         """What has come since this was asked last, by stream.

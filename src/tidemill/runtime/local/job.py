@@ -215,6 +215,7 @@ class Job:
                 self.memory,
                 gate.refused.add_malformed,
                 needed=program.needed.get(name),
+                wanted=program.wanted.get(name),
             )
             self._intake.open(gate)
             self.statistics.open(name, stream_digest(stream))

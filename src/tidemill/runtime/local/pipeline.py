@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from tidemill.runtime.local.program import Program
     from tidemill.runtime.local.sources import Arrival
     from tidemill.runtime.metrics import Collector
+    from tidemill.runtime.reading.parquet_groups import Wanted
 
 __all__ = ["Opened", "Pipeline"]
 
@@ -288,7 +289,7 @@ class Pipeline:
             self._sources[name] = stream.source
         for gate in self._intake.gates.values():
             gate.has_ids = program.graph.needs_ids
-        self._need(program.needed)
+        self._need(program.needed, program.wanted)
         self._archives.open(program.streams, come_on(self._intake.gates), self.batches)
         self._archives.keep_only(program.replayed)
         self._archives.fill(self._to_fill(program), self.batches)
@@ -300,12 +301,20 @@ class Pipeline:
         self._is_recut |= program.is_recut(before)
         self.program = program
 
-    def _need(self, needed: Mapping[str, frozenset[str]]) -> None:
-        """Read the columns from now on that are needed; what was read ahead is read again."""
+    def _need(self, needed: Mapping[str, frozenset[str]], wanted: Mapping[str, Wanted]) -> None:
+        """Read from now on what is needed; what was read ahead is read again.
+
+        Args:
+            needed: The columns that are needed of each stream of which not all are.
+            wanted: The rows that are wanted of each stream of which not all are.
+        """
         self._intake.needed = needed
         for name, source in self._sources.items():
-            if isinstance(source, GrowingFiles) and source.needed != needed.get(name):
-                source.needed = needed.get(name)
+            if not isinstance(source, GrowingFiles):
+                continue
+            before = source.needed, source.wanted
+            source.needed, source.wanted = needed.get(name), wanted.get(name)
+            if source.needed != before[0] or _is_more(source.wanted, before[1]):
                 again = source.new() if name in self._readers else None
                 if again is not None:
                     self._readers[name] = again
@@ -423,6 +432,13 @@ class Pipeline:
         for sink in file_sinks(self.program.sinks):
             sink.flush()
         self.keep_statistics()
+
+
+def _is_more(wanted: Wanted | None, before: Wanted | None) -> bool:
+    """Whether rows are wanted that may have been left out before."""
+    if before is None:
+        return False
+    return wanted is None or not wanted.conditions <= before.conditions
 
 
 def _same_rows(one: pl.DataFrame, other: pl.DataFrame) -> bool:

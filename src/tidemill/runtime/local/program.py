@@ -19,7 +19,7 @@ from tidemill.optimizer.planner import recut
 from tidemill.optimizer.statistics import NOTHING_KNOWN
 from tidemill.physical.fragments import build_graph
 from tidemill.runtime.archives import replayed_inputs
-from tidemill.runtime.columns import columns_to_read
+from tidemill.runtime.columns import columns_to_read, rows_to_read
 from tidemill.runtime.file_sink import FileSink
 from tidemill.runtime.kept_streams import kept_streams
 from tidemill.runtime.local.delivering import file_sinks
@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from tidemill.physical.fragments import Graph
     from tidemill.runtime.callback import Callback
     from tidemill.runtime.local.delivering import LocalSink
+    from tidemill.runtime.reading.parquet_groups import Wanted
 
 __all__ = ["NOTHING", "Program", "known_sinks", "next_program", "reading"]
 
@@ -65,7 +66,7 @@ class Program:
         epoch: That of the queries that began last.
         resumed: The queries that an earlier session has begun.
         owned: The queries, as people call them, whose sinks an earlier session has taken.
-        reads_all: Whether all columns of streams are read, whatever is needed.
+        reads_all: Whether all of streams is read, whatever is needed.
     """
 
     queries: Mapping[str, QueryEntry]
@@ -117,6 +118,11 @@ class Program:
     def needed(self) -> dict[str, frozenset[str]]:
         """The columns that are needed of each stream of which not all are."""
         return {} if self.reads_all else columns_to_read(self.streams, self.graph)
+
+    @cached_property
+    def wanted(self) -> dict[str, Wanted]:
+        """The rows that are wanted of each stream of which not all are."""
+        return {} if self.reads_all else rows_to_read(self.streams, self.graph)
 
     @cached_property
     def groups(self) -> frozenset[frozenset[str]]:

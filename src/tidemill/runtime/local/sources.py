@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from tidemill.lang.statements import ConnectorCall
     from tidemill.model.schema import Schema
     from tidemill.runtime.connectors import Place
+    from tidemill.runtime.reading.parquet_groups import Wanted
     from tidemill.runtime.reading.shaping import Refuse
 
 __all__ = [
@@ -84,6 +85,7 @@ def read_source(  # noqa: PLR0913 — what is read, and how
     *,
     skip: int = 0,
     needed: AbstractSet[str] | None = None,
+    wanted: Wanted | None = None,
 ) -> Iterator[Arrival]:
     """The rows of a stream or relation, batch by batch, and each of them piece by piece.
 
@@ -99,6 +101,8 @@ def read_source(  # noqa: PLR0913 — what is read, and how
             are left out, since they were read before.
         needed: The columns that are needed of files, some of which may be given with others;
             ``None`` for all.
+        wanted: The rows that are wanted of files; ``None`` for all. Others come as well, some of
+            them marked by ``UNREAD``.
 
     Raises:
         RunError: The source cannot be read, or does not have these columns.
@@ -108,15 +112,20 @@ def read_source(  # noqa: PLR0913 — what is read, and how
         only = memory_frame(name, place.path, schema, memory, refuse)
         return iter([Arrival(0, only, is_last=True)])
     if place.kind in READERS:
-        return _read_files(name, place, schema, refuse, needed)
+        return _read_files(name, place, schema, refuse, needed, wanted)
     side = arguments_of(source, Use.STREAM).connector.source
     if side is None or side.positions is not Positions.REPLAYABLE:
         skip = 0  # what it gives now is what has not been given
     return _read_installed(name, place, schema, refuse, source.secrets(), skip)
 
 
-def _read_files(
-    name: str, place: Place, schema: Schema, refuse: Refuse, needed: AbstractSet[str] | None
+def _read_files(  # noqa: PLR0913, PLR0917 — what is read, and how
+    name: str,
+    place: Place,
+    schema: Schema,
+    refuse: Refuse,
+    needed: AbstractSet[str] | None,
+    wanted: Wanted | None,
 ) -> Iterator[Arrival]:
     """The rows of files."""
     found = map(str, _files(name, place.path, place.kind))
@@ -126,7 +135,14 @@ def _read_files(
     chosen = [marks[first : first + place.files_per_batch] for first in starts]
     return chain.from_iterable(
         file_batch(
-            n, some, place.kind, schema, refuse, file=n * place.files_per_batch, needed=needed
+            n,
+            some,
+            place.kind,
+            schema,
+            refuse,
+            file=n * place.files_per_batch,
+            needed=needed,
+            wanted=wanted,
         )
         for n, some in enumerate(chosen)
     )
@@ -142,6 +158,7 @@ def file_batch(  # noqa: PLR0913 — what is read, and how
     given: Given = NOTHING,
     file: int = 0,
     needed: AbstractSet[str] | None = None,
+    wanted: Wanted | None = None,
 ) -> Iterator[Arrival]:
     """The rows of some files, which are as they were when they were taken.
 
@@ -158,6 +175,8 @@ def file_batch(  # noqa: PLR0913 — what is read, and how
         file: The number of the first file among those of the stream.
         needed: The columns that are needed, some of which may be given with others; ``None`` for
             all.
+        wanted: The rows that are wanted; ``None`` for all. Others come as well, some of them marked
+            by ``UNREAD``.
 
     Raises:
         RunError: A file cannot be read, or has changed.
@@ -173,6 +192,7 @@ def file_batch(  # noqa: PLR0913 — what is read, and how
                 schema,
                 found.append,
                 needed=needed,
+                wanted=wanted,
                 begins_whole=has_head(place),
             )
             for frame in read:

@@ -5,7 +5,8 @@ the first ``HEAD`` rows of some files, and one in ``EVERY`` of all others. Wheth
 sample follows from its place alone, so it makes no difference how the rows are cut into batches,
 nor which engine reads them. In one batch no more than ``LIMIT`` rows are looked at.
 
-Rows need not have all columns: those that nobody reads are there in the first rows only.
+Rows need not have all columns: those that nobody reads are there in the first rows only. Of rows
+that only stand for others, which were not read, the times alone are looked at.
 
 Law: a sample of some batches is what the samples of each give when they are merged.
 """
@@ -22,6 +23,7 @@ import polars as pl
 from tidemill.engine.ingest import file_number, place_in_file
 from tidemill.physical.state.strings import compact_strings
 from tidemill.runtime.measuring.sketch import HASHES, Sketch
+from tidemill.runtime.reading.parquet_groups import UNREAD
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -214,9 +216,12 @@ class Sampler:
         is_whole, is_late = places.size == frame.height, starts.len() < frame.height
         known = places[places < starts.len()] if is_late else places
         times = starts.to_numpy() if is_whole else starts.to_numpy()[known]
+        self._rows += places.size
+        if UNREAD in frame.columns:
+            places = places[~frame[UNREAD].gather(places).to_numpy()]
+            frame, is_whole = frame.drop(UNREAD), False
         # Rows that wait must not keep the texts of a whole file alive.
         self._waiting.append((compact_strings(frame if is_whole else frame[places]), times))
-        self._rows += places.size
 
     def drain(self, enough: int = 1) -> Sample:
         """What the rows say that came since this was asked last.

@@ -35,10 +35,10 @@ if TYPE_CHECKING:
     from tidemill.model.schema import Field, Schema
     from tidemill.model.types import DataType
 
-__all__ = ["Chosen", "choose"]
+__all__ = ["DAY", "UNITS", "Chosen", "choose", "is_in_calendar", "places_of"]
 
-_DAY = 86_400_000_000
-_FIRST, _PAST = -719_162 * _DAY, 2_932_897 * _DAY
+DAY = 86_400_000_000
+_FIRST, _PAST = -719_162 * DAY, 2_932_897 * DAY
 """The years 1 to 9999 in microseconds from 1970."""
 
 _SMALLER_INTEGERS = {
@@ -50,7 +50,7 @@ _SMALLER_INTEGERS = {
 }
 _DOUBLES = (pa.float32(), pa.float64(), *_SMALLER_INTEGERS[Kind.BIGINT])
 
-_UNITS = {pa.date32(): _DAY, pa.timestamp("ms"): 1_000, pa.timestamp("us"): 1}
+UNITS = {pa.date32(): DAY, pa.timestamp("ms"): 1_000, pa.timestamp("us"): 1}
 """How many microseconds a count is."""
 
 
@@ -92,6 +92,19 @@ def choose(
             else:
                 read.append(field)
     return Chosen(tuple(read), tuple(texts))
+
+
+def places_of(content: parquet.ParquetFile) -> dict[str, int]:
+    """Which column of a file stands where, of those that have no parts."""
+    schema = content.schema
+    paths = [schema.column(place).path for place in range(len(schema))]
+    times = Counter(paths)  # a part of a column may be called like another column
+    return {path: place for place, path in enumerate(paths) if times[path] == 1}
+
+
+def is_in_calendar(microseconds: int) -> bool:
+    """Whether a time from 1970 on, or before, is in the years 1 to 9999."""
+    return _FIRST <= microseconds < _PAST
 
 
 class _File:
@@ -139,10 +152,7 @@ class _File:
     @cached_property
     def _places(self) -> dict[str, int]:
         """Which column stands where, of those that have no parts."""
-        schema = self._content.schema
-        paths = [schema.column(place).path for place in range(len(schema))]
-        times = Counter(paths)  # a part of a column may be called like another column
-        return {path: place for place, path in enumerate(paths) if times[path] == 1}
+        return places_of(self._content)
 
     def _statistics(self, place: int) -> Iterator[parquet.Statistics | None]:
         for number in range(self._content.num_row_groups):
@@ -169,14 +179,14 @@ def _holds(type_: DataType, file: _File, name: str) -> bool:
         case Kind.DATE:
             return bool(pa.types.is_date32(found)) and _is_in_calendar(file, name)
         case Kind.TIMESTAMP:
-            return found in _UNITS and _is_in_calendar(file, name)
+            return found in UNITS and _is_in_calendar(file, name)
         case _:
             return False
 
 
 def _is_in_calendar(file: _File, name: str) -> bool:
-    counts, unit = file.range_of(name), _UNITS[file.type_of(name)]
-    return counts is not None and all(_FIRST <= count * unit < _PAST for count in counts)
+    counts, unit = file.range_of(name), UNITS[file.type_of(name)]
+    return counts is not None and all(is_in_calendar(count * unit) for count in counts)
 
 
 def _is_text(type_: DataType, found: pa.DataType) -> bool:

@@ -1,8 +1,7 @@
-"""Parquet files: only the columns that are needed, so many rows at a time as fit into a block.
+"""Parquet files: only the columns and row groups that are needed, in pieces of bounded size.
 
-What a piece is follows from the file and from what was declared; it is the same whatever columns
-are needed. If a row is malformed, it is told with all its columns: then the rest of the file is
-read with all of them.
+If a row is malformed, it is told with all its columns: then the rest of the file is read with all
+of them.
 """
 
 from __future__ import annotations
@@ -15,22 +14,23 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from tidemill.errors import RunError
-from tidemill.model.schema import Schema
 from tidemill.runtime.reading.blocks import BLOCK
-from tidemill.runtime.reading.frames import from_arrow, is_sound, shaped_frame
+from tidemill.runtime.reading.frames import from_arrow, shaped_frame
 from tidemill.runtime.reading.parquet_columns import choose
+from tidemill.runtime.reading.parquet_groups import UNREAD, runs_of
+from tidemill.runtime.reading.parquet_pieces import Pieces
 from tidemill.runtime.reading.shaping import Input, fail, found_columns
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
     from collections.abc import Set as AbstractSet
     from pathlib import Path
     from typing import BinaryIO
 
     import polars as pl
 
-    from tidemill.engine.ingest import Malformed
-    from tidemill.runtime.reading.parquet_columns import Chosen
+    from tidemill.model.schema import Schema
+    from tidemill.runtime.reading.parquet_groups import Wanted
     from tidemill.runtime.reading.shaping import Refuse
 
 __all__ = ["parquet_names", "read_parquet", "rows_of_parquet"]
@@ -59,12 +59,13 @@ _READABLE = (
 )
 
 
-def read_parquet(  # noqa: PLR0913 — what is read, and how
+def read_parquet(  # noqa: PLR0913, PLR0917 — what is read, and how
     file: BinaryIO,
     schema: Schema,
     input_: Input,
     refuse: Refuse,
     needed: AbstractSet[str] | None = None,
+    wanted: Wanted | None = None,
     *,
     begins_whole: bool = False,
 ) -> Iterator[pl.DataFrame]:
@@ -76,7 +77,9 @@ def read_parquet(  # noqa: PLR0913 — what is read, and how
         input_: What it is.
         refuse: What is done with malformed rows.
         needed: The columns that are wanted, one at least; ``None`` for all.
-        begins_whole: Whether the first piece has all columns in any case.
+        wanted: The rows that are wanted; ``None`` for all. Others are there as well, some of them
+            with other values, and marked by ``UNREAD``.
+        begins_whole: Whether the first piece has all columns and values in any case.
 
     Raises:
         RunError: It does not have the columns, or ``refuse`` raises it.
@@ -92,8 +95,9 @@ def read_parquet(  # noqa: PLR0913 — what is read, and how
                 hint="leave it out of the declaration, or write it with another type",
             )
     rows = _rows_at_once(content, columns)
-    whole = _Pieces(content, rows, schema, columns, input_)
-    if needed is None or needed >= set(schema.names):
+    whole = Pieces(content, rows, schema, columns, input_)
+    runs = [] if wanted is None else runs_of(content, schema, columns, wanted)
+    if not runs and (needed is None or needed >= set(schema.names)):
         yield from whole.read(refuse)
         return
     done = 0
@@ -102,70 +106,22 @@ def read_parquet(  # noqa: PLR0913 — what is read, and how
         done = 1
         if not rows:
             return
-    wanted = [name for name in schema.names if name in needed]
-    chosen = choose(content, schema, columns, needed)
-    for piece in whole.chosen(chosen, done):
+    asked = schema.names if needed is None else [n for n in schema.names if n in needed]
+    chosen = choose(content, schema, columns, asked)
+    if wanted is not None and runs:
+        rest = choose(content, schema, columns, wanted.timed)
+        pieces = whole.skipping(runs, chosen, rest, asked, done)
+    else:
+        pieces = whole.chosen(chosen, done)
+    for piece in pieces:
         if piece is None:
             break
-        yield piece.select(wanted)
+        yield piece.select(*asked, *(name for name in (UNREAD,) if name in piece.columns))
         done += 1
     else:
         return
     for piece in whole.read(refuse, done):
-        yield piece.select(wanted)
-
-
-class _Pieces:
-    """The pieces of a file.
-
-    Args:
-        content: The file.
-        rows: How many rows each of them has; 0 if there is only one.
-        schema: What was declared.
-        columns: What the columns are called in the file.
-        input_: What it is.
-    """
-
-    def __init__(
-        self,
-        content: parquet.ParquetFile,
-        rows: int,
-        schema: Schema,
-        columns: list[str],
-        input_: Input,
-    ) -> None:
-        self._content = content
-        self._rows = rows
-        self._schema = schema
-        self._columns = columns
-        self._input = input_
-
-    def read(self, refuse: Refuse, skip: int = 0) -> Iterator[pl.DataFrame]:
-        """Pieces with all columns, without the first ones."""
-        first = 1 + skip * self._rows
-        for batch in islice(self._batches(self._columns), skip, None):
-            frame = from_arrow(batch.select(self._columns))
-            yield shaped_frame(frame, self._schema, self._input, refuse, first=first)
-            first += frame.height
-
-    def chosen(self, chosen: Chosen, skip: int) -> Iterator[pl.DataFrame | None]:
-        """Pieces with some columns, up to one with a malformed row, which is ``None``."""
-        schema = Schema(chosen.read)
-        found: list[Malformed] = []
-        called = dict(zip(self._schema.names, self._columns, strict=True))
-        columns = [called[field.name] for field in chosen.read]
-        for batch in islice(self._batches([*columns, *chosen.texts]), skip, None):
-            frame = from_arrow(batch.select(columns))
-            shaped = shaped_frame(frame, schema, self._input, found.append)
-            is_good = not found and all(is_sound(batch.column(name)) for name in chosen.texts)
-            yield shaped if is_good else None
-
-    def _batches(self, columns: list[str]) -> Iterator[pa.Table | pa.RecordBatch]:
-        if not self._rows:
-            yield self._content.read(columns=columns, use_threads=False)
-            return
-        batches = self._content.iter_batches(self._rows, columns=columns, use_threads=False)
-        yield from _cut(batches, self._rows)
+        yield piece.select(asked)
 
 
 def rows_of_parquet(path: Path | str, schema: Schema, skip: int, count: int) -> pl.DataFrame:
@@ -211,24 +167,6 @@ def _rows_at_once(content: parquet.ParquetFile, columns: list[str]) -> int:
         some = next(content.iter_batches(_SAMPLE_ROWS, columns=others, use_threads=False))
         width += some.nbytes / max(some.num_rows, 1)
     return max(_SAMPLE_ROWS, min(_MOST_ROWS, BLOCK // (int(width) + 1)))
-
-
-def _cut(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[pa.Table | pa.RecordBatch]:
-    """The rows in pieces of one size: batches may end with the groups that rows are written in."""
-    waiting: list[pa.RecordBatch] = []
-    count = 0
-    for batch in batches:
-        if not waiting and batch.num_rows == rows:
-            yield batch
-            continue
-        waiting.append(batch)
-        count += batch.num_rows
-        while count >= rows:
-            table = pa.Table.from_batches(waiting)
-            yield table.slice(0, rows)
-            waiting, count = table.slice(rows).to_batches(), count - rows
-    if waiting:
-        yield pa.Table.from_batches(waiting)
 
 
 def _is_fixed(type_: pa.DataType) -> bool:

@@ -60,7 +60,7 @@ def deployment_of(  # noqa: PLR0913 — what a deployment is made of
         checkpoint: Where the rows of relations are kept.
         sink_writer: Where answers are let out.
         moving: The queries that another plan takes over.
-        reads_all: Whether all columns of streams are read, whatever is needed.
+        reads_all: Whether all of streams is read, whatever is needed.
         adapting: How joins adapt whose tree can change; ``None`` if they do not.
     """
     # A relation comes in once for the queries of each epoch.
@@ -83,4 +83,5 @@ def deployment_of(  # noqa: PLR0913 — what a deployment is made of
         held_by(moving),
         before_of(moving),
         own,
+        reads_all,
     )

@@ -8,7 +8,7 @@ and read by Spark. Other formats are read by Spark and then get the types of the
 from __future__ import annotations
 
 from itertools import chain
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import polars as pl
 from pyspark import TaskContext
@@ -37,11 +37,12 @@ if TYPE_CHECKING:
 
     from tidemill.catalog.entries import StreamEntry
     from tidemill.runtime.connectors import Place
+    from tidemill.runtime.reading.parquet_groups import Wanted
     from tidemill.runtime.reading.shaping import Refuse
     from tidemill.runtime.spark.io.file_log import FileLog
     from tidemill.runtime.spark.state.deployments import Deployments
 
-__all__ = ["stream_messages"]
+__all__ = ["Needed", "stream_messages"]
 
 _FILE = "path string, modificationTime timestamp, length long, content binary"
 
@@ -49,11 +50,21 @@ _EARLY = 10_000
 """The number of the first file that a task writes where rows come in; partitions have smaller ones,
 and an answer may come from both when a query is changed."""
 
-_Needed: TypeAlias = "frozenset[str] | None"
-"""The columns that are needed, if not all are; some rows may have more."""
+
+class Needed(NamedTuple):
+    """What is needed of rows.
+
+    Attributes:
+        columns: The columns, if not all are needed; some rows may have more.
+        rows: The rows that are wanted, if not all are; others come as well.
+    """
+
+    columns: frozenset[str] | None = None
+    rows: Wanted | None = None
+
 
 _Reading: TypeAlias = (
-    "Callable[[Iterable[pa.RecordBatch], Origin, Refuse, _Needed], Iterator[Piece]]"
+    "Callable[[Iterable[pa.RecordBatch], Origin, Refuse, Needed], Iterator[Piece]]"
 )
 """Makes rows of the stream of what Spark delivers; malformed ones are told."""
 
@@ -107,7 +118,7 @@ def _taking_in(
         origin = Origin(batch, context.partitionId(), Time(begun.now), watermark)
         deployment = deployments.open(batch_version())
         refused = Refused(deployment.streams[name])
-        needed = deployment.needed.get(name)
+        needed = Needed(deployment.needed.get(name), deployment.wanted.get(name))
         delivered = pieces(chain([first], filled), origin, refused.add_malformed, needed)
         messages = take_in(
             deployment, name, delivered, origin, refused=refused, kept=deployments.kept
@@ -125,7 +136,7 @@ def _file_pieces(kind: str, stream: StreamEntry) -> _Reading:
     schema = readable(stream)
 
     def pieces(
-        batches: Iterable[pa.RecordBatch], _: Origin, refuse: Refuse, needed: _Needed
+        batches: Iterable[pa.RecordBatch], _: Origin, refuse: Refuse, needed: Needed
     ) -> Iterator[Piece]:
         for entry in (row for batch in batches for row in batch.to_pylist()):
             if entry["path"] is None or entry["number"] is None:
@@ -135,13 +146,15 @@ def _file_pieces(kind: str, stream: StreamEntry) -> _Reading:
             # A file whose mark is not known cannot be found again as it was.
             where = FileRows(entry["path"], mark, first_id(0, file=number), kind)
             known = where if mark.size >= 0 else None
+            # Rows of one that cannot be found again are kept with all columns, if they are.
+            asked = needed if known is not None or stream.keep is None else Needed()
             read = read_file(
                 entry["path"],
                 kind,
                 schema,
                 refuse,
-                # Rows of one that cannot be found again are kept with all columns, if they are.
-                needed=needed if known is not None or stream.keep is None else None,
+                needed=asked.columns,
+                wanted=asked.rows,
                 begins_whole=has_head(number),
             )
             for frame in read:
@@ -163,11 +176,18 @@ def _content_pieces(kind: str, stream: StreamEntry) -> _Reading:
     """Reads files whose content Spark has brought."""
     schema = readable(stream)
 
-    def frames(batch: pa.RecordBatch, refuse: Refuse, needed: _Needed) -> Iterator[pl.DataFrame]:
-        wanted = needed if stream.keep is None else None  # they are kept with all columns
+    def frames(batch: pa.RecordBatch, refuse: Refuse, needed: Needed) -> Iterator[pl.DataFrame]:
+        asked = needed if stream.keep is None else Needed()  # they are kept with all columns
         for row in batch.to_pylist():
-            content = row["content"]
-            yield from read_file(row["path"], kind, schema, refuse, content=content, needed=wanted)
+            yield from read_file(
+                row["path"],
+                kind,
+                schema,
+                refuse,
+                content=row["content"],
+                needed=asked.columns,
+                wanted=asked.rows,
+            )
 
     return _numbered(frames)
 
@@ -176,19 +196,19 @@ def _row_pieces(stream: StreamEntry) -> _Reading:
     """Reads rows that Spark has read."""
     schema, input_ = readable(stream), Input(f'the source of "{stream.name}"', unit="row")
 
-    def frames(batch: pa.RecordBatch, refuse: Refuse, _: _Needed) -> Iterator[pl.DataFrame]:
+    def frames(batch: pa.RecordBatch, refuse: Refuse, _: Needed) -> Iterator[pl.DataFrame]:
         yield shaped_frame(from_arrow(batch), schema, input_, refuse, first=None)
 
     return _numbered(frames)
 
 
 def _numbered(
-    frames: Callable[[pa.RecordBatch, Refuse, _Needed], Iterator[pl.DataFrame]],
+    frames: Callable[[pa.RecordBatch, Refuse, Needed], Iterator[pl.DataFrame]],
 ) -> _Reading:
     """Numbers rows in the order in which they come in a task."""
 
     def pieces(
-        batches: Iterable[pa.RecordBatch], origin: Origin, refuse: Refuse, needed: _Needed
+        batches: Iterable[pa.RecordBatch], origin: Origin, refuse: Refuse, needed: Needed
     ) -> Iterator[Piece]:
         rows = 0
         for frame in (frame for batch in batches for frame in frames(batch, refuse, needed)):

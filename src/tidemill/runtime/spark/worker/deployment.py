@@ -30,6 +30,7 @@ from tidemill.lang.statements import ConnectorCall
 from tidemill.model.time import Time
 from tidemill.physical.codec.plans import read_plans, write_plans
 from tidemill.physical.fragments import Graph, Route, build_graph
+from tidemill.runtime.columns import rows_to_read
 from tidemill.runtime.moving import moves_between
 from tidemill.runtime.spark.worker.sink_writer import SinkWriter
 
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from tidemill.migration.moves import Moves
     from tidemill.physical.fragments import Fragment
     from tidemill.physical.plan import PhysicalPlan
+    from tidemill.runtime.reading.parquet_groups import Wanted
 
 __all__ = ["Deployment", "digest", "read_deployment"]
 
@@ -63,6 +65,7 @@ class Deployment:
         held: The time beyond which operators are not told that time has come, by fingerprint.
         before: The plans that have run of queries that others have taken over.
         adapting: How joins adapt whose tree can change; ``None`` if they do not.
+        reads_all: Whether all rows of streams are read, wanted or not.
     """
 
     graph: Graph
@@ -76,6 +79,7 @@ class Deployment:
     held: Mapping[str, Time] = field(default_factory=dict)
     before: Mapping[str, PhysicalPlan] = field(default_factory=dict)
     adapting: Adapting | None = None
+    reads_all: bool = True
 
     @cached_property
     def text(self) -> str:
@@ -91,6 +95,7 @@ class Deployment:
             "stages": self.stages,
             "sinks": self.sink_writer.write(),
             "needed": {name: sorted(columns) for name, columns in self.needed.items()},
+            "reads_all": self.reads_all,
         }
         if self.held:
             written["held"] = dict(self.held)
@@ -142,6 +147,11 @@ class Deployment:
     def entrance(self, rows: str) -> Entrance:
         """Where the rows of an input come in."""
         return Entrance(self.intake(rows), self._bundled[rows])
+
+    @cached_property
+    def wanted(self) -> Mapping[str, Wanted]:
+        """The rows that are wanted of each stream of which not all are."""
+        return {} if self.reads_all else rows_to_read(self.streams, self.graph)
 
     @cached_property
     def bundles(self) -> Mapping[str, Bundle]:
@@ -218,11 +228,12 @@ def read_deployment(text: str, rows_of: Callable[[str], bytes]) -> Deployment:
         written["stages"],
         SinkWriter.read(written["sinks"]),
         {entry.name: file for entry, file in read.values()},
-        # A version that did not write it down has read all columns.
+        # A version that did not write it down has read all columns, or all rows.
         {name: frozenset(columns) for name, columns in written.get("needed", {}).items()},
         held,
         before,
         Adapting.read(written["adapting"]) if "adapting" in written else None,
+        written.get("reads_all", True),
     )
 
 

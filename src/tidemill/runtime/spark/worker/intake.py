@@ -23,6 +23,7 @@ from tidemill.model.time import Time
 from tidemill.physical.fragments import Route
 from tidemill.physical.state.strings import compact_strings
 from tidemill.runtime.measuring.sample import Sampler
+from tidemill.runtime.reading.parquet_groups import UNREAD
 from tidemill.runtime.spark.worker.keeping import PieceWriter
 from tidemill.runtime.spark.worker.wire import Kind, Message, figures_of
 
@@ -112,7 +113,7 @@ def take_in(  # noqa: PLR0913 — what comes in, and where it goes
     for number, frame, file in pieces:
         elements = timed(
             stream,
-            frame,
+            frame.drop(UNREAD) if UNREAD in frame.columns else frame,
             first_id=number if needs_ids or keeps else None,
             arrival=origin.now,
             refused=gate.refused,
