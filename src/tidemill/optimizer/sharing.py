@@ -1,7 +1,7 @@
 """Sharing: what the planner changes of new queries because of others that begin with them.
 
-Equal parts of queries are found where the graph of all is made, and cost nothing to plan. Here parts
-are made equal that are not: queries that differ in the size of their windows get one join.
+Equal parts of queries are found where the graph of all is made, and cost nothing to plan. Here
+parts are made equal that are not: queries that differ in the size of their windows get one join.
 
 It is asked of new queries only, when all of them have their plans. What was chosen is part of the
 plan, with a decision: so it stays over restarts, and when other queries come or go. It depends on

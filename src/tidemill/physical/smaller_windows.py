@@ -17,11 +17,11 @@ Conditions:
 - All windows in the part are time windows, and differ by the same d. If one moves by slides, d is a
   multiple of each: only then starts are the same.
 - What stands between them and the top passes on what is shortened (``Traits.shortens``).
-- A union has no rows that stay for ever beside those of windows: these become shorter, those do not.
+- A union has no rows that stay for ever beside those of windows: they would become shorter too.
 - Where windows skip what nobody asks for (``wanted``), starts depend on their size.
 
-Laws: ``unshared`` of a plan in which parts were replaced is the plan as it was, and what is replaced
-gives the same elements at the same steps.
+Laws: ``unshared`` of a plan in which parts were replaced is the plan as it was, and what stands in
+their place gives the same elements in the same steps.
 """
 
 from __future__ import annotations
