@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import polars as pl
 import pytest
 
 import tidemill
@@ -11,8 +12,6 @@ from running.shop import bags, define, expected, write
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    import polars as pl
 
 SIZES = (5, 12, 8)
 LARGEST = 1
@@ -42,6 +41,7 @@ def plan_text(session: tidemill.Session, size: int) -> str:
 
 def decisions(session: tidemill.Session) -> pl.DataFrame:
     listed = session.sql("SHOW DECISIONS")
+    assert isinstance(listed, pl.DataFrame)
     return listed.filter(listed["subject"] == SHARE).select("query", "chosen", "cpu", "why")
 
 
