@@ -24,6 +24,7 @@ from laws.strategies import aggregate, conformed, join, predicates, time_windows
 from laws.test_engine import relation_inputs, snapshot
 from laws.test_mutants import fails
 from laws.test_stacks import taken_over
+from laws.test_traits import LAWS, Noted
 from local import element_batch
 from plans import implement
 from streams import names_of_both
@@ -44,7 +45,7 @@ from tidemill.algebra.snapshot import Reference
 from tidemill.algebra.tree import share, transform_up
 from tidemill.engine.engine import Flow
 from tidemill.errors import PlanError
-from tidemill.model.batch import END, START
+from tidemill.model.batch import END, START, TIME_TYPE, polars_schema
 from tidemill.model.time import END_OF_TIME, Time
 from tidemill.optimizer.cost import PlanCost
 from tidemill.optimizer.physical import share_windows as search
@@ -52,7 +53,8 @@ from tidemill.optimizer.physical.share_windows import share_windows
 from tidemill.physical import interval
 from tidemill.physical.fragments import build_graph
 from tidemill.physical.operators.rows.shorten import Shorten
-from tidemill.physical.plan import Apply, begun_in, rebuilt, walk_physical
+from tidemill.physical.plan import Apply, Input, begun_in, rebuilt, walk_physical
+from tidemill.physical.skip_the_past import skip_the_past
 from tidemill.physical.smaller_windows import (
     Sizes,
     shortened,
@@ -345,6 +347,24 @@ def test_a_plan_says_what_it_was_before(
         assert before.keys() == {part.fingerprint for part in walk_physical([made])}
 
 
+@given(
+    drawn=st.lists(
+        st.lists(st.tuples(st.integers(0, 2), st.integers(0, 12), st.integers(1, 6)), max_size=4),
+        min_size=1,
+        max_size=3,
+    ),
+    by=st.integers(1, 6),
+)
+def test_its_traits_are_true(drawn: list[list[tuple[int, int, int]]], by: int) -> None:
+    types = {**polars_schema(PAIR), START: TIME_TYPE, END: TIME_TYPE}
+    note = Noted(Apply(Shorten(PAIR, by, 7), (Input("S", PAIR),)))
+    for elements in drawn:
+        rows = [(a, "x", start, start + length) for a, start, length in elements]
+        note.steps.append(([(0, pl.DataFrame(rows, schema=types, orient="row"))], Time(0)))
+    for law in LAWS:
+        law(note)
+
+
 # What is shared, and what is not
 
 
@@ -381,6 +401,12 @@ def test_slides_are_equal_and_divide_the_difference() -> None:
 def test_a_query_that_runs_keeps_its_plan() -> None:
     assert sharers(plan_of(3), plan_of(9), running=1) == [False, False]
     assert sharers(plan_of(9), plan_of(3), running=1) == [False, True]
+
+
+def test_windows_that_skip_what_nobody_asks_for_are_not_shared() -> None:
+    plan = implement(plan_of(9))
+    assert sizes_of(plan, LASTING)[plan.fingerprint].joined
+    assert sizes_of(skip_the_past(plan, Time(5))[0], LASTING) == {}
 
 
 def test_times_next_to_the_end_of_time_are_refused() -> None:

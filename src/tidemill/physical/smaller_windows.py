@@ -157,7 +157,7 @@ def unshared(plan: PhysicalPlan) -> tuple[PhysicalPlan, Mapping[str, str]]:
         match part:
             case Apply(Shorten(by=more), (below,)):
                 return visit(below, by + more)
-            case Apply(TimeWindow() as window, (below,), epoch):
+            case Apply(TimeWindow() as window, (below,), epoch) if by:
                 return _sized(window, visit(below, 0), epoch, by)
             case _:
                 return over(part, tuple(visit(below, by) for below in inputs(part)))

@@ -106,6 +106,7 @@ class _Search:
     taken: dict[str, tuple[str, int]] = field(default_factory=dict)
     decided: dict[str, Decision] = field(default_factory=dict)
     _made: dict[str, PhysicalPlan] = field(default_factory=dict)
+    _hosts: dict[str, PlanCost] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -213,11 +214,18 @@ class _Search:
                 return other, by
         return None
 
+    def _cost_of_host(self, host: PhysicalPlan) -> PlanCost:
+        """What a part is expected to cost that others are taken from."""
+        name = host.fingerprint
+        if name not in self._hosts:
+            self._hosts[name] = self.cost({"host": host})
+        return self._hosts[name]
+
     def _pays(self, name: str, other: str, by: int) -> bool:
         """Whether a part is to be taken from another one."""
         host, longest = self.parts[other], self.sizes[other].least
         assert longest is not None, "there are windows"
-        had = self.cost({"host": host})
+        had = self._cost_of_host(host)
         alone = self.cost({"host": host, "own": self.parts[name]})
         shared = self.cost({"host": host, "own": shortened(host, by, longest)})
         chosen = f"the join of {self.owners[other]}, its windows smaller by {duration_text(by)}"
