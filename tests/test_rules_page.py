@@ -9,6 +9,7 @@ from pathlib import Path
 from tidemill.optimizer import phases
 from tidemill.optimizer.logical.rules import DEPENDING, PATTERN_RULES, RULES, SAVING
 from tidemill.optimizer.planned import RESUME
+from tidemill.optimizer.sharing import STEP as SHARED
 
 PAGE = Path(__file__).parents[1] / "docs" / "reference" / "rules.md"
 FIRST_CELL = re.compile(r"^\| `(\w+)` \|", re.MULTILINE)
@@ -40,4 +41,4 @@ def test_the_page_lists_every_rule_that_goes_by_cost() -> None:
 
 def test_the_page_lists_every_phase_in_its_order() -> None:
     named = NAMED.findall(inspect.getsource(phases))
-    assert listed("Phases") == [*dict.fromkeys(named), RESUME]
+    assert listed("Phases") == [*dict.fromkeys(named), SHARED, RESUME]

@@ -31,6 +31,11 @@ from benchmarks.linear_road.rules import Rules
 from benchmarks.linear_road.simulator import Traffic, write_traffic
 from benchmarks.nexmark.generator import around_midnight, write
 from benchmarks.nexmark.queries import ASKED, declarations
+from tidemill.engine.engine import Flow
+from tidemill.model.time import Time
+from tidemill.optimizer.sharing import with_shared_windows
+from tidemill.physical.fragments import build_graph
+from tidemill.runtime.local.runner import LocalRunner
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -38,6 +43,8 @@ if TYPE_CHECKING:
 
     from benchmarks.harness.question import Context
     from benchmarks.harness.table import Cell
+    from tidemill.optimizer.planned import Planned
+    from tidemill.physical.plan import PhysicalPlan
 
 SECOND = 1_000_000
 NEXMARK = ("q3", "q4", "q5", "q6", "q7")
@@ -47,6 +54,9 @@ MUCH = 5
 """A join of six windows that is badly written is to be so much faster with the optimizer."""
 SPREAD = 2
 """A chain is to take no more than this many times what it takes in the best order of FROM."""
+_STEPS = 60
+SHARED = 2
+"""Ten queries of one join are to be so much faster if they share it."""
 PLANNED = 2.0
 """A chain of 64 tables is to be planned in less than these seconds."""
 
@@ -56,6 +66,7 @@ def answers(context: Context) -> Iterator[Table]:
     yield _nexmark(context)
     yield _linear_road(context)
     yield _joins(context)
+    yield _shared_windows(context)
     yield _chains(context)
     yield _planning(context)
 
@@ -208,6 +219,79 @@ def _windows(frames: dict[str, pl.DataFrame], sql: str, *, optimize: bool) -> pl
         query = session.query(sql)
         session.run()
         return query.results()
+
+
+# Joins that differ in the size of their windows
+
+
+def _shared_windows(context: Context) -> Table:
+    """What ten queries take in a step, a second of the streams, if they share a join or not."""
+    rows: list[tuple[Cell, ...]] = []
+    for rate in (10, 100, 1_000, *((5_000,) if context.full else ())):
+        for few, sizes in ((False, range(1, 11)), (True, range(1, 11)), (True, range(11, 21))):
+            name = f"{rate:,} rows/s, {sizes[0]} to {sizes[-1]} s, {'few' if few else 'all'} pairs"
+            context.progress(name)
+            alone = _alike(rate, sizes, few=few)
+            shared = with_shared_windows(alone, alone)
+            queries = {
+                str(on): {name: one.physical for name, one in made.items()}
+                for on, made in ((True, shared), (False, alone))
+            }
+            sides = {
+                on: partial(_steps, plans, rate, context.seed) for on, plans in queries.items()
+            }
+            seconds = _in_turns(sides, 5 if context.full else 3)
+            rows.append(_ratio(name, seconds, SHARED if few else ENOUGH))
+    return Table("Ten queries of one join, windows of ten sizes, seconds", RATIO, tuple(rows))
+
+
+def _alike(rate: int, sizes: Sequence[int], *, few: bool) -> dict[str, Planned]:
+    """How queries are computed that differ in their windows."""
+    found = {}
+    with tidemill.connect() as session:
+        for name in "ab":
+            session.sql(
+                f"CREATE STREAM {name} (k BIGINT, v BIGINT, t BIGINT) SOURCE memory('{name}')"
+                f" ORDERED BY t HINT (rate => {rate}, distinct(k) => {rate}, distinct(v) => 100)"
+            )
+        for size in sizes:
+            text = (
+                f"SELECT a.v AS x, b.v AS y FROM a [RANGE {size} SECONDS], b [RANGE {size} SECONDS]"
+                f" WHERE a.k = b.k{' AND a.v + b.v = 17' * few}"
+            )
+            found[f"q{size}"] = session.planned(session.query(text).name)
+    return found
+
+
+def _steps(plans: Mapping[str, PhysicalPlan], rate: int, seed: int) -> pl.DataFrame:
+    """All rows of all answers, in steps of a second."""
+    runner, out = LocalRunner(build_graph(plans)), []
+    frames = {name: _pairs(name, rate, seed) for name in "ab"}
+    for step in range(_STEPS):
+        at = slice(step * rate, (step + 1) * rate)
+        flows = {n: Flow([rows[at]], Time((step + 1) * SECOND)) for n, rows in frames.items()}
+        given = runner.step(flows)
+        out += [
+            batch.select("x", "y", "@start", "@end", pl.lit(name).alias("q"))
+            for name, batches in given.items()
+            for batch in batches
+        ]
+    return pl.concat(out) if out else pl.DataFrame()
+
+
+def _pairs(name: str, rate: int, seed: int) -> pl.DataFrame:
+    chance, count = Random(f"{seed} {name}"), _STEPS * rate  # noqa: S311 — not for secrets
+    start = pl.Series("@start", [n * SECOND // rate for n in range(count)])
+    return pl.DataFrame(
+        {
+            "k": [chance.randrange(rate) for _ in range(count)],
+            "v": [chance.randrange(100) for _ in range(count)],
+            "t": start,
+            "@start": start,
+            "@end": start + 1,
+            "@id": range(count),
+        }
+    )
 
 
 # Chains of small tables

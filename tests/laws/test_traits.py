@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
@@ -325,6 +326,26 @@ def gains(note: Noted) -> None:
             assert snapshot(cut, schema, at) == snapshot(note.out(), schema, at)
 
 
+def shortens(note: Noted) -> None:
+    """Elements that end earlier make elements that end earlier."""
+    ports = range(len(note.traits.takes))
+    is_interval = all(form(b) is Form.INTERVAL for p in ports for b in note.given(p))
+    if note.traits.shortens and is_interval:
+        for by in (1, 3):
+            earlier = note.changed(partial(_shorter_at, by))
+            assert bag(earlier) == bag([_shorter(batch, by) for batch in note.out()])
+
+
+def _shorter_at(by: int, _: int, batch: Batch) -> Batch:
+    return _shorter(batch, by)
+
+
+def _shorter(batch: Batch, by: int) -> Batch:
+    """What is left of elements that end earlier, unless they never end."""
+    ends = pl.when(pl.col(END) == END_OF_TIME).then(END).otherwise(pl.col(END) - by)
+    return batch.with_columns(ends.alias(END)).filter(pl.col(START) < pl.col(END))
+
+
 def merges(note: Noted) -> None:
     if note.traits.merges:
         assert sum(map(len, note.out())) <= sum(map(len, note.given(0)))
@@ -384,6 +405,7 @@ LAWS = (
     passes,
     expiry,
     instants,
+    shortens,
     gains,
     merges,
     tables,
@@ -462,6 +484,8 @@ FOR_EVER = Aggregate(Window(S, Unbounded()), (Named("a", Column("a", BIGINT)),),
     ("name", "lies"),
     [
         ("TimeWindow", {"keeps_time": True}),
+        ("TimeWindow", {"shortens": True}),
+        ("Distinct", {"shortens": True}),
         ("Filter", {"keeps_rows": True}),
         ("Aggregate", {"emits": Emission.AT_ONCE}),
         ("Aggregate", {"emits": Emission.ON_WATERMARK, "gives": Form.INTERVAL}),

@@ -117,6 +117,7 @@ CASES: Final = (
     ),
     Case(_WINDOW, above=(lambda s: interval.Granularity(s, _SECOND // 10),)),
     Case(_WINDOW, above=(lambda s: interval.Since(s, 1), interval.Number)),
+    Case(_WINDOW, above=(lambda s: interval.Shorten(s, _SECOND, 3 * _SECOND),)),
     Case(_WINDOW, above=(lambda s: interval.Stretch(s, "q"),)),
     Case(_WINDOW, above=(signed.ToSigned, lambda s: signed.Stretch(s, "q"), signed.Hold)),
     Case(_WINDOW, above=(signed.ToSigned, lambda s: signed.ToIntervals(s, 60 * _SECOND))),

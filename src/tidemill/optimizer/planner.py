@@ -39,6 +39,7 @@ from tidemill.optimizer.spreading import choose_spread, in_one, may_gather
 from tidemill.optimizer.variants import Variant, choose_variant, variants
 from tidemill.physical.cut_answer import cut_answer
 from tidemill.physical.plan import Input, walk_physical
+from tidemill.physical.smaller_windows import unshared
 
 if TYPE_CHECKING:
     from tidemill.algebra.plan import Plan
@@ -147,13 +148,14 @@ def resume(  # noqa: PLR0913 — what a plan is made for, and what is known of i
         templates: The plans of alike queries, if they are kept.
     """
     physical, whole = cut_answer(physical, target.cut, now), cut_answer(physical, None)
+    alone, names = unshared(whole)  # windows are shared by queries, after each has its plan
     try:
         made = plan(query, replace(target, cut=None), context, templates)
     except PlanError:
         made = None  # what cannot be planned today runs on all the same
-    if made is not None and made.physical.fingerprint == whole.fingerprint:
+    if made is not None and made.physical.fingerprint == alone.fingerprint:
         # The same state; how joins probe, and what else is no part of that, stays as it was.
-        labels = made.labels.completed(physical)
+        labels = made.labels.before(names).completed(physical)
         return replace(made, physical=physical, labels=labels, target=target, decisions=decisions)
     patterns = {n.name: update_pattern(n) for n in walk(query) if isinstance(n, Source | Relation)}
     inputs = [part for part in walk_physical([physical]) if isinstance(part, Input)]

@@ -11,6 +11,7 @@ from tidemill.physical.operators.rows.filter import Filter
 from tidemill.physical.operators.rows.granularity import Granularity
 from tidemill.physical.operators.rows.number import NUMBER, Number
 from tidemill.physical.operators.rows.project import Project
+from tidemill.physical.operators.rows.shorten import Shorten
 from tidemill.physical.operators.rows.since import Since
 from tidemill.physical.operators.rows.split import Split
 from tidemill.physical.operators.rows.stretch import Stretch
@@ -42,6 +43,7 @@ __all__ = [
     "RowWindow",
     "SessionWindow",
     "ShortLived",
+    "Shorten",
     "Since",
     "Split",
     "Stretch",

@@ -21,6 +21,8 @@ here. Each trait is a law about the operator's behaviour (``tests/laws/test_trai
     passes       on each port, the columns of the output that hold the value of an expression
     expiry       how the rows that leave expire, given how those that come do (G-21)
     instants     whether the elements that leave are valid for one instant each
+    shortens     if all elements that come end earlier by some time, but those that stay for ever,
+                 and those that are empty then do not come, the same is true of what leaves
     gains        fewer elements of the same snapshots mean less work, and the same snapshots leave
     merges       the rows that come leave in as few elements as they may, and never in more
     tables       what is remembered: names, keys and layouts
@@ -147,6 +149,7 @@ class Traits:
     delays: bool = False
     expiry: Expiry = Expiry.SAME
     instants: Instants = Instants.LOST
+    shortens: bool = False
     gains: bool = False
     merges: bool = False
     tables: tuple[StateTable, ...] = ()

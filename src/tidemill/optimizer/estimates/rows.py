@@ -30,6 +30,7 @@ __all__ = [
     "number",
     "project",
     "repeated",
+    "shorten",
     "split",
     "stretch",
     "to_intervals",
@@ -133,6 +134,25 @@ def union(operator: interval.Union, left: Flow, right: Flow) -> Work:
 def since(below: Flow) -> Work:
     """All elements: none come from before any more."""
     return Work(below, below.rows)
+
+
+def shorten(operator: interval.Shorten, below: Flow) -> Work:
+    """What is left of elements that are shorter than their windows since they are pairs.
+
+    Pairs of windows of size w are w/2 long, combinations of n are w/n long, and there are as many
+    as the power n - 1 of w says. So a size that is smaller by a share leaves that share of the
+    length, and for each further input of the number.
+    """
+    if below.edge.length >= below.pace.for_ever:
+        return Work(below, below.rows)
+    longest = float(operator.longest)
+    share = 1 - operator.by / longest
+    partners = max(longest / below.edge.length - 1, 0.0)
+    kept_share = max(share**partners, 1 / MOST)
+    length = max(below.edge.length * share, 1.0)
+    edge = replace(below.edge, distance=below.edge.distance / kept_share, length=length)
+    joined = None if below.joined is None else below.joined.thinned(kept_share)
+    return Work(replace(below, edge=edge, joined=joined), below.rows)
 
 
 def granularity(operator: interval.Granularity, below: Flow) -> Work:

@@ -45,6 +45,18 @@ class Labels:
             {names[old]: reason for old, reason in self.reasons.items() if old in names},
         )
 
+    def before(self, names: Mapping[str, str]) -> Labels:
+        """The labels of a plan, given those of one that was made of it.
+
+        Args:
+            names: For each part of the plan the one that stands in its place, by fingerprint.
+        """
+        known = self.patterns.keys()
+        return Labels(
+            {old: self.patterns[new] for old, new in names.items() if new in known},
+            {old: self.reasons[new] for old, new in names.items() if new in known},
+        )
+
     def completed(self, plan: PhysicalPlan) -> Labels:
         """The same with labels for the parts of the plan that have none."""
         patterns, reasons = dict(self.patterns), dict(self.reasons)

@@ -120,6 +120,11 @@ OPERATORS = (
     Record("interval.Number", interval.Number, {"input": SCHEMA}),
     Record("interval.Since", interval.Since, {"schema": SCHEMA, "time": PLAIN}),
     Record(
+        "interval.Shorten",
+        interval.Shorten,
+        {"schema": SCHEMA, "by": PLAIN, "longest": PLAIN},
+    ),
+    Record(
         "interval.Split",
         interval.Split,
         dict.fromkeys(("length", "must_cut"), PLAIN) | {"schema": SCHEMA},

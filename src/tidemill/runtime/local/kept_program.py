@@ -15,6 +15,7 @@ from tidemill.catalog.entries import QueryEntry
 from tidemill.catalog.records import user_name
 from tidemill.lang.statements import ObjectKind
 from tidemill.optimizer.planner import recut
+from tidemill.optimizer.sharing import with_shared_windows
 from tidemill.optimizer.statistics import NOTHING_KNOWN
 from tidemill.physical.plan import Input, walk_physical
 from tidemill.runtime.file_sink import FileSink
@@ -140,13 +141,14 @@ def kept_program(  # noqa: PLR0913, PLR0917 — all that is compared
     }
     epochs = checkpoint.check_queries(asked, before.queries.keys() - queries.keys())
     fresh = frozenset(name for name in queries if name.lower() not in facts.queries)
+    kept = {name: checkpoint.kept_plan(name) for name in opened}
     planned = {
         name: plan_entry(
             entry,
             planning,
             partitions=partitions,
             epoch=epochs[name],
-            kept=checkpoint.kept_plan(name),
+            kept=kept[name],
             now=now,
             statistics=statistics,
             templates=templates,
@@ -155,6 +157,8 @@ def kept_program(  # noqa: PLR0913, PLR0917 — all that is compared
         else recut(before.planned[name], entry.cut, now)
         for name, entry in queries.items()
     }
+    if planning.optimized:
+        planned = with_shared_windows(planned, [n for n, one in kept.items() if one is None])
     planned = {name: taken_over(one, queries[name], now) for name, one in planned.items()}
     owned = {name: _owned(name, sink, checkpoint, epochs[name]) for name, sink in made.items()}
     sinks = known | {user_name(name): sink for name, sink in owned.items()}

@@ -16,6 +16,7 @@ from tidemill.catalog.entries import QueryEntry, RelationEntry, StreamEntry
 from tidemill.catalog.records import user_name
 from tidemill.lang.statements import ObjectKind
 from tidemill.optimizer.planner import recut
+from tidemill.optimizer.sharing import with_shared_windows
 from tidemill.optimizer.statistics import NOTHING_KNOWN
 from tidemill.physical.fragments import build_graph
 from tidemill.runtime.archives import replayed_inputs
@@ -215,6 +216,8 @@ def next_program(  # noqa: PLR0913, PLR0917 — what a program is made of
         else recut(before.planned[name], entry.cut, epoch)
         for name, entry in queries.items()
     }
+    if planning.optimized:
+        planned = with_shared_windows(planned, new)
     planned = {name: taken_over(one, queries[name], epoch) for name, one in planned.items()}
     users = {user_name(name) for name in queries}
     stay = {n: sink for n, sink in known.items() if n in users} | sinks

@@ -79,6 +79,7 @@ class Join:
             passes=passes_of((self.left, self.right), self.names),
             expiry=Expiry.JOINED,
             instants=Instants.JOINED,
+            shortens=True,
             gains=True,
             tables=state_tables(self.new_state()),
             hands_over=True,

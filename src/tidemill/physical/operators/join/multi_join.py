@@ -143,6 +143,7 @@ class MultiJoin:
             emits=Emission.WHEN_ENDED if self.evaluation else Emission.AT_ONCE,
             expiry=Expiry.JOINED,
             instants=Instants.JOINED,
+            shortens=self.short_lived is ShortLived.RESTORE and self.within is None,
             tables=state_tables(self.new_state()),
             counts=bool(self.evaluation),
             hands_over=not self.evaluation and self.within is None,

@@ -55,6 +55,7 @@ class Filter:
             row_by_row=True,
             keeps_time=True,
             instants=Instants.KEPT,
+            shortens=True,
         )
 
     def new_state(self) -> State:

@@ -61,6 +61,7 @@ class Project:
             keeps_time=True,
             keeps_rows=True,
             instants=Instants.KEPT,
+            shortens=True,
         )
 
     def new_state(self) -> State:

@@ -59,6 +59,7 @@ class Union:
             keeps_time=True,
             keeps_rows=True,
             instants=Instants.KEPT,
+            shortens=True,
         )
 
     def new_state(self) -> State:

@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from tidemill.optimizer.planner import recut
+from tidemill.optimizer.sharing import with_shared_windows
 from tidemill.optimizer.statistics import NOTHING_KNOWN
 from tidemill.physical.fragments import build_graph
 from tidemill.physical.plan import Input, walk_physical
@@ -174,6 +175,8 @@ def check_queries(  # noqa: PLR0913 — all that is checked
         )
         for q in queries
     }
+    if settings.planning.optimized:
+        planned = with_shared_windows(planned, new)
     planned = {q.name: taken_over(planned[q.name], q, now) for q in queries}
     plans = {name: made.physical for name, made in planned.items()}
     if facts.ended and (new or not _any_in_files(queries, sinks)):
