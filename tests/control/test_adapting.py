@@ -145,12 +145,12 @@ def exchanged(place: Path, engine: str, parts: int, steps: int) -> None:
 
 
 def test_answers_are_right_while_trees_change(tmp_path: Path) -> None:
-    exchanged(tmp_path, "local", 2, 18)
+    exchanged(tmp_path, "local", 2, 36)
 
 
 @pytest.mark.spark
 def test_answers_are_right_while_trees_change_on_spark(tmp_path: Path) -> None:
-    exchanged(tmp_path, "spark", 1, 18)
+    exchanged(tmp_path, "spark", 1, 36)
 
 
 def test_advice_changes_nothing(tmp_path: Path) -> None:
