@@ -15,7 +15,7 @@ import polars as pl
 import pytest
 
 import tidemill
-from tidemill.control import adapting
+from tidemill.control import adapt_setting, adapting
 from tidemill.engine.adaptations import Adaptation, Kind
 from tidemill.errors import ParseError, PlanError
 from tidemill.lang.statements import ExplainMode
@@ -144,11 +144,19 @@ def exchanged(place: Path, engine: str, parts: int, steps: int) -> None:
     assert changed["at"].min() is not None
 
 
+@pytest.fixture
+def _eager(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Looks may take what they take, so that it does not depend on the machine how often."""
+    monkeypatch.setattr(adapt_setting, "_QUOTA", 100.0)
+
+
+@pytest.mark.usefixtures("_eager")
 def test_answers_are_right_while_trees_change(tmp_path: Path) -> None:
     exchanged(tmp_path, "local", 2, 36)
 
 
 @pytest.mark.spark
+@pytest.mark.usefixtures("_eager")
 def test_answers_are_right_while_trees_change_on_spark(tmp_path: Path) -> None:
     exchanged(tmp_path, "spark", 1, 36)
 
