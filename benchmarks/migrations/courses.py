@@ -18,14 +18,16 @@ from benchmarks.harness.comparable import same_rows
 from benchmarks.harness.measure import WrongAnswerError
 from benchmarks.migrations.migrating import Migrating, Second
 from benchmarks.migrations.trees import SECOND, rows_of
-from benchmarks.migrations.ways import Way
+from tidemill.model.batch import END, START, Form
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from benchmarks.migrations.trees import Setting
+    from benchmarks.migrations.ways import Way
+    from tidemill.runtime.answers import Answer
 
-__all__ = ["Course", "courses", "ran"]
+__all__ = ["Course", "courses", "ran", "rows_at"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +36,18 @@ class Course:
 
     Attributes:
         setting: What came.
-        length: From the migration on, how far in time the old plan answers, in seconds.
+        length: From the migration on, for how long the old plan still answers, in seconds.
         seconds: What each second has brought.
     """
 
     setting: Setting
     length: float
     seconds: tuple[Second, ...]
+
+    @property
+    def results(self) -> tuple[int, ...]:
+        """How many results each second has brought."""
+        return tuple(one.results for one in self.seconds)
 
     @property
     def work(self) -> float:
@@ -62,6 +69,11 @@ class Course:
     def after(self) -> tuple[Second, ...]:
         """The seconds after all migrations."""
         return self.seconds[self.setting.at + self.setting.window + 1 :]
+
+    @property
+    def both(self) -> int:
+        """For how many seconds two plans have run."""
+        return sum(one.instances > 1 for one in self.seconds)
 
     @property
     def batch(self) -> float:
@@ -102,17 +114,40 @@ class Course:
 
 
 def ran(
-    setting: Setting, way: Way, rows: dict[str, list[pl.DataFrame]]
-) -> tuple[Course, pl.DataFrame]:
-    """A query of a setting, and its answer."""
+    setting: Setting, way: Way, rows: Mapping[str, Sequence[pl.DataFrame]], *, counts: bool = True
+) -> tuple[Course, Answer]:
+    """A query of a setting, and its answer.
+
+    Args:
+        setting: What comes, and what is asked.
+        way: How another tree takes over.
+        rows: The rows of each stream, second by second.
+        counts: Whether it is found out what is remembered.
+    """
     query, seconds, length = Migrating(setting, way), list[Second](), 0.0
     for number in range(setting.seconds):
         if number == setting.at:
             query.migrate()
             length = max(query.record.parts[-1].since / SECOND - number, 0.0)
-        seconds.append(query.step({name: frames[number] for name, frames in rows.items()}))
+        came = {name: frames[number] for name, frames in rows.items()}
+        seconds.append(query.step(came, counts=counts))
     query.finish()
-    return Course(setting, length, tuple(seconds)), query.answer().elements()
+    return Course(setting, length, tuple(seconds)), query.answer()
+
+
+def rows_at(answer: Answer) -> pl.DataFrame:
+    """From when to when each row is there, whatever it was cut into.
+
+    Raises:
+        WrongAnswerError: A row is there twice, or is gone for a while; rows are all different here.
+    """
+    cut = answer.whole(Form.INTERVAL)
+    names = [name for name in cut.columns if name not in (START, END)]
+    long = (pl.col(END) - pl.col(START)).sum().alias("long")
+    found = cut.group_by(names).agg(pl.col(START).min(), pl.col(END).max(), long)
+    if found.filter(pl.col("long") != pl.col(END) - pl.col(START)).height:
+        raise WrongAnswerError("a result is there more than once, or not all the time")
+    return found.drop("long")
 
 
 def courses(
@@ -123,27 +158,35 @@ def courses(
     turns: int,
     progress: Callable[[str], None] = lambda _: None,
 ) -> dict[Way, Course]:
-    """What each way takes, of several turns.
+    """What each way takes, of several turns. Answers are compared in one before these.
 
     Raises:
         WrongAnswerError: The answer of one is not that of the first.
     """
-    rows, wanted = rows_of(setting, seed), list[pl.DataFrame]()
-    found: dict[Way, list[Course]] = {way: [] for way in ways}
+    rows = rows_of(setting, seed)
+    found: dict[Way, Course] = {}
+    wanted: pl.DataFrame | None = None
+    results: tuple[int, ...] = ()
+    for way in ways:
+        progress(f"{setting.name}, {way.value}")
+        found[way], answer = ran(setting, way, rows)
+        own = rows_at(answer)
+        if wanted is None:
+            wanted, results = own, found[way].results
+        if not same_rows(wanted, own) or found[way].results != results:
+            raise WrongAnswerError(f"{setting.name}: {way.value} gives another answer")
+    timed: dict[Way, list[Course]] = {way: [] for way in found}
     for turn in range(turns):
-        for way, of_way in found.items():
+        for way, courses_ in timed.items():
             progress(f"{setting.name}, {way.value}, {turn + 1} of {turns}")
-            course, answer = ran(setting, way, rows)
-            if not wanted:
-                wanted.append(answer)
-            if not same_rows(wanted[0], answer):
-                raise WrongAnswerError(f"{setting.name}: {way.value} gives another answer")
-            of_way.append(course)
-    return {way: _least(of_way) for way, of_way in found.items()}
+            courses_.append(ran(setting, way, rows, counts=False)[0])
+            if courses_[-1].results != results:
+                raise WrongAnswerError(f"{setting.name}: {way.value} gives other results")
+    return {way: _timed(course, timed[way]) for way, course in found.items()}
 
 
-def _least(turns: Sequence[Course]) -> Course:
-    """The least that each second has taken."""
-    seconds = zip(*(course.seconds for course in turns), strict=True)
-    least = (min(same, key=lambda one: one.cost) for same in seconds)
-    return replace(turns[0], seconds=tuple(least))
+def _timed(course: Course, turns: Sequence[Course]) -> Course:
+    """A course in which each second has taken the least that it has in some turns."""
+    same = zip(course.seconds, *(turn.seconds for turn in turns), strict=True)
+    least = (replace(one, cost=min(other.cost for other in others)) for one, *others in same)
+    return replace(course, seconds=tuple(least))

@@ -117,8 +117,13 @@ class Migrating:
 
     # Steps
 
-    def step(self, rows: Mapping[str, pl.DataFrame]) -> Second:
-        """Let the rows of a second come."""
+    def step(self, rows: Mapping[str, pl.DataFrame], *, counts: bool = True) -> Second:
+        """Let the rows of a second come.
+
+        Args:
+            rows: The rows of each stream.
+            counts: Whether it is found out what is remembered, which takes its time.
+        """
         now = Time((self._seconds + 1) * SECOND)
         flows = {name: Flow([frame], now) for name, frame in rows.items()}
         began = process_time()
@@ -132,8 +137,8 @@ class Migrating:
             if isinstance(latest := frame[START].max(), int)
         }
         self._seconds += 1
-        behind = max(now - self.answer().known, 0) if self._answers else 0
-        kept, between = self._state()
+        behind = max(now - self._known(), 0)
+        kept, between = self._state() if counts else (0, 0)
         cost, change, count = took + self._change, self._change, len(self._plans)
         self._change = 0.0
         self._let_go()
@@ -157,6 +162,11 @@ class Migrating:
             if p.instance in self._answers
         ]
         return parted(self.record.current.plan.schema, pieces)
+
+    def _known(self) -> Time:
+        """Up to when the answer is known."""
+        parts = ((self._answers[part.instance].known, part) for part in self.record.parts)
+        return min((known for known, part in parts if known < part.until), default=END_OF_TIME)
 
     def _take(self, given: Mapping[str, list[Batch]]) -> int:
         """Take what instances have given; how many results begin at instants that they answer."""
@@ -202,7 +212,9 @@ class Migrating:
             case Way.MOVING_STATE:
                 self._trees[1] = written(self.setting, self.setting.new)
                 (old,) = self._plans.values()
-                self._plans = {name: self._planned(one, self._trees[1]) for name, one in self._running()}
+                self._plans = {
+                    name: self._planned(one, self._trees[1]) for name, one in self._running()
+                }
                 (new,) = self._plans.values()
                 self.runner.change(build_graph(self._plans), moves_to(new, old), {_QUERY})
             case _:

@@ -61,8 +61,8 @@ class Setting:
     keys: tuple[int, ...]
     old: Tree
     new: Tree
-    seconds: int
-    at: int
+    seconds: int = 0
+    at: int = 0
     poisson: bool = True
 
     def scaled(self, factor: int) -> Setting:
@@ -83,15 +83,19 @@ def rows_of(setting: Setting, seed: int) -> dict[str, list[pl.DataFrame]]:
 
 
 def _seconds(setting: Setting, rate: int, keys: int, chance: Random) -> list[pl.DataFrame]:
-    time, rows = 0.0, list[tuple[int, int, int]]()
-    while (time := time + (chance.expovariate(rate) if setting.poisson else 1 / rate)) < (
-        setting.seconds
-    ):
-        rows.append((chance.randrange(keys), len(rows), int(time * SECOND)))
-    types = {"k": pl.Int64(), "v": pl.Int64(), START: pl.Int64()}
-    whole = pl.DataFrame(rows, schema=types, orient="row").with_columns(
-        (pl.col(START) + 1).alias(END), pl.col("v").alias(ID)
+    # Rows that come at random may all be earlier than the end: twice as many are drawn.
+    count = setting.seconds * rate * (2 if setting.poisson else 1)
+    drawn = pl.DataFrame(
+        {name: [chance.random() for _ in range(count)] for name in ("key", "wait")},
+        schema={"key": pl.Float64(), "wait": pl.Float64()},
     )
+    number = pl.int_range(pl.len(), dtype=pl.Int64())
+    time = (-(1 - pl.col("wait")).log()).cum_sum() / rate if setting.poisson else number / rate
+    whole = drawn.select(
+        (pl.col("key") * keys).cast(pl.Int64()).alias("k"),
+        number.alias("v"),
+        (time * SECOND).cast(pl.Int64()).alias(START),
+    ).with_columns((pl.col(START) + 1).alias(END), pl.col("v").alias(ID))
     second = pl.col(START) // SECOND
     return [whole.filter(second == number) for number in range(setting.seconds)]
 
