@@ -38,11 +38,13 @@ class Course:
         setting: What came.
         length: From the migration on, for how long the old plan still answers, in seconds.
         seconds: What each second has brought.
+        total: How many results there were, those at the end of the streams included.
     """
 
     setting: Setting
     length: float
     seconds: tuple[Second, ...]
+    total: int
 
     @property
     def results(self) -> tuple[int, ...]:
@@ -77,8 +79,8 @@ class Course:
 
     @property
     def batch(self) -> float:
-        """How long a normal batch takes."""
-        return median(one.cost for one in (*self.before, *self.after))
+        """How long a batch takes where windows are full; a normal one, if nothing migrates."""
+        return median(one.cost for one in self.seconds[self.setting.window :])
 
     def ended(self, slower: float = 1.0) -> list[float]:
         """When the results of each second are there, on a machine that is so many times slower."""
@@ -99,6 +101,11 @@ class Course:
     def pause(self) -> float:
         """By how much that is longer than from one second to the next."""
         return max(self.gap() - 1.0, 0.0)
+
+    @property
+    def change(self) -> float:
+        """How long the longest change of what runs has taken, in seconds."""
+        return max(one.change for one in self.seconds)
 
     @property
     def batches(self) -> int:
@@ -131,8 +138,8 @@ def ran(
             length = max(query.record.parts[-1].since / SECOND - number, 0.0)
         came = {name: frames[number] for name, frames in rows.items()}
         seconds.append(query.step(came, counts=counts))
-    query.finish()
-    return Course(setting, length, tuple(seconds)), query.answer()
+    total = sum(second.results for second in seconds) + query.finish()
+    return Course(setting, length, tuple(seconds), total), query.answer()
 
 
 def rows_at(answer: Answer) -> pl.DataFrame:
@@ -166,21 +173,21 @@ def courses(
     rows = rows_of(setting, seed)
     found: dict[Way, Course] = {}
     wanted: pl.DataFrame | None = None
-    results: tuple[int, ...] = ()
+    total = 0
     for way in ways:
         progress(f"{setting.name}, {way.value}")
         found[way], answer = ran(setting, way, rows)
         own = rows_at(answer)
         if wanted is None:
-            wanted, results = own, found[way].results
-        if not same_rows(wanted, own) or found[way].results != results:
+            wanted, total = own, found[way].total
+        if not same_rows(wanted, own) or found[way].total != total:
             raise WrongAnswerError(f"{setting.name}: {way.value} gives another answer")
     timed: dict[Way, list[Course]] = {way: [] for way in found}
     for turn in range(turns):
         for way, courses_ in timed.items():
             progress(f"{setting.name}, {way.value}, {turn + 1} of {turns}")
             courses_.append(ran(setting, way, rows, counts=False)[0])
-            if courses_[-1].results != results:
+            if courses_[-1].total != total:
                 raise WrongAnswerError(f"{setting.name}: {way.value} gives other results")
     return {way: _timed(course, timed[way]) for way, course in found.items()}
 
@@ -188,5 +195,10 @@ def courses(
 def _timed(course: Course, turns: Sequence[Course]) -> Course:
     """A course in which each second has taken the least that it has in some turns."""
     same = zip(course.seconds, *(turn.seconds for turn in turns), strict=True)
-    least = (replace(one, cost=min(other.cost for other in others)) for one, *others in same)
+    least = (_least(one, others) for one, *others in same)
     return replace(course, seconds=tuple(least))
+
+
+def _least(one: Second, others: Sequence[Second]) -> Second:
+    cost, change = (min(costs) for costs in zip(*((o.cost, o.change) for o in others), strict=True))
+    return replace(one, cost=cost, change=change)

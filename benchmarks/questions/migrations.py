@@ -54,7 +54,7 @@ FIFTEEN = Setting(
     "X15", 10, (100,) * 4, (501, 501, 1_001, 1_001), LEFT_DEEP, KRAEMER, 50, 20, poisson=False
 )
 PAUSES = Setting(
-    "pauses", 5, (4_000,) * 4, (20_000, 20_000, 40_000, 40_000), LEFT_DEEP, KRAEMER, 14, 7
+    "pauses", 5, (1_000,) * 4, (5_000, 5_000, 10_000, 10_000), LEFT_DEEP, KRAEMER, 12, 6
 )
 
 BESIDE = (Way.OLD, Way.NEW, Way.GENMIG, Way.PARALLEL_TRACK, Way.MOVING_STATE, Way.REPLAY)
@@ -69,7 +69,12 @@ _LENGTHS = (
 
 
 def answers(context: Context) -> Iterator[Table]:
-    """How long, what comes meanwhile, what it takes, and which findings are there."""
+    """How long migrations are, what comes meanwhile, what they take, and who waits for them.
+
+    Raises:
+        WrongAnswerError: The answer of a way is another one.
+        TooLongError: GENMIG or a tree that changes holds the answer up.
+    """
     first, second, third = _lengths(context)
     yield _length_table((*first, *second, *third))
     yield table_of("E5", (*found_by_window(first, third), *found_at_rates(second)))
@@ -85,14 +90,21 @@ def answers(context: Context) -> Iterator[Table]:
     yield _overload_table(high)
     yield table_of("E6", (*found_at_low_rates(low), *found_when_overloaded(high)))
     yield table_of("X15 to X17", found_by_kraemer(fifteen))
-    found = pauses(PAUSES, context.seed, turns=7 if context.full else 4, progress=context.progress)
-    yield found.table()
-    require_short(found)
+    for scale in (1, 32) if context.full else (1, 12):
+        found = pauses(
+            PAUSES.scaled(scale),
+            context.seed,
+            turns=turns + 1,
+            required=scale > 1,
+            progress=context.progress,
+        )
+        yield found.table()
+        require_short(found)
 
 
 def _lengths(context: Context) -> tuple[list[Length], list[Length], list[Length]]:
     full = context.full
-    windows = {FIRST: (4, 8, 16, 24, *((32, 48) if full else ()))}
+    windows = {FIRST: (4, 8, 16, *((24, 32, 48) if full else ()))}
     windows[THIRD] = (1, 2, 3, *((4, 5) if full else ()))
     rates = (50, 100, 200, 400)
     by_window: dict[Setting, list[Length]] = {}
