@@ -2,7 +2,8 @@
 
 What a second instance of the query answers, and from when on, is decided as a session does it
 (``control/strategies.py``), and it is planned as a session plans it; state is moved by the moves
-that a session would write down. Only the clock is simulated, and the plans are given.
+that a session would write down. Only the clock is simulated, and the plans are given. All streams
+come equally far with each second, so nothing has to wait for one that is behind (Z52).
 """
 
 from __future__ import annotations
