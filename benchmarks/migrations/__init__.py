@@ -1,1 +1,1 @@
-"""How plans take over from plans: experiments on what the literature proposes and we do not do."""
+"""How plans take over from plans: what that takes, and what the literature does otherwise."""
