@@ -115,10 +115,10 @@ def test_operators_rest_where_no_rows_come() -> None:
 def test_the_law_finds_operators_that_rest_where_rows_come() -> None:
     right = Engine.__init__
 
-    def wrong(self: Engine, fragment: Fragment, *rest: object, is_first: bool = True) -> None:
+    def wrong(self: Engine, fragment: Fragment, *rest: object, **settings: object) -> None:
         alone = frozenset(n.name for n in fragment.nodes) if fragment.stage else fragment.alone
         object.__setattr__(fragment, "alone", alone)
-        right(self, fragment, *rest, is_first=is_first)  # type: ignore[arg-type]
+        right(self, fragment, *rest, **settings)  # type: ignore[arg-type]
 
     with patch.object(Engine, "__init__", wrong):
         fails(law, shape=SHAPES[0])
