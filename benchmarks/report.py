@@ -3,7 +3,8 @@
     python -m benchmarks.report [--results DIRECTORY]
 
 Takes the tables of the last run of each question, and the pictures, and puts them below the mark in
-``docs/benchmarks.md``. What stands above it is written by people.
+``docs/benchmarks.md``. What stands above it is written by people. A question that has not been run
+here keeps what the page says of it.
 """
 
 # ruff: noqa: T201 — it prints
@@ -29,11 +30,24 @@ MARK = "<!-- what follows is written by python -m benchmarks.report -->"
 
 def written(page: str, results: Path) -> str:
     """The page with the results below its mark."""
-    above, mark, _ = page.partition(MARK)
+    above, mark, below = page.partition(MARK)
     assert mark, "the page has a mark"
-    told = [json.loads(file.read_text(encoding="utf-8")) for file in sorted(results.glob("*.json"))]
-    parts = [f"{above}{MARK}", *(part for result in told for part in _section(result))]
-    return "\n\n".join(parts) + "\n"
+    sections = _sections(below)
+    for file in sorted(results.glob("*.json")):
+        result = json.loads(file.read_text(encoding="utf-8"))
+        sections[f"## {result['question']}"] = "\n\n".join(_section(result))
+    return "\n\n".join([f"{above}{MARK}", *sections.values()]) + "\n"
+
+
+def _sections(below: str) -> dict[str, str]:
+    """The sections that stand below the mark, by their titles."""
+    found: dict[str, list[str]] = {}
+    for line in below.splitlines():
+        if line.startswith("## "):
+            found[line] = []
+        if found:
+            found[next(reversed(found))].append(line)
+    return {title: "\n".join(lines).strip() for title, lines in found.items()}
 
 
 def _section(result: dict[str, Any]) -> Iterator[str]:

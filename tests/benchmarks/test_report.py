@@ -29,5 +29,19 @@ def test_results_stand_below_the_mark(tmp_path: Path) -> None:
     assert written(page, tmp_path) == page
 
 
+def test_what_was_not_asked_again_stays(tmp_path: Path) -> None:
+    def answers(_: Context) -> Iterator[Table]:
+        yield Table("Speed", ("side", "seconds"), (("a", 1.25),))
+
+    page = f"{MARK}\n\n## How far\n\nto the sea\n\n### By road\n\nten\n\n## How fast\n\nslow\n"
+    ask(Question("speed", "How fast", answers), full=False, seed=1, out=tmp_path)
+    new = written(page, tmp_path)
+    assert new.startswith(
+        f"{MARK}\n\n## How far\n\nto the sea\n\n### By road\n\nten\n\n## How fast"
+    )
+    assert "slow" not in new
+    assert written(new, tmp_path) == new
+
+
 def test_the_page_has_a_mark() -> None:
     assert MARK in PAGE.read_text(encoding="utf-8")
