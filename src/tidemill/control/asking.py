@@ -10,7 +10,7 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic, sleep
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from tidemill.algebra.plan import Relation
 from tidemill.algebra.reach import newest
@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from tidemill.lang.parse import Script
     from tidemill.lang.statements import Explain
     from tidemill.runtime.answers import Answer
+
+T = TypeVar("T")
 
 __all__ = ["Asking", "asked_text", "explained", "instant_of"]
 
@@ -119,11 +121,23 @@ class Asking:
             RunError: The instant is not known, or what is needed is not kept.
         """
         at = None if instant is None else Time(instant.microseconds)
+        return self.when_known(lambda: self._answer_now(question, at), wait)
+
+    def when_known(self, answer: Callable[[], T], wait: float | None) -> T:
+        """What is asked, at the first boundary at which it is known and its rows are there.
+
+        Args:
+            answer: Asks at the last boundary.
+            wait: For how many seconds to wait for the instant to be known.
+
+        Raises:
+            RunError: The instant is not known, or what is needed is not kept.
+        """
         until = monotonic() + (wait or 0)
         removed: list[str] = []
         while True:
             try:
-                return self._answer_now(question, at)
+                return answer()
             except NotKnownError:
                 if monotonic() >= until:
                     raise

@@ -27,9 +27,10 @@ if TYPE_CHECKING:
 
     from tidemill.algebra.plan import Plan
     from tidemill.model.batch import Batch
+    from tidemill.model.time import Time
     from tidemill.optimizer.planned import Planned
 
-__all__ = ["always_valid", "computed", "planned_once"]
+__all__ = ["always_valid", "computed", "elements_at", "planned_once"]
 
 _NAME = "@asked"
 
@@ -58,6 +59,24 @@ def computed(plan: Plan, rows: Callable[[str], Iterable[Batch]]) -> Answer:
     answer.add(runner.step(flows)[_NAME])
     answer.known = END_OF_TIME
     return answer
+
+
+def elements_at(
+    plan: Plan, rows: Callable[[str], Iterable[Batch]], first: Time, last: Time
+) -> Batch:
+    """The elements of a plan that are there at instants from ``first`` to ``last``.
+
+    Law: at these instants they have the snapshots of the plan; what ends where an equal row begins
+    is one element, so they do not depend on how they were computed.
+
+    Args:
+        plan: The plan.
+        rows: As of ``computed``.
+        first: The first instant that is asked for.
+        last: The last one.
+    """
+    found = computed(plan, rows).elements()
+    return found.filter((pl.col(START) <= last) & (pl.col(END) > first))
 
 
 def always_valid(frame: pl.DataFrame) -> Batch:

@@ -1,0 +1,245 @@
+"""Lines: what a trace has found, as a frame for people.
+
+Step by step there is a line for each row that explains another one:
+
+    answer    the row of the answer that it helps to explain, by its number
+    node      its own number, if it is explained by further lines; NULL for rows of streams
+    of        the row that it explains: a ``node``; NULL for the row of the answer itself
+    stream    the stream, or relation, that it is a row of; NULL if an operator has made it
+    id        its id there
+    operator  the operator that has made it; NULL for rows of streams
+    row       its columns
+    start     from when to
+    end       when it counts
+    via       the operators between it and the row that it explains, from that one downwards
+
+Flattened, there are the rows of streams and relations only, each once for a row of the answer and a
+way to it; ``via`` has all operators between.
+
+A row is a struct. Rows of different streams are in one frame, so it has the columns of all of them,
+and NULL in those that a row has not; where two have columns of one name and different types, these
+are called after their streams.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from tidemill.algebra.explain import describe
+from tidemill.model.batch import END, START, TIME_TYPE, polars_schema
+from tidemill.provenance.annotate import ROW
+from tidemill.provenance.trace import MARK, NODE, OF
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from tidemill.algebra.plan import Plan
+    from tidemill.provenance.annotate import Leaf
+    from tidemill.provenance.trace import Found, Made, Trace
+
+__all__ = ["FLAT", "STEPS", "flattened", "stepwise"]
+
+STEPS = ("answer", "node", "of", "stream", "id", "operator", "row", "start", "end", "via")
+FLAT = ("answer", "stream", "id", "row", "start", "end", "via")
+
+_ANSWER, _SHOWN = "@answer", "@shown"
+"""The row of the answer, and the line, that a row helps to explain; NULL for the answer itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """Lines that come from one leaf.
+
+    Attributes:
+        name: What its rows are called after.
+        plan: What makes them.
+        lines: Their lines, without ``row``.
+        values: The columns of their rows, line by line.
+    """
+
+    name: str
+    plan: Plan
+    lines: pl.DataFrame
+    values: pl.DataFrame
+
+
+def stepwise(
+    trace: Trace, rows: Callable[[Leaf], pl.DataFrame], ends: Mapping[Plan, str]
+) -> pl.DataFrame:
+    """A line for each row that explains another one.
+
+    Args:
+        trace: What was found.
+        rows: Gives the rows of a source or relation, with their ids in ``ROW``.
+        ends: Plans whose rows were not explained, with what they are called.
+    """
+    shown = _Shown(trace)
+    parts = [_made_part(one, links, ends) for one, links in shown.made]
+    more = (
+        pl.col(_SHOWN).alias("of"),
+        pl.lit(None, pl.Int64).alias("node"),
+        pl.lit(None, pl.String).alias("operator"),
+    )
+    for found in trace.found:
+        known = found.frame.join(shown.parents(), left_on=OF, right_on=NODE)
+        once = _once(known, _ANSWER, _SHOWN, MARK)
+        parts.append(_rows_part(found, once, rows, more, found.leaf.via))
+    return _together(parts, STEPS)
+
+
+def flattened(trace: Trace, rows: Callable[[Leaf], pl.DataFrame]) -> pl.DataFrame:
+    """A line for each row of a stream or relation that a row of the answer was made of."""
+    answers = _Shown(trace).parents().select(NODE, _ANSWER).unique()
+    parts = []
+    for found in trace.found:
+        known = found.frame.join(answers, left_on=OF, right_on=NODE)
+        once = _once(known, _ANSWER, MARK)
+        parts.append(_rows_part(found, once, rows, (), found.path))
+    return _together(parts, FLAT)
+
+
+class _Shown:
+    """Which rows of operators have a line, and what rows that they were made of explain.
+
+    None has one that is a row of the answer, with no operator between, nor one that stands for its
+    partners only: what it was made of explains what it would have explained.
+
+    Attributes:
+        made: The rows of operators that have one, with their links.
+    """
+
+    def __init__(self, trace: Trace) -> None:
+        self.made: list[tuple[Made, pl.DataFrame]] = []
+        answers = trace.answers[NODE]
+        nothing = pl.lit(None, pl.Int64).alias(_SHOWN)
+        self._parents = [trace.answers.select(NODE, nothing, pl.col(NODE).alias(_ANSWER))]
+        for made in trace.made:
+            links = made.links.join(self.parents(), left_on=OF, right_on=NODE)
+            if made.leaf.has_partners or _is_answer(made, answers):
+                parents = links.select(NODE, _SHOWN, _ANSWER)
+            else:
+                self.made.append((made, _once(links, _ANSWER, _SHOWN, NODE)))
+                parents = links.select(NODE, pl.col(NODE).alias(_SHOWN), _ANSWER)
+            self._parents.append(parents.unique())
+
+    def parents(self) -> pl.DataFrame:
+        """For each row with a number the line, and the row of the answer, that it helps explain."""
+        return pl.concat(self._parents)
+
+
+def _is_answer(made: Made, answers: pl.Series) -> bool:
+    """Whether rows of an operator are those of the answer, with nothing between, one for one."""
+    of = made.links[OF]
+    is_top = not made.path and bool(of.is_in(answers.implode()).all())
+    return is_top and of.n_unique() == made.links.height == made.frame.height
+
+
+def _once(lines: pl.DataFrame, *key: str) -> pl.DataFrame:
+    return lines.group_by(key).agg(pl.col(START).min(), pl.col(END).max())
+
+
+def _made_part(made: Made, links: pl.DataFrame, ends: Mapping[Plan, str]) -> _Part:
+    plan = made.leaf.plan
+    names = plan.schema.names
+    told = links.join(made.frame.select(NODE, *names), on=NODE)
+    called = ends.get(plan)
+    lines = told.select(
+        pl.col(_ANSWER).alias("answer"),
+        (pl.col(NODE) if called is None else pl.lit(None, pl.Int64)).alias("node"),
+        pl.col(_SHOWN).alias("of"),
+        pl.lit(called, pl.String).alias("stream"),
+        pl.lit(None, pl.Int64).alias("id"),
+        pl.lit(describe(plan) if called is None else None, pl.String).alias("operator"),
+        *_spans(),
+        _via(made.leaf.via, told.height),
+    )
+    name = describe(plan) if called is None else called
+    return _Part(name, plan, lines, told.select(names))
+
+
+def _rows_part(
+    found: Found,
+    known: pl.DataFrame,
+    rows: Callable[[Leaf], pl.DataFrame],
+    more: tuple[pl.Expr, ...],
+    via: tuple[str, ...],
+) -> _Part:
+    name, names = _name(found.leaf.plan), found.leaf.plan.schema.names
+    ids = found.frame.select(pl.col(MARK).unique())
+    read = rows(found.leaf).join(ids, left_on=ROW, right_on=MARK, how="semi")
+    told = known.join(read.select(ROW, *names), left_on=MARK, right_on=ROW, how="left")
+    lines = told.select(
+        pl.col(_ANSWER).alias("answer"),
+        *more,
+        pl.lit(name).alias("stream"),
+        pl.col(MARK).alias("id"),
+        *_spans(),
+        _via(via, told.height),
+    )
+    return _Part(name, found.leaf.plan, lines, told.select(names))
+
+
+def _name(plan: Plan) -> str:
+    name = getattr(plan, "name", None)
+    assert isinstance(name, str), "it is a source or a relation"
+    return name
+
+
+def _spans() -> tuple[pl.Expr, pl.Expr]:
+    return pl.col(START).alias("start"), pl.col(END).alias("end")
+
+
+def _via(operators: tuple[str, ...], height: int) -> pl.Series:
+    told = pl.Series("via", [list(operators)], dtype=pl.List(pl.String))
+    return told.new_from_index(0, height) if height else told.clear()
+
+
+def _together(given: list[_Part], columns: tuple[str, ...]) -> pl.DataFrame:
+    """All lines in one frame, in an order that is a function of the lines."""
+    names = _field_names(given)
+    fields: dict[str, pl.DataType] = {}
+    for part, renamed in zip(given, names, strict=True):
+        types = polars_schema(part.plan.schema)
+        fields |= {new: types[old] for old, new in renamed.items()}
+    frames = []
+    for part, renamed in zip(given, names, strict=True):
+        old = {new: name for name, new in renamed.items()}
+        row = [
+            pl.col(old[name]).alias(name) if name in old else pl.lit(None, type_).alias(name)
+            for name, type_ in fields.items()
+        ]
+        values = part.values.select(pl.struct(row).alias("row"))
+        frames.append(part.lines.hstack(values).select(columns))
+    if not frames:
+        return _nothing(columns)
+    whole = pl.concat(frames)
+    order = [name for name in ("answer", "of", "stream", "start", "id", "node") if name in columns]
+    return whole.sort(order, nulls_last=False, maintain_order=True)
+
+
+def _nothing(columns: tuple[str, ...]) -> pl.DataFrame:
+    types: dict[str, pl.DataType] = {
+        "stream": pl.String(),
+        "operator": pl.String(),
+        "row": pl.Struct([]),
+        "via": pl.List(pl.String()),
+    }
+    return pl.DataFrame(schema={name: types.get(name, TIME_TYPE) for name in columns})
+
+
+def _field_names(parts: list[_Part]) -> list[dict[str, str]]:
+    """What the columns of each part are called in a row that has those of all of them."""
+    types: dict[str, set[pl.DataType]] = {}
+    for part in parts:
+        for name, type_ in polars_schema(part.plan.schema).items():
+            types.setdefault(name, set()).add(type_)
+    return [
+        {
+            name: name if len(types[name]) == 1 else f"{part.name}.{name}"
+            for name in part.plan.schema.names
+        }
+        for part in parts
+    ]

@@ -1,0 +1,157 @@
+"""The answer to WHY, as people hold it: a frame, a tree for the terminal, and JSON."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from tidemill.errors import RunError, suggestion
+from tidemill.model.time import END_OF_TIME, time_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from tidemill.model.time import Time
+
+__all__ = ["Why"]
+
+_SHOWN = 8
+"""So many rows of one kind are shown in a tree; of the others it is said how many there are."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Why:
+    """Why rows are there, have come or gone, or are not there.
+
+    Attributes:
+        frame: A line for each row that explains another one, or the rows of streams only; see the
+            page of WHY for its columns.
+        answers: The rows of the answer that are explained: their number (``answer``), the row as a
+            struct (``row``), how often it is there (``copies``), and from when to when that is so.
+        at: The instant, in microseconds since 1970.
+        known: Up to when all that was read was known.
+        batch: The last batch that counted; ``None`` if none did.
+        streams: The columns of each stream and relation that has rows in the frame, and what they
+            are called in its structs.
+    """
+
+    frame: pl.DataFrame
+    answers: pl.DataFrame
+    at: Time
+    known: Time
+    batch: int | None
+    streams: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+
+    def rows(self, stream: str) -> pl.DataFrame:
+        """The rows of one stream or relation in their own columns, each once.
+
+        Behind them stands its id.
+
+        Raises:
+            RunError: The stream is none of those that were read.
+        """
+        if stream not in self.streams:
+            hint = suggestion(stream, self.streams, what="streams that have rows here")
+            raise RunError(f'"{stream}" has no rows here', hint=hint)
+        names = self.streams[stream]
+        told = self.frame.filter(pl.col("stream") == stream)
+        columns = [pl.col("row").struct.field(new).alias(old) for old, new in names.items()]
+        id_ = "id"
+        while id_ in names:
+            id_ = f"{id_}_"
+        once = told.select(*columns, pl.col("id").alias(id_)).unique(id_, maintain_order=True)
+        return once.sort(id_)
+
+    def tree(self, rows: int = _SHOWN) -> str:
+        """What explains what, as a text.
+
+        Args:
+            rows: How many rows of one kind are shown below a row.
+        """
+        lines = []
+        below = _by_parent(self.frame)
+        for answer in self.answers.iter_rows(named=True):
+            times = f" ({answer['copies']} times)" if answer["copies"] > 1 else ""
+            lines.append(f"{_row_text(answer['row'])}{times}  {_span_text(answer)}")
+            lines += _branches(below, answer["answer"], None, "", rows)
+        return "\n".join(lines) or "no row of the answer"
+
+    def json(self) -> str:
+        """All of it, for programs."""
+        told = {
+            "at": self.at,
+            "known": self.known,
+            "batch": self.batch,
+            "answers": json.loads(self.answers.write_json()),
+            "lines": json.loads(self.frame.write_json()),
+        }
+        return json.dumps(told, indent=2)
+
+    def __repr__(self) -> str:
+        batch = "" if self.batch is None else f", after batch {self.batch}"
+        return f"Why at {time_text(self.at)}{batch}\n{self.tree()}"
+
+
+def _by_parent(
+    frame: pl.DataFrame,
+) -> dict[tuple[int, int | None], list[dict[str, object]]]:
+    """The lines of a frame by what they explain."""
+    found: dict[tuple[int, int | None], list[dict[str, object]]] = {}
+    for line in frame.iter_rows(named=True):
+        found.setdefault((line["answer"], line.get("of")), []).append(line)
+    return found
+
+
+def _branches(
+    below: Mapping[tuple[int, int | None], list[dict[str, object]]],
+    answer: int,
+    of: int | None,
+    before: str,
+    most: int,
+) -> Iterator[str]:
+    kinds: dict[tuple[object, ...], list[dict[str, object]]] = {}
+    for line in below.get((answer, of), ()):
+        via = line["via"]
+        assert isinstance(via, list), "it has the operators"
+        kinds.setdefault((*via, line["stream"], line.get("operator")), []).append(line)
+    groups = list(kinds.items())
+    for place, ((*via, _stream, _operator), lines) in enumerate(groups):
+        is_last = place == len(groups) - 1
+        yield f"{before}{'└' if is_last else '├'}─ {' · '.join(map(str, via)) or 'directly'}"
+        inner = f"{before}{'   ' if is_last else '│  '}"
+        shown = lines[:most]
+        for number, line in enumerate(shown):
+            ends = number == len(shown) - 1 and len(lines) == len(shown)
+            yield f"{inner}{'└' if ends else '├'}─ {_line_text(line)}"
+            node = line.get("node")
+            if isinstance(node, int):
+                deeper = f"{inner}{'   ' if ends else '│  '}"
+                yield from _branches(below, answer, node, deeper, most)
+        if len(lines) > len(shown):
+            yield f"{inner}└─ and {len(lines) - len(shown):,} more"
+
+
+def _line_text(line: Mapping[str, object]) -> str:
+    row, moved = line["row"], line.get("change")
+    assert isinstance(row, dict), "a row is a struct"
+    number = "" if line["id"] is None else f" {line['id']}"
+    what = f"{line['stream']}{number}" if line["stream"] else "a row"
+    mark = f"  {moved}" if moved else ""
+    return f"{what}  {_row_text(row)}  {_span_text(line)}{mark}"
+
+
+def _row_text(row: Mapping[str, object]) -> str:
+    return ", ".join(f"{name}={value}" for name, value in row.items() if value is not None)
+
+
+def _span_text(line: Mapping[str, object]) -> str:
+    return f"from {_time_text(line['start'])} to {_time_text(line['end'])}"
+
+
+def _time_text(time: object) -> str:
+    if time is None or time == END_OF_TIME:
+        return "the end"
+    return time_text(time) if isinstance(time, int) else str(time)
