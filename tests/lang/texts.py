@@ -36,6 +36,9 @@ ATOMS: Final[dict[str, st.SearchStrategy[str]]] = {
                 "at",
                 "start",
                 "warm",
+                "change",
+                "down",
+                "why",
                 "offset",
                 "range",
                 "istream",
@@ -168,6 +171,14 @@ GRAMMAR: Final[dict[str, tuple[str, ...]]] = {
         *("START QUERY <name><start><moment>", "STOP QUERY <name><stop><moment>"),
         *("PAUSE QUERY <name><stop>", "RESUME QUERY <name>", "RESUME QUERY <name> COLD"),
     ),
+    "asked": ("<name>", "<name>", "(<query>)"),
+    "which": ("", " WHERE <scalar>", " where <test>"),
+    "down": ("", "", " DOWN TO <name>"),
+    "now": ("", " AT NOW", " at <instant>"),
+    "why": (
+        *("WHY <asked><which><down><now>", "why all <asked><which><down><now>"),
+        *("WHY CHANGE <asked><which><down><now>", "WHY NOT <asked> WHERE <scalar><now>"),
+    ),
     "statement": (
         *("<query>", "<query>", "CREATE STREAM <name> AS <query>", "EXPLAIN STAGES <query>"),
         *(
@@ -210,6 +221,7 @@ GRAMMAR: Final[dict[str, tuple[str, ...]]] = {
             "SHOW STATISTICS FOR <name>",
         ),
         *("<lifecycle>", "<lifecycle>", "EXPLAIN <lifecycle>", "EXPLAIN FORMAT JSON <lifecycle>"),
+        *("<why>", "<why>", "EXPLAIN <why>", "EXPLAIN FORMAT JSON <why>"),
         *("<query> AS OF <instant>", "<query> as of now", "EXPLAIN <query> AS OF <instant>"),
     ),
 }

@@ -55,6 +55,7 @@ from tidemill.lang.statements import (
     StartQuery,
     Statement,
     StopQuery,
+    Why,
 )
 from tidemill.lang.unparse import unparse
 from tidemill.optimizer.explain.cost import UNKNOWN
@@ -177,6 +178,11 @@ class Statements:
                 return queries.look.query_entry(Name(entry.name))
             case OneTimeQuery():
                 return self._asked(statement, source).frame
+            case Why():
+                # To be replaced by: return self._why(statement, source)
+                raise PlanError(
+                    "WHY is not supported yet", hint="EXPLAIN shows the plan of a query"
+                )
             case Drop():
                 with queries.changing():
                     queries.drop(statement)
@@ -343,6 +349,9 @@ class Statements:
             return verdict.json() if statement.as_json else verdict.text()
         if isinstance(target, OneTimeQuery):
             return explained(statement, self._question(target, source), self._asking())
+        if isinstance(target, Why):
+            # To be replaced by what says what would be read.
+            raise PlanError("WHY is not supported yet", hint="EXPLAIN shows the plan of a query")
         if isinstance(target, Name):
             planned = self._queries.look.planned(target.text, span=target.span)
         else:

@@ -16,7 +16,12 @@ if TYPE_CHECKING:
 
     from sqlglot import exp
 
-__all__ = ["read_asked_query", "read_embedded_query", "read_embedded_scalar"]
+__all__ = [
+    "read_asked_query",
+    "read_embedded_query",
+    "read_embedded_scalar",
+    "read_query_in_parentheses",
+]
 
 
 def read_asked_query(cursor: Cursor) -> Select | OneTimeQuery:
@@ -47,6 +52,23 @@ def read_embedded_query(cursor: Cursor, *, before: Collection[str] = ()) -> exp.
             hint="leave it out, or write SELECT … AS OF … as a statement of its own",
         )
     return _read_rest(cursor, Parser.query, before)
+
+
+def read_query_in_parentheses(cursor: Cursor) -> exp.Expr:
+    """Read a query and the parentheses around it, behind which the statement goes on."""
+    ahead = Cursor(cursor.tokens, cursor.index + 1)
+    ahead.leave_parentheses()
+    end = ahead.index - 1
+    cursor.expect("(")
+    for place in _as_of(Cursor(cursor.tokens[:end], cursor.index)):
+        Cursor(cursor.tokens, place).fail(
+            "AS OF does not stand in parentheses",
+            span=Span(cursor.tokens[place].start, cursor.tokens[end].start),
+            hint="the instant stands at the end of the whole statement, as in … AT NOW",
+        )
+    query = _read_up_to(cursor, Parser.query, frozenset({end}))
+    cursor.expect(")")
+    return query
 
 
 def read_embedded_scalar(cursor: Cursor, *, before: Collection[str] = ()) -> exp.Expr:

@@ -28,6 +28,7 @@ from tidemill.lang.lifecycle_statements import (
 from tidemill.lang.one_time_statements import OneTimeQuery
 from tidemill.lang.settings_statements import Adapt, SetAdapt, ShowSettings
 from tidemill.lang.statistics_statements import Hint, HintKind, ShowStatistics
+from tidemill.lang.why_statements import Why, WhyKind
 from tidemill.masking import masked_value, secrets_of
 
 if TYPE_CHECKING:
@@ -59,6 +60,7 @@ __all__ = [
     "Environment",
     "Explain",
     "ExplainMode",
+    "Explained",
     "Hint",
     "HintKind",
     "Instant",
@@ -86,6 +88,8 @@ __all__ = [
     "StopMode",
     "StopQuery",
     "Validity",
+    "Why",
+    "WhyKind",
     "shown_argument",
 ]
 
@@ -395,21 +399,26 @@ class DescribeConnector:
     name: Name
 
 
+Explained: TypeAlias = Select | OneTimeQuery | CreateQuery | CreateTable | Name | Lifecycle | Why
+"""What can be explained."""
+
+
 @dataclass(frozen=True, slots=True)
 class Explain:
     """EXPLAIN [LOGICAL | PHYSICAL | STAGES | TRACE | COST | ANALYZE] [FORMAT JSON] query or name.
 
-    Of a statement of the lifecycle it gives the verdict, and does nothing.
+    Of a statement of the lifecycle it gives the verdict, and does nothing; of WHY it says what
+    would be read.
 
     Attributes:
-        mode: Which form of it is shown; LOGICAL, and without meaning, for a verdict.
-        target: A query, with its sink if it has one, the name of one that is registered, or what
-            would be done to one.
+        mode: Which form of it is shown; LOGICAL, and without meaning, for a verdict and for WHY.
+        target: A query, with its sink if it has one, the name of one that is registered, what
+            would be done to one, or what is asked of its answer.
         as_json: Whether it is shown as JSON.
     """
 
     mode: ExplainMode
-    target: Select | OneTimeQuery | CreateQuery | CreateTable | Name | Lifecycle
+    target: Explained
     as_json: bool = False
 
 
@@ -423,6 +432,7 @@ Statement: TypeAlias = (
     | CreateTable
     | Select
     | OneTimeQuery
+    | Why
     | Drop
     | Show
     | ShowConnectors

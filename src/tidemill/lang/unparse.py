@@ -51,6 +51,8 @@ from tidemill.lang.statements import (
     StartQuery,
     Statement,
     StopQuery,
+    Why,
+    WhyKind,
 )
 from tidemill.lang.statistics import hint_text
 from tidemill.lang.types import type_text
@@ -125,6 +127,8 @@ def unparse(statement: Statement | exp.Expr) -> str:
             return f"DESCRIBE {quote_name(name.text)}"
         case Explain():
             return _explain(statement)
+        case Why():
+            return _why(statement)
         case (
             AlterQuery() | ReplanQuery() | StartQuery() | StopQuery() | PauseQuery() | ResumeQuery()
         ):
@@ -145,8 +149,23 @@ def _explain(statement: Explain) -> str:
             return f"EXPLAIN {statement.mode.value} {format_}{quote_name(text)}"
         case Select() | OneTimeQuery() | CreateQuery() | CreateTable() as query:
             return f"EXPLAIN {statement.mode.value} {format_}{unparse(query)}"
+        case Why() as why:
+            return f"EXPLAIN {format_}{_why(why)}"
         case change:
             return f"EXPLAIN {format_}{_lifecycle(change)}"
+
+
+def _why(statement: Why) -> str:
+    target, kind = statement.target, statement.kind
+    parts = ["WHY", *["ALL"] * statement.flat]
+    if kind is not WhyKind.ROWS:
+        parts.append(kind.value)
+    parts.append(quote_name(target.text) if isinstance(target, Name) else f"({_tree(target)})")
+    if statement.condition is not None:
+        parts.append(f"WHERE {_tree(statement.condition)}")
+    if statement.down_to is not None:
+        parts.append(f"DOWN TO {quote_name(statement.down_to.text)}")
+    return " ".join(parts) + _at(statement.at)
 
 
 def _lifecycle(statement: Lifecycle) -> str:
