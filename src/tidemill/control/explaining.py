@@ -10,36 +10,44 @@ Law: the rows of the answer are those that ``AS OF`` gives at the instant.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, assert_never
 
 import polars as pl
 
+from tidemill.algebra.explain import describe
+from tidemill.algebra.expr import Call, Column, Expr, Literal, conjunction
 from tidemill.algebra.plan import Relation, Source, Union
+from tidemill.algebra.tree import walk
 from tidemill.binder.one_time import Question
 from tidemill.binder.times import time_type
 from tidemill.catalog.entries import QueryEntry
 from tidemill.control.tracing import Kept
-from tidemill.errors import RunError
-from tidemill.model.batch import END, START, polars_type
+from tidemill.errors import RunError, suggestion
+from tidemill.lang.statements import WhyKind
+from tidemill.model.batch import END, START, TIME_TYPE, polars_type
 from tidemill.model.time import END_OF_TIME, Time, time_text
-from tidemill.model.types import BIGINT
+from tidemill.model.types import BIGINT, BOOLEAN
+from tidemill.provenance.changes import CHANGE, change_of, trace_change
 from tidemill.provenance.lines import flattened, stepwise
-from tidemill.provenance.trace import COPIES, NODE, trace
+from tidemill.provenance.missing import ENDS_COLUMNS, missing
+from tidemill.provenance.missing_lines import missing_lines, refused_rows
+from tidemill.provenance.trace import COPIES, NODE, Trace, asked_of, trace
 from tidemill.runtime.why import Why
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from tidemill.algebra.plan import Plan
     from tidemill.binder.why import BoundWhy
     from tidemill.control.asked import Asked
     from tidemill.control.asking import Asking
+    from tidemill.lang.statements import Why as WhyStatement
+    from tidemill.model.schema import Schema
     from tidemill.model.types import DataType
-    from tidemill.provenance.trace import Trace
 
-__all__ = ["Explaining"]
+__all__ = ["Explaining", "row_condition"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,47 +56,148 @@ class Explaining:
 
     Attributes:
         asking: What it has to answer questions with.
+        refused: Gives the rows of a stream that were not taken and are kept, with the reason;
+            ``None`` if there are none at hand.
     """
 
     asking: Asking
+    refused: Callable[[str], pl.DataFrame | None]
 
-    def why(
-        self, bound: BoundWhy, at: Time | None, *, flat: bool = False, wait: float | None = None
+    def answer(
+        self,
+        statement: WhyStatement,
+        bound: BoundWhy,
+        row: Mapping[str, object] | None = None,
+        wait: float | None = None,
     ) -> Why:
-        """Why the rows of an answer are there.
+        """The answer to WHY.
 
         Args:
-            bound: What is asked.
-            at: Of which instant; ``None`` for the last one that is known.
-            flat: Whether only rows of streams are told, and not what was made between.
+            statement: What is asked.
+            bound: The same, bound.
+            row: Values that columns of the rows have, besides the condition.
             wait: For how many seconds to wait for the instant to be known.
 
         Raises:
             RunError: The instant is not known, or what is needed is not kept.
         """
-        return self.asking.when_known(lambda: self._why(bound, at, flat=flat), wait)
+        at = None if statement.at is None else Time(statement.at.microseconds)
+        if row:
+            has_them = row_condition(bound.plan.schema, row)
+            bound = replace(bound, condition=conjunction(bound.condition, has_them))
 
-    def _why(self, bound: BoundWhy, at: Time | None, *, flat: bool) -> Why:
+        def once() -> Why:
+            scene = self._scene(bound, at)
+            match statement.kind:
+                case WhyKind.ROWS:
+                    return scene.rows(flat=statement.flat)
+                case WhyKind.CHANGE:
+                    return scene.change()
+                case WhyKind.NOT:
+                    return scene.missing(self.refused)
+                case _:
+                    assert_never(statement.kind)
+
+        return self.asking.when_known(once, wait)
+
+    def _scene(self, bound: BoundWhy, at: Time | None) -> _Scene:
+        """What is asked of, at the boundary that there is now."""
         question = _question(bound.plan)
         asked = self.asking.asked(question)
         time = _instant(asked, question, at)
         plan = _plan(asked, bound, time)
-        kept = Kept(asked)
-        ends = _ends(bound)
-        found = trace(plan, bound.condition, time, kept.elements, ends)
-        if flat:
-            lines = flattened(found, kept.rows_of)
-        else:
-            lines = stepwise(found, kept.rows_of, ends)
-        times = time_type(plan, self.asking.catalog)
-        return Why(
-            _typed(lines, times),
-            _typed(_answers(found, plan), times),
-            time,
-            asked.known(question),
-            asked.past.batch,
-            _streams(found, lines),
-        )
+        known = asked.known(question)
+        return _Scene(Kept(asked), plan, bound, time, known)
+
+    def reads(self, statement: WhyStatement, bound: BoundWhy) -> tuple[list[str], dict[str, object]]:
+        """What would be read to answer, as lines of text and as JSON."""
+        at = None if statement.at is None else Time(statement.at.microseconds)
+        lines, told = self.asking.reads(_question(bound.plan), at)
+        steps = [describe(node) for node in walk(bound.plan) if isinstance(node, ENDS_COLUMNS)][::-1]
+        lines.append("computed again with the ids of rows, in this process")
+        lines += [f"  and then what made the rows of {step}" for step in steps]
+        return lines, {**told, "steps": steps}
+
+
+@dataclass(frozen=True, slots=True)
+class _Scene:
+    """What is asked, of which instant, and what is kept."""
+
+    kept: Kept
+    plan: Plan
+    bound: BoundWhy
+    at: Time
+    known: Time
+
+    def rows(self, *, flat: bool) -> Why:
+        """Why rows are there."""
+        ends = _ends(self.bound)
+        found = trace(self.plan, self.bound.condition, self.at, self.kept.elements, ends)
+        rows = self.kept.rows_of
+        lines = flattened(found, rows, ends) if flat else stepwise(found, rows, ends)
+        return self._why(lines, _answers(found, self.plan), found)
+
+    def change(self) -> Why:
+        """Why rows came or went."""
+        ends = _ends(self.bound)
+        condition, compute = self.bound.condition, self.kept.elements
+        found = trace_change(self.plan, condition, self.at, compute, ends)
+        lines = stepwise(found, self.kept.rows_of, ends)
+        moved = change_of(self.at, "start", "end").alias("change")
+        answers = _answers(found, self.plan, pl.col(CHANGE).alias("change"))
+        return self._why(lines.with_columns(moved), answers, found)
+
+    def missing(self, refused: Callable[[str], pl.DataFrame | None]) -> Why:
+        """Why rows are not there.
+
+        Raises:
+            RunError: There are such rows.
+        """
+        compute, condition = self.kept.elements, self.bound.condition
+        there = compute(asked_of(self.plan, condition), self.at, self.at, {})
+        if there.height:
+            rows = "a row meets" if there.height == 1 else f"{there.height:,} rows meet"
+            raise RunError(
+                f"WHY NOT asks about rows that are not there, and at {time_text(self.at)} {rows}"
+                " the condition",
+                hint="write WHY, which says what they were made of",
+            )
+        since = {name: kept.since for name, kept in self.kept.asked.past.streams.items()}
+        found = missing(self.plan, condition, self.at, compute, since)
+        lines = missing_lines(found, refused_rows(found, refused, compute))
+        nothing = numbered_rows(self.plan)
+        return self._why(lines, nothing, Trace(nothing))
+
+    def _why(self, lines: pl.DataFrame, answers: pl.DataFrame, found: Trace) -> Why:
+        times = time_type(self.plan, self.kept.asked.catalog)
+        batch = self.kept.asked.past.batch
+        streams = _streams(found, lines)
+        shown = _typed(lines, times), _typed(answers, times)
+        return Why(*shown, self.at, self.known, batch, streams)
+
+
+def row_condition(schema: Schema, row: Mapping[str, object]) -> Expr:
+    """That columns have some values; ``None`` is NULL.
+
+    Raises:
+        RunError: There is no such column, or it cannot have the value.
+    """
+    parts: list[Expr] = []
+    for name, value in row.items():
+        if name not in schema.names:
+            hint = suggestion(name, schema.names)
+            raise RunError(f'the answer has no column "{name}"', hint=hint)
+        type_ = schema[name].type
+        try:
+            known = pl.Series([value], dtype=polars_type(type_), strict=True).item()
+        except (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError) as error:
+            raise RunError(
+                f'column "{name}" is {type_}, and cannot be {value!r}',
+                hint="give a value of its type",
+            ) from error
+        same = Column(name, type_), Literal(known, type_)
+        parts.append(Call("is_not_distinct", same, BOOLEAN))
+    return conjunction(*parts)
 
 
 def _question(plan: Plan) -> Question:
@@ -125,14 +234,22 @@ def _ends(bound: BoundWhy) -> Mapping[Plan, str]:
     return {} if bound.down_to is None else {bound.down_to.plan: bound.down_to.name}
 
 
-def _answers(found: Trace, plan: Plan) -> pl.DataFrame:
+def _answers(found: Trace, plan: Plan, *more: pl.Expr) -> pl.DataFrame:
     return found.answers.select(
         pl.col(NODE).alias("answer"),
+        *more,
         pl.struct(plan.schema.names).alias("row"),
         pl.col(COPIES).alias("copies"),
         pl.col(START).alias("start"),
         pl.col(END).alias("end"),
     )
+
+
+def numbered_rows(plan: Plan) -> pl.DataFrame:
+    """No rows of an answer."""
+    row = pl.Struct({one.name: polars_type(one.type) for one in plan.schema})
+    types = {"answer": TIME_TYPE, "row": row, "copies": TIME_TYPE}
+    return pl.DataFrame(schema={**types, "start": TIME_TYPE, "end": TIME_TYPE})
 
 
 def _typed(frame: pl.DataFrame, time: DataType) -> pl.DataFrame:

@@ -46,6 +46,7 @@ STEPS = ("answer", "node", "of", "stream", "id", "operator", "row", "start", "en
 FLAT = ("answer", "stream", "id", "row", "start", "end", "via")
 
 _ANSWER, _SHOWN = "@answer", "@shown"
+_NO_LINE = pl.lit(None, pl.Int64).alias(_SHOWN)
 """The row of the answer, and the line, that a row helps to explain; NULL for the answer itself."""
 
 
@@ -90,10 +91,19 @@ def stepwise(
     return _together(parts, STEPS)
 
 
-def flattened(trace: Trace, rows: Callable[[Leaf], pl.DataFrame]) -> pl.DataFrame:
-    """A line for each row of a stream or relation that a row of the answer was made of."""
-    answers = _Shown(trace).parents().select(NODE, _ANSWER).unique()
-    parts = []
+def flattened(
+    trace: Trace, rows: Callable[[Leaf], pl.DataFrame], ends: Mapping[Plan, str]
+) -> pl.DataFrame:
+    """A line for each row of a stream or relation that a row of the answer was made of.
+
+    Args:
+        trace: What was found.
+        rows: As of ``stepwise``.
+        ends: Plans whose rows were not explained, which count as streams.
+    """
+    shown = _Shown(trace)
+    answers = shown.parents().select(NODE, _ANSWER).unique()
+    parts = [_end_part(one, links, ends) for one, links in shown.made if one.leaf.plan in ends]
     for found in trace.found:
         known = found.frame.join(answers, left_on=OF, right_on=NODE)
         once = _once(known, _ANSWER, MARK)
@@ -114,8 +124,7 @@ class _Shown:
     def __init__(self, trace: Trace) -> None:
         self.made: list[tuple[Made, pl.DataFrame]] = []
         answers = trace.answers[NODE]
-        nothing = pl.lit(None, pl.Int64).alias(_SHOWN)
-        self._parents = [trace.answers.select(NODE, nothing, pl.col(NODE).alias(_ANSWER))]
+        self._parents = [trace.answers.select(NODE, _NO_LINE, pl.col(NODE).alias(_ANSWER))]
         for made in trace.made:
             links = made.links.join(self.parents(), left_on=OF, right_on=NODE)
             if made.leaf.has_partners or _is_answer(made, answers):
@@ -158,6 +167,13 @@ def _made_part(made: Made, links: pl.DataFrame, ends: Mapping[Plan, str]) -> _Pa
     )
     name = describe(plan) if called is None else called
     return _Part(name, plan, lines, told.select(names))
+
+
+def _end_part(made: Made, links: pl.DataFrame, ends: Mapping[Plan, str]) -> _Part:
+    part = _made_part(made, _once(links, _ANSWER, NODE).with_columns(_NO_LINE), ends)
+    lines = part.lines.drop("node", "of", "operator", "via")
+    told = lines.with_columns(_via(made.path, lines.height))
+    return _Part(part.name, part.plan, told.select(n for n in FLAT if n != "row"), part.values)
 
 
 def _rows_part(

@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     from tidemill.provenance.paths import Path, Place
     from tidemill.provenance.trace import Elements
 
-__all__ = ["CANDIDATE", "Candidates", "Ended", "missing"]
+__all__ = ["CANDIDATE", "ENDS_COLUMNS", "Candidates", "Ended", "missing"]
 
 CANDIDATE = "@candidate"
 """The id of a candidate."""
@@ -163,7 +163,7 @@ def _follow(found: Candidates, plan: Plan, at: Time, compute: Elements) -> None:
             return
         node = places[number].plan
         first, last = _span(places, number, at)
-        if isinstance(node, _ENDS_COLUMNS):
+        if isinstance(node, ENDS_COLUMNS):
             rows = _through(places, number, tracked, at, compute)
         else:
             rows = _there(annotate(node), places, number, tracked, (first, last), compute)
@@ -171,14 +171,14 @@ def _follow(found: Candidates, plan: Plan, at: Time, compute: Elements) -> None:
         _note(found, ended, node)
         there = tracked.frame.join(rows, on=CANDIDATE, how="semi")
         tracked = replace(tracked, frame=there)
-        if isinstance(node, _ENDS_COLUMNS):
+        if isinstance(node, ENDS_COLUMNS):
             tracked = _Tracked(rows, number)
     if not tracked.frame.is_empty():
         reason = "it is part of rows of the answer that do not meet the condition"
         found.ended.append(Ended(tracked.frame[CANDIDATE].unique(), None, reason))
 
 
-_ENDS_COLUMNS = (
+ENDS_COLUMNS = (
     *(Aggregate, Distinct, Istream, Dstream),
     *(Difference, StrictDifference, Intersect, MaxUnion),
 )
