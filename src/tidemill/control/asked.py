@@ -209,6 +209,7 @@ class Asked:
             raise no_past(name)
 
     def relation_rows(self, name: str) -> list[Batch]:
+        """The rows of a relation, as elements."""
         entry = self.catalog.find(name)
         assert isinstance(entry, RelationEntry), "it was bound"
         frame = self.past.relation(entry)

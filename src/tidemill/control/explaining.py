@@ -19,7 +19,7 @@ import polars as pl
 from tidemill.algebra.explain import describe
 from tidemill.algebra.expr import Call, Column, Expr, Literal, conjunction
 from tidemill.algebra.plan import Relation, Source, Union
-from tidemill.algebra.tree import walk
+from tidemill.algebra.tree import share, walk
 from tidemill.binder.one_time import Question
 from tidemill.binder.times import time_type
 from tidemill.catalog.entries import QueryEntry
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from tidemill.lang.statements import Why as WhyStatement
     from tidemill.model.schema import Schema
     from tidemill.model.types import DataType
+    from tidemill.provenance.annotate import Ends
 
 __all__ = ["Explaining", "row_condition"]
 
@@ -105,15 +106,22 @@ class Explaining:
         question = _question(bound.plan)
         asked = self.asking.asked(question)
         time = _instant(asked, question, at)
-        plan = _plan(asked, bound, time)
-        known = asked.known(question)
-        return _Scene(Kept(asked), plan, bound, time, known)
+        parts: dict[tuple[object, ...], Plan] = {}
+        plan = share(_plan(asked, bound, time), parts)
+        ends: dict[int, str] = {}
+        if bound.down_to is not None:
+            ends[id(share(bound.down_to.plan, parts))] = bound.down_to.name
+        return _Scene(Kept(asked), plan, bound, time, asked.known(question), ends)
 
-    def reads(self, statement: WhyStatement, bound: BoundWhy) -> tuple[list[str], dict[str, object]]:
+    def reads(
+        self, statement: WhyStatement, bound: BoundWhy
+    ) -> tuple[list[str], dict[str, object]]:
         """What would be read to answer, as lines of text and as JSON."""
         at = None if statement.at is None else Time(statement.at.microseconds)
         lines, told = self.asking.reads(_question(bound.plan), at)
-        steps = [describe(node) for node in walk(bound.plan) if isinstance(node, ENDS_COLUMNS)][::-1]
+        steps = [describe(node) for node in walk(bound.plan) if isinstance(node, ENDS_COLUMNS)][
+            ::-1
+        ]
         lines.append("computed again with the ids of rows, in this process")
         lines += [f"  and then what made the rows of {step}" for step in steps]
         return lines, {**told, "steps": steps}
@@ -128,10 +136,11 @@ class _Scene:
     bound: BoundWhy
     at: Time
     known: Time
+    ends: Ends
 
     def rows(self, *, flat: bool) -> Why:
         """Why rows are there."""
-        ends = _ends(self.bound)
+        ends = self.ends
         found = trace(self.plan, self.bound.condition, self.at, self.kept.elements, ends)
         rows = self.kept.rows_of
         lines = flattened(found, rows, ends) if flat else stepwise(found, rows, ends)
@@ -139,7 +148,7 @@ class _Scene:
 
     def change(self) -> Why:
         """Why rows came or went."""
-        ends = _ends(self.bound)
+        ends = self.ends
         condition, compute = self.bound.condition, self.kept.elements
         found = trace_change(self.plan, condition, self.at, compute, ends)
         lines = stepwise(found, self.kept.rows_of, ends)
@@ -230,10 +239,6 @@ def _plan(asked: Asked, bound: BoundWhy, time: Time) -> Plan:
     return reduce(Union, plans)
 
 
-def _ends(bound: BoundWhy) -> Mapping[Plan, str]:
-    return {} if bound.down_to is None else {bound.down_to.plan: bound.down_to.name}
-
-
 def _answers(found: Trace, plan: Plan, *more: pl.Expr) -> pl.DataFrame:
     return found.answers.select(
         pl.col(NODE).alias("answer"),
@@ -273,4 +278,3 @@ def _streams(found: Trace, lines: pl.DataFrame) -> dict[str, dict[str, str]]:
             name: name if name in names else f"{plan.name}.{name}" for name in plan.schema.names
         }
     return told
-

@@ -69,9 +69,13 @@ class Kept:
         """The rows of a stream whose times are from ``first`` to ``last``, with hidden columns."""
         known = self._slices.get(name)
         if known is None or first < known[0] or last > known[1]:
-            low, high = (first, last) if known is None else (
-                min(first, known[0]),
-                max(last, known[1]),
+            low, high = (
+                (first, last)
+                if known is None
+                else (
+                    min(first, known[0]),
+                    max(last, known[1]),
+                )
             )
             found = list(self.asked.past.streams[name].rows(low, high))
             rows = pl.concat(found) if found else self._nothing(name)

@@ -26,7 +26,7 @@ tell; ``algebra/lineage.py`` says the same by definition.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, assert_never
+from typing import TYPE_CHECKING, TypeAlias, assert_never
 
 from tidemill.algebra.explain import describe
 from tidemill.algebra.expr import TRUE, Column, Literal, Named
@@ -60,10 +60,13 @@ if TYPE_CHECKING:
 
     from tidemill.model.types import DataType
 
-__all__ = ["ROW", "TIME", "Annotated", "Cut", "Leaf", "annotate", "read_as", "unmarked"]
+__all__ = ["ROW", "TIME", "Annotated", "Cut", "Ends", "Leaf", "annotate", "read_as", "unmarked"]
 
 ROW, TIME = "@row", "@instant"
 """The hidden columns that the rows of sources are given: their ids, and their times."""
+
+Ends: TypeAlias = "Mapping[int, str]"
+"""Nodes of a plan whose rows are not explained further, by ``id``, with what they are called."""
 
 _MARKED = "@rows "
 """What stands before the name of a source or relation that is read with hidden columns."""
@@ -155,14 +158,12 @@ class Annotated:
     cuts: tuple[Cut, ...] = ()
 
 
-def annotate(
-    plan: Plan, ends: Mapping[Plan, str] | None = None, *, against: bool = False
-) -> Annotated:
+def annotate(plan: Plan, ends: Ends | None = None, *, against: bool = False) -> Annotated:
     """The plan with hidden columns.
 
     Args:
         plan: The plan.
-        ends: Plans whose rows are not explained further, with what they are called.
+        ends: Nodes of it whose rows are not explained further.
         against: Whether partners that would keep rows back are asked for, too.
     """
     annotator = _Annotator(ends or {}, against)
@@ -174,14 +175,14 @@ def annotate(
 class _Annotator:
     """An annotation under way."""
 
-    ends: Mapping[Plan, str]
+    ends: Ends
     against: bool
     cuts: list[Cut] = field(default_factory=list)
     _named: int = 0
 
     def annotated(self, node: Plan) -> tuple[Plan, list[Leaf]]:
         """A node with hidden columns behind its own, and where they lead to."""
-        if node in self.ends:
+        if id(node) in self.ends:
             return self._ended(node)
         match node:
             case Source():
@@ -255,8 +256,7 @@ class _Annotator:
         stream = Source(name, Schema((*below.schema, Field(at, BIGINT, nullable=False))))
         self.cuts.append(Cut(name, below, at))
         told = [
-            leaf if leaf.has_ids or leaf.at is not None else replace(leaf, at=at)
-            for leaf in leaves
+            leaf if leaf.has_ids or leaf.at is not None else replace(leaf, at=at) for leaf in leaves
         ]
         made = with_children(node, (stream,))
         return made, [replace(leaf, own=made) for leaf in _passed(node, told)]

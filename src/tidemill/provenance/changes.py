@@ -35,11 +35,9 @@ from tidemill.provenance.trace import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from tidemill.algebra.expr import Expr
     from tidemill.algebra.plan import Plan
-    from tidemill.provenance.annotate import Leaf
+    from tidemill.provenance.annotate import Ends, Leaf
     from tidemill.provenance.trace import Elements
 
 __all__ = ["CAME", "CHANGE", "WENT", "change_of", "trace_change"]
@@ -51,10 +49,7 @@ CAME, WENT = "came", "went"
 def change_of(at: Time, start: str, end: str) -> pl.Expr:
     """Whether what is there from ``start`` to ``end`` came or went at an instant."""
     return (
-        pl.when(pl.col(start) == at)
-        .then(pl.lit(CAME))
-        .when(pl.col(end) == at)
-        .then(pl.lit(WENT))
+        pl.when(pl.col(start) == at).then(pl.lit(CAME)).when(pl.col(end) == at).then(pl.lit(WENT))
     )
 
 
@@ -63,7 +58,7 @@ def trace_change(
     condition: Expr,
     at: Time,
     compute: Elements,
-    ends: Mapping[Plan, str] | None = None,
+    ends: Ends | None = None,
 ) -> Trace:
     """Why rows of a plan came or went at an instant; the answers say which in ``CHANGE``.
 
@@ -72,7 +67,7 @@ def trace_change(
         condition: What is true of the rows that are asked about.
         at: The instant.
         compute: What computes plans.
-        ends: Plans whose rows are not explained further, with what they are called.
+        ends: Nodes of the plan whose rows are not explained further.
     """
     ends = ends or {}
     before = Time(max(at - 1, 0))

@@ -34,10 +34,10 @@ from tidemill.provenance.annotate import ROW
 from tidemill.provenance.trace import MARK, NODE, OF
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from tidemill.algebra.plan import Plan
-    from tidemill.provenance.annotate import Leaf
+    from tidemill.provenance.annotate import Ends, Leaf
     from tidemill.provenance.trace import Found, Made, Trace
 
 __all__ = ["FLAT", "STEPS", "flattened", "stepwise"]
@@ -67,15 +67,13 @@ class _Part:
     values: pl.DataFrame
 
 
-def stepwise(
-    trace: Trace, rows: Callable[[Leaf], pl.DataFrame], ends: Mapping[Plan, str]
-) -> pl.DataFrame:
+def stepwise(trace: Trace, rows: Callable[[Leaf], pl.DataFrame], ends: Ends) -> pl.DataFrame:
     """A line for each row that explains another one.
 
     Args:
         trace: What was found.
         rows: Gives the rows of a source or relation, with their ids in ``ROW``.
-        ends: Plans whose rows were not explained, with what they are called.
+        ends: Nodes of the plan whose rows were not explained.
     """
     shown = _Shown(trace)
     parts = [_made_part(one, links, ends) for one, links in shown.made]
@@ -91,9 +89,7 @@ def stepwise(
     return _together(parts, STEPS)
 
 
-def flattened(
-    trace: Trace, rows: Callable[[Leaf], pl.DataFrame], ends: Mapping[Plan, str]
-) -> pl.DataFrame:
+def flattened(trace: Trace, rows: Callable[[Leaf], pl.DataFrame], ends: Ends) -> pl.DataFrame:
     """A line for each row of a stream or relation that a row of the answer was made of.
 
     Args:
@@ -103,7 +99,7 @@ def flattened(
     """
     shown = _Shown(trace)
     answers = shown.parents().select(NODE, _ANSWER).unique()
-    parts = [_end_part(one, links, ends) for one, links in shown.made if one.leaf.plan in ends]
+    parts = [_end_part(one, links, ends) for one, links in shown.made if id(one.leaf.plan) in ends]
     for found in trace.found:
         known = found.frame.join(answers, left_on=OF, right_on=NODE)
         once = _once(known, _ANSWER, MARK)
@@ -150,11 +146,11 @@ def _once(lines: pl.DataFrame, *key: str) -> pl.DataFrame:
     return lines.group_by(key).agg(pl.col(START).min(), pl.col(END).max())
 
 
-def _made_part(made: Made, links: pl.DataFrame, ends: Mapping[Plan, str]) -> _Part:
+def _made_part(made: Made, links: pl.DataFrame, ends: Ends) -> _Part:
     plan = made.leaf.plan
     names = plan.schema.names
     told = links.join(made.frame.select(NODE, *names), on=NODE)
-    called = ends.get(plan)
+    called = ends.get(id(plan))
     lines = told.select(
         pl.col(_ANSWER).alias("answer"),
         (pl.col(NODE) if called is None else pl.lit(None, pl.Int64)).alias("node"),
@@ -169,7 +165,7 @@ def _made_part(made: Made, links: pl.DataFrame, ends: Mapping[Plan, str]) -> _Pa
     return _Part(name, plan, lines, told.select(names))
 
 
-def _end_part(made: Made, links: pl.DataFrame, ends: Mapping[Plan, str]) -> _Part:
+def _end_part(made: Made, links: pl.DataFrame, ends: Ends) -> _Part:
     part = _made_part(made, _once(links, _ANSWER, NODE).with_columns(_NO_LINE), ends)
     lines = part.lines.drop("node", "of", "operator", "via")
     told = lines.with_columns(_via(made.path, lines.height))

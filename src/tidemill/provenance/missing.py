@@ -119,14 +119,12 @@ def missing(
     for path in paths_of(plan, condition):
         one = _candidates(path, at, compute, since)
         if not one.rows.is_empty():
-            _follow(one, plan, at, compute)
+            _follow(one, at, compute)
         found.append(one)
     return found
 
 
-def _candidates(
-    path: Path, at: Time, compute: Elements, since: Mapping[str, Time]
-) -> Candidates:
+def _candidates(path: Path, at: Time, compute: Elements, since: Mapping[str, Time]) -> Candidates:
     leaf = path.leaf
     annotated = annotate(leaf)
     asked = asked_of(annotated.plan, path.condition)
@@ -151,13 +149,11 @@ class _Tracked:
     below: int
 
 
-def _follow(found: Candidates, plan: Plan, at: Time, compute: Elements) -> None:
+def _follow(found: Candidates, at: Time, compute: Elements) -> None:
     """Follow candidates upwards, and note where they end."""
     places = found.path.places
-    tracked = _Tracked(
-        found.rows.select(CANDIDATE, pl.col(CANDIDATE).alias(ROW)), len(places) - 1
-    )
-    tracked = _in_time(found, plan, tracked, at)
+    tracked = _Tracked(found.rows.select(CANDIDATE, pl.col(CANDIDATE).alias(ROW)), len(places) - 1)
+    tracked = _in_time(found, tracked, at)
     for number in range(len(places) - 2, -1, -1):
         if tracked.frame.is_empty():
             return
@@ -185,16 +181,14 @@ ENDS_COLUMNS = (
 """Operators whose rows are followed in the place of what they were made of."""
 
 
-def _in_time(found: Candidates, plan: Plan, tracked: _Tracked, at: Time) -> _Tracked:
+def _in_time(found: Candidates, tracked: _Tracked, at: Time) -> _Tracked:
     """Leave out candidates that no window holds any more at the instant."""
     leaf = found.path.leaf
     if isinstance(leaf, Relation):
         return tracked
     first, last = _span(found.path.places, len(found.path.places) - 1, at)
     late = found.rows.filter((pl.col(START) < first) | (pl.col(START) > last))
-    window = next(
-        (p.plan for p in reversed(found.path.places) if isinstance(p.plan, Window)), None
-    )
+    window = next((p.plan for p in reversed(found.path.places) if isinstance(p.plan, Window)), None)
     if late.is_empty():
         return tracked
     if window is None:

@@ -1,14 +1,14 @@
 """Lines of what is missing: where candidates have ended, as a frame for people.
 
-    stream    the stream, or relation, of the candidate
-    id        its id there; NULL if it was not taken, or there is none
-    row       its columns; NULL if there is none
-    start     from when to
-    end       when it is there itself
-    operator  the operator at which it has ended; NULL if it is part of rows of the answer that do
-              not meet the condition, was not taken, or there is none
-    reason    what that means
-    via       the operators that it had passed before, from the stream upwards
+stream    the stream, or relation, of the candidate
+id        its id there; NULL if it was not taken, or there is none
+row       its columns; NULL if there is none
+start     from when to
+end       when it is there itself
+operator  the operator at which it has ended; NULL if it is part of rows of the answer that do
+not meet the condition, was not taken, or there is none
+reason    what that means
+via       the operators that it had passed before, from the stream upwards
 """
 
 from __future__ import annotations
@@ -116,9 +116,7 @@ def _ended(found: Candidates, ended: Ended, fields: dict[str, pl.DataType]) -> p
     )
 
 
-def _refused(
-    found: Candidates, refused: Refused, fields: dict[str, pl.DataType]
-) -> pl.DataFrame:
+def _refused(found: Candidates, refused: Refused, fields: dict[str, pl.DataType]) -> pl.DataFrame:
     unknown = [pl.lit(None, TIME_TYPE).alias(n) for n in (CANDIDATE, START, END)]
     rows = refused.rows.with_columns(unknown)
     told = "it was not taken: " + refused.reasons

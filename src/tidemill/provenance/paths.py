@@ -3,8 +3,8 @@
 A condition goes down from operator to operator, as far as it can be said of what stands below: of
 a projection by what its columns are computed of, of an aggregate by its keys, of a join by the side
 whose columns it reads, or by those that have to be equal to them. What cannot be said any more is
-left out, so a row of a stream that does not meet what is left is no candidate; one that meets it may
-be.
+left out, so a row of a stream that does not meet what is left is no candidate, and one that meets
+it may be.
 """
 
 from __future__ import annotations
@@ -12,8 +12,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tidemill.algebra.expr import Call, Column, Expr, conjunction, conjuncts, replace_columns
-from tidemill.algebra.expr import used_columns
+from tidemill.algebra.expr import (
+    Call,
+    Column,
+    Expr,
+    conjunction,
+    conjuncts,
+    replace_columns,
+    used_columns,
+)
 from tidemill.algebra.plan import (
     Aggregate,
     AntiJoin,

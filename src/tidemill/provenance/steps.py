@@ -45,10 +45,11 @@ from tidemill.model.types import BOOLEAN, Kind
 from tidemill.provenance.annotate import Annotated, annotate
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from tidemill.model.schema import Schema
     from tidemill.model.types import Value
+    from tidemill.provenance.annotate import Ends
 
 __all__ = ["SOUGHT", "Step", "restricted", "steps_of"]
 
@@ -76,14 +77,12 @@ class Step:
     sought: Schema | None = None
 
 
-def steps_of(
-    node: Plan, ends: Mapping[Plan, str], *, against: bool = False
-) -> tuple[Step, ...]:
+def steps_of(node: Plan, ends: Ends, *, against: bool = False) -> tuple[Step, ...]:
     """What the rows of an operator are made of.
 
     Args:
         node: The operator.
-        ends: Plans whose rows are not explained further, with what they are called.
+        ends: Nodes of the plan whose rows are not explained further.
         against: Whether rows that would keep them back are asked for, too.
     """
 
@@ -91,7 +90,7 @@ def steps_of(
         return annotate(plan, ends, against=against)
 
     match node:
-        case _ if node in ends:
+        case _ if id(node) in ends:
             return ()
         case Aggregate(below, keys):
             found = tuple(key.expr for key in keys)

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from tidemill.algebra.expr import Expr
     from tidemill.algebra.plan import Plan
     from tidemill.model.batch import Batch
+    from tidemill.provenance.annotate import Ends
 
 __all__ = [
     "COPIES",
@@ -68,9 +69,7 @@ _MOST = 20_000_000
 class Elements(Protocol):
     """What computes plans."""
 
-    def __call__(
-        self, plan: Plan, first: Time, last: Time, given: Mapping[str, Batch]
-    ) -> Batch:
+    def __call__(self, plan: Plan, first: Time, last: Time, given: Mapping[str, Batch]) -> Batch:
         """The elements of a plan that are there at instants from ``first`` to ``last``.
 
         Sources and relations have rows with their ids and times as columns, where the plan asks for
@@ -140,7 +139,7 @@ def trace(
     condition: Expr,
     at: Time,
     compute: Elements,
-    ends: Mapping[Plan, str] | None = None,
+    ends: Ends | None = None,
 ) -> Trace:
     """What the rows of a plan at an instant were made of.
 
@@ -149,7 +148,7 @@ def trace(
         condition: What is true of the rows that are asked about.
         at: The instant.
         compute: What computes plans.
-        ends: Plans whose rows are not explained further, with what they are called.
+        ends: Nodes of the plan whose rows are not explained further.
     """
     ends = ends or {}
     annotated = annotate(plan, ends)
@@ -220,9 +219,7 @@ def _relation(frame: pl.DataFrame, step: Step) -> Batch:
     return frame.select(step.columns).unique().with_columns(always)
 
 
-def take(
-    found: Trace, leaves: Iterable[Leaf], rows: pl.DataFrame, path: tuple[str, ...]
-) -> None:
+def take(found: Trace, leaves: Iterable[Leaf], rows: pl.DataFrame, path: tuple[str, ...]) -> None:
     """Take what the hidden columns of rows lead to.
 
     Args:
