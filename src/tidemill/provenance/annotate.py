@@ -29,7 +29,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeAlias, assert_never
 
 from tidemill.algebra.explain import describe
-from tidemill.algebra.expr import TRUE, Column, Literal, Named
+from tidemill.algebra.expr import TRUE, Call, Case, Column, Literal, Named
 from tidemill.algebra.plan import (
     Aggregate,
     AntiJoin,
@@ -40,6 +40,7 @@ from tidemill.algebra.plan import (
     Intersect,
     Istream,
     Join,
+    JoinKind,
     MaxUnion,
     Plan,
     Project,
@@ -51,9 +52,9 @@ from tidemill.algebra.plan import (
     Union,
     Window,
 )
-from tidemill.algebra.tree import transform_up, with_children
+from tidemill.algebra.tree import children, transform_up, with_children
 from tidemill.model.schema import Field, Schema
-from tidemill.model.types import BIGINT
+from tidemill.model.types import BIGINT, BOOLEAN
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -199,8 +200,10 @@ class _Annotator:
                 below, leaves = self.annotated(input_)
                 made = Project(below, (*columns, *_hidden(below, leaves)))
                 return made, _alone(leaves, below, made)
+            case Join() if self.against and node.kind is not JoinKind.INNER:
+                return self._outer_join(node)
             case Join():
-                return self._join(node)
+                return self._join(node, *map(self.annotated, (node.left, node.right)))
             case SemiJoin():
                 return self._with_partners(node)
             case AntiJoin() if self.against:
@@ -261,8 +264,10 @@ class _Annotator:
         made = with_children(node, (stream,))
         return made, [replace(leaf, own=made) for leaf in _passed(node, told)]
 
-    def _join(self, node: Join) -> tuple[Plan, list[Leaf]]:
-        (left, left_leaves), (right, right_leaves) = map(self.annotated, (node.left, node.right))
+    def _join(
+        self, node: Join, one: tuple[Plan, list[Leaf]], other: tuple[Plan, list[Leaf]]
+    ) -> tuple[Plan, list[Leaf]]:
+        (left, left_leaves), (right, right_leaves) = one, other
         width = len(node.left.schema)
         names = (
             *node.names[:width],
@@ -272,8 +277,36 @@ class _Annotator:
         )
         joined = Join(left, right, node.kind, node.condition, names)
         leaves = [*left_leaves, *right_leaves]
-        ordered = (*_own(node.schema), *_hidden(joined, leaves))
-        return Project(joined, ordered), _passed(node, leaves)
+        rest = (one for one in joined.schema if one.name not in node.names)
+        hidden = (Named(one.name, Column(one.name, one.type)) for one in rest)
+        return Project(joined, (*_own(node.schema), *hidden)), _passed(node, leaves)
+
+    def _outer_join(self, node: Join) -> tuple[Plan, list[Leaf]]:
+        """A join with the partners that rows without one would have, or have had."""
+        sides = [self.annotated(node.left), self.annotated(node.right)]
+        marks = [Named(self._name("is"), TRUE) for _ in sides]
+        marked = [
+            (Project(plan, (*_own(plan.schema), mark)), leaves)
+            for (plan, leaves), mark in zip(sides, marks, strict=True)
+        ]
+        joined, leaves = self._join(node, *marked)
+        width = len(node.left.schema)
+        names = node.names[:width], node.names[width:]
+        alone = {JoinKind.LEFT: (0,), JoinKind.RIGHT: (1,), JoinKind.FULL: (0, 1)}[node.kind]
+        columns = [*_own(node.schema), *_hidden(joined, leaves)]
+        for side in alone:
+            inputs = children(node)
+            kept_back = AntiJoin(
+                inputs[side], inputs[1 - side], node.condition, (*names[side], *names[1 - side])
+            )
+            is_missing = Call("is_null", (Column(marks[1 - side].name, BOOLEAN),), BOOLEAN)
+            mark = Case(((is_missing, TRUE),), Literal(None, BOOLEAN), BOOLEAN)
+            fields = (joined.schema[name] for name in names[side])
+            copies = [_as(one.name, one.type, self._name("of")) for one in fields]
+            told = (Named(self._name("is"), mark), *copies)
+            columns += told
+            leaves.append(_copied(kept_back, told, joined))
+        return Project(joined, tuple(columns)), leaves
 
     def _left_of_join(self, node: SemiJoin | AntiJoin) -> tuple[Plan, list[Leaf]]:
         left, leaves = self.annotated(node.left)

@@ -49,7 +49,7 @@ from tidemill.model.time import Time
 from tidemill.provenance.annotate import ROW, Annotated, annotate
 from tidemill.provenance.paths import paths_of
 from tidemill.provenance.steps import steps_of
-from tidemill.provenance.trace import asked_of, elements
+from tidemill.provenance.trace import FROM, TO, asked_of, elements
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     from tidemill.provenance.paths import Path, Place
     from tidemill.provenance.trace import Elements
 
-__all__ = ["CANDIDATE", "ENDS_COLUMNS", "Candidates", "Ended", "missing"]
+__all__ = ["CANDIDATE", "ENDS_COLUMNS", "Candidates", "Ended", "missing", "span_of"]
 
 CANDIDATE = "@candidate"
 """The id of a candidate."""
@@ -141,7 +141,8 @@ class _Tracked:
     """Candidates on their way up.
 
     Attributes:
-        frame: ``CANDIDATE``, and the values by which they are known above the leaf of their box.
+        frame: ``CANDIDATE``, and the values by which they are known above the leaf of their box;
+            behind an operator, ``FROM`` and ``TO`` as well, the instants at which its row is there.
         below: How many operators stand between the answer and that leaf.
     """
 
@@ -158,7 +159,7 @@ def _follow(found: Candidates, at: Time, compute: Elements) -> None:
         if tracked.frame.is_empty():
             return
         node = places[number].plan
-        first, last = _span(places, number, at)
+        first, last = span_of(places, number, at)
         if isinstance(node, ENDS_COLUMNS):
             rows = _through(places, number, tracked, at, compute)
         else:
@@ -186,7 +187,7 @@ def _in_time(found: Candidates, tracked: _Tracked, at: Time) -> _Tracked:
     leaf = found.path.leaf
     if isinstance(leaf, Relation):
         return tracked
-    first, last = _span(found.path.places, len(found.path.places) - 1, at)
+    first, last = span_of(found.path.places, len(found.path.places) - 1, at)
     late = found.rows.filter((pl.col(START) < first) | (pl.col(START) > last))
     window = next((p.plan for p in reversed(found.path.places) if isinstance(p.plan, Window)), None)
     if late.is_empty():
@@ -200,7 +201,7 @@ def _in_time(found: Candidates, tracked: _Tracked, at: Time) -> _Tracked:
     return replace(tracked, frame=tracked.frame.join(late, on=CANDIDATE, how="anti"))
 
 
-def _span(places: Sequence[Place], number: int, at: Time) -> tuple[Time, Time]:
+def span_of(places: Sequence[Place], number: int, at: Time) -> tuple[Time, Time]:
     """The instants at which what an operator gives matters for the one that is asked about."""
     plan: Plan = Source(_ABOVE, places[number].plan.schema)
     for place in reversed(places[:number]):
@@ -227,11 +228,16 @@ def _there(  # noqa: PLR0913, PLR0917 — what is looked at
 
 def _known_in(rows: pl.DataFrame, leaf: Leaf, tracked: _Tracked) -> pl.DataFrame:
     """The rows of a plan that were made of candidates, with these."""
-    values = [name for name in tracked.frame.columns if name != CANDIDATE]
+    values = [name for name in tracked.frame.columns if name not in {CANDIDATE, FROM, TO}]
     columns = [leaf.mark] if leaf.has_ids else list(leaf.columns)
     known = tracked.frame.rename(dict(zip(values, columns, strict=True)))
     marked = rows.filter(pl.col(leaf.mark).is_not_null())
-    return marked.join(known, on=columns, how="inner", nulls_equal=True)
+    found = marked.join(known, on=columns, how="inner", nulls_equal=True)
+    if leaf.has_ids:
+        return found
+    if leaf.at is not None:
+        return found.filter((pl.col(leaf.at) >= pl.col(FROM)) & (pl.col(leaf.at) < pl.col(TO)))
+    return found.filter((pl.col(START) < pl.col(TO)) & (pl.col(END) > pl.col(FROM)))
 
 
 def _leaf_number(places: Sequence[Place]) -> int:
@@ -250,27 +256,32 @@ def _through(
     place = places[number]
     step = steps_of(place.plan, {})[place.input]
     leaf = step.annotated.leaves[_leaf_number(places[number + 1 : tracked.below + 1])]
-    first, last = _span(places, number + 1, at)
+    first, last = span_of(places, number + 1, at)
     below = elements(step.annotated.plan, step.annotated.cuts, first, last, compute)
     by = list(step.annotated.columns)
     sought = _known_in(below, leaf, tracked).select(CANDIDATE, START, END, *by)
     found = dict(zip(by, step.columns, strict=True))
     names = place.plan.schema.names
-    first, last = _span(places, number, at)
+    first, last = span_of(places, number, at)
     made = compute(place.plan, first, last, {})
     copies = {name: f"@value{i}" for i, name in enumerate(names)}
     told = made.select(
         *(pl.col(name).alias(new) for name, new in copies.items()),
         *(pl.col(name).alias(key) for key, name in found.items()),
-        pl.col(START).alias("@from"),
-        pl.col(END).alias("@to"),
+        pl.col(START).alias(FROM),
+        pl.col(END).alias(TO),
     )
     if by:
         pairs = sought.join(told, on=by, how="inner", nulls_equal=True)
     else:
         pairs = sought.join(told, how="cross")
-    near = (pl.col(START) <= pl.col("@to")) & (pl.col(END) >= pl.col("@from"))
-    return pairs.filter(near).select(CANDIDATE, *copies.values()).unique()
+    # ISTREAM and DSTREAM have a row one instant after something came or went.
+    late = 1 if isinstance(place.plan, Istream | Dstream) else 0
+    there = pairs.with_columns(
+        pl.max_horizontal(FROM, START).alias(FROM),
+        pl.min_horizontal(TO, pl.col(END) + late).alias(TO),
+    ).filter(pl.col(FROM) < pl.col(TO))
+    return there.select(CANDIDATE, *copies.values(), FROM, TO).unique()
 
 
 def _note(found: Candidates, ended: pl.DataFrame, operator: Plan) -> None:
