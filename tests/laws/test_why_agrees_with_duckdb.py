@@ -31,8 +31,7 @@ QUERIES = (
     "SELECT k, MAX(x) AS x FROM a [RANGE 4 SLIDE 2] WHERE i >= 0 GROUP BY k",
     "SELECT a.k, b.s, a.x FROM a [RANGE 4] JOIN b [RANGE 2] ON a.k = b.k",
     "SELECT DISTINCT s FROM b [RANGE 5]",
-    "SELECT b.k, COUNT(*) AS n, MAX(a.x) AS x FROM a [RANGE 3] JOIN b [RANGE 3] ON a.k = b.k"
-    " GROUP BY b.k",
+    "SELECT b.k, COUNT(*) AS n, MAX(y) FROM c [RANGE 3], b [RANGE 3] WHERE c.k = b.k GROUP BY b.k",
     "SELECT k, s FROM b [RANGE 3] WHERE EXISTS (SELECT * FROM a [RANGE 2] WHERE a.k = b.k)",
     "SELECT k FROM a [RANGE 3] EXCEPT ALL SELECT k FROM b [RANGE 2]",
     "SELECT k FROM a [RANGE 3] INTERSECT ALL SELECT k FROM b [RANGE 2]",
