@@ -110,6 +110,26 @@ def test_instants_are_calendar_times_if_columns_are() -> None:
         assert missing.tree().splitlines()[-1].endswith("n=1  at 2026-03-01 12:00:00")
 
 
+def test_a_row_that_was_not_taken_is_named_once_however_often_its_stream_is_read() -> None:
+    with tidemill.connect() as session:
+        session.put("ticks", pl.DataFrame({"at": [1, 2], "k": [1, 1], "n": [1, 2**40]}))
+        session.sql(
+            "CREATE STREAM tick (at BIGINT, k BIGINT, n INTEGER) SOURCE memory('ticks') ORDERED BY"
+            " at MALFORMED QUARANTINE KEEP ALL"
+        )
+        session.sql("CREATE QUERY all_of_it AS SELECT k FROM tick")
+        session.run()
+        pairs = "(SELECT a.k FROM tick [RANGE 3] a, tick [RANGE 3] b WHERE a.k = b.k AND a.n < b.n)"
+        missing = session.why(f"WHY NOT {pairs} WHERE k = 1 AT 2")
+        assert missing.tree().splitlines() == [
+            "no such row",
+            "├─ tick: it was not taken: malformed",
+            "│  └─ tick  at=2, k=1",
+            "└─ Join inner on a.k = b.k AND a.n < b.n: it has no partner",
+            "   └─ tick 0  at=1, k=1, n=1  at 1",
+        ]
+
+
 # Rows and JSON
 
 

@@ -94,11 +94,13 @@ def missing_lines(found: Sequence[Candidates], refused: dict[str, Refused]) -> p
         types = polars_schema(schema)
         fields |= {new: types[old] for old, new in names.items()}
     frames = []
+    untold = dict(refused)
     for one in found:
         frames += [_ended(one, ended, fields) for ended in one.ended]
-        if one.path.leaf.name in refused:
-            frames.append(_refused(one, refused[one.path.leaf.name], fields))
-        elif one.rows.is_empty():
+        name = one.path.leaf.name
+        if name in untold:
+            frames.append(_refused(one, untold.pop(name), fields))
+        elif one.rows.is_empty() and name not in refused:
             frames.append(_none(one, fields))
     whole = pl.concat(frames) if frames else _nothing(fields)
     return whole.sort("stream", "start", "id", nulls_last=False, maintain_order=True)

@@ -149,10 +149,11 @@ def _reasons(frame: pl.DataFrame, most: int) -> Iterator[str]:
         where = f"{operator}: " if operator else f"{stream}: "
         yield f"{'└' if is_last else '├'}─ {where}{reason}"
         inner = "   " if is_last else "│  "
-        there = [line for line in lines if line["row"] is not None]
-        for number, line in enumerate(there[:most]):
+        # A row of a stream that is read twice may have ended at one operator in two ways.
+        there = list(dict.fromkeys(_line_text(line) for line in lines if line["row"] is not None))
+        for number, text in enumerate(there[:most]):
             ends = number == len(there) - 1
-            yield f"{inner}{'└' if ends else '├'}─ {_line_text(line)}"
+            yield f"{inner}{'└' if ends else '├'}─ {text}"
         if len(there) > most:
             yield f"{inner}└─ and {len(there) - most:,} more"
 
