@@ -23,11 +23,9 @@ from tidemill.algebra.tree import share, walk
 from tidemill.binder.one_time import Question
 from tidemill.binder.times import time_type
 from tidemill.catalog.entries import QueryEntry
-from tidemill.control.asking import instant_of
 from tidemill.control.tracing import Kept
-from tidemill.errors import ParseError, RunError, suggestion
-from tidemill.lang.statements import Instant, WhyKind
-from tidemill.lang.statements import Why as WhyStatement
+from tidemill.errors import RunError, suggestion
+from tidemill.lang.statements import WhyKind
 from tidemill.model.batch import END, START, TIME_TYPE, polars_type
 from tidemill.model.time import END_OF_TIME, Time, time_text
 from tidemill.model.types import BIGINT, BOOLEAN
@@ -45,40 +43,12 @@ if TYPE_CHECKING:
     from tidemill.binder.why import BoundWhy
     from tidemill.control.asked import Asked
     from tidemill.control.asking import Asking
-    from tidemill.lang.parse import Script
+    from tidemill.lang.statements import Why as WhyStatement
     from tidemill.model.schema import Schema
     from tidemill.model.types import DataType
     from tidemill.provenance.annotate import Ends
 
-__all__ = ["Explaining", "row_condition", "why_text"]
-
-
-def why_text(script: Script, at: object) -> WhyStatement:
-    """The statement of a text that asks why.
-
-    Args:
-        script: The statements of the text.
-        at: The instant, if the text does not say it; ``None`` for the last one that is known.
-
-    Raises:
-        TidemillError: It is something else, or says an instant as well as ``at`` does.
-    """
-    statement = script[0][0] if len(script) == 1 else None
-    if not isinstance(statement, WhyStatement):
-        raise ParseError(
-            "this is not one WHY",
-            hint="write WHY query [WHERE condition] [AT instant], WHY CHANGE or WHY NOT",
-        )
-    time = instant_of(at)
-    if time is None:
-        return statement
-    if statement.at is not None:
-        raise ParseError(
-            "the instant is given twice, by AT and by at",
-            span=statement.at.span,
-            hint="leave one of them out",
-        )
-    return replace(statement, at=Instant(time))
+__all__ = ["Explaining", "row_condition"]
 
 
 @dataclass(frozen=True, slots=True)

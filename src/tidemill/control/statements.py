@@ -19,10 +19,10 @@ from tidemill.binder.one_time import bind_question
 from tidemill.binder.why import bind_why
 from tidemill.catalog.entries import QueryEntry
 from tidemill.control.admission import NO_LIMITS, SessionLimits, admitted
-from tidemill.control.asking import Asking, asked_text, explained
+from tidemill.control.asking import Asking, asked_text, explained, why_text
 from tidemill.control.costing import known_of
 from tidemill.control.deciding import decisions_listing
-from tidemill.control.explaining import Explaining, why_text
+from tidemill.control.explaining import Explaining
 from tidemill.control.living import asking, new_version
 from tidemill.control.refusals import quarantined
 from tidemill.control.showing import listed
