@@ -37,7 +37,7 @@ from tidemill.provenance.trace import COPIES, NODE, Trace, asked_of, trace
 from tidemill.runtime.why import Why
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from tidemill.algebra.plan import Plan
     from tidemill.binder.why import BoundWhy
@@ -144,7 +144,7 @@ class _Scene:
         found = trace(self.plan, self.bound.condition, self.at, self.kept.elements, ends)
         rows = self.kept.rows_of
         lines = flattened(found, rows, ends) if flat else stepwise(found, rows, ends)
-        return self._why(lines, _answers(found, self.plan), found)
+        return self._why(lines, _answers(found, self.plan), self._read(found))
 
     def change(self) -> Why:
         """Why rows came or went."""
@@ -154,7 +154,7 @@ class _Scene:
         lines = stepwise(found, self.kept.rows_of, ends)
         moved = change_of(self.at, "start", "end").alias("change")
         answers = _answers(found, self.plan, pl.col(CHANGE).alias("change"))
-        return self._why(lines.with_columns(moved), answers, found)
+        return self._why(lines.with_columns(moved), answers, self._read(found))
 
     def missing(self, refused: Callable[[str], pl.DataFrame | None]) -> Why:
         """Why rows are not there.
@@ -174,13 +174,25 @@ class _Scene:
         since = {name: kept.since for name, kept in self.kept.asked.past.streams.items()}
         found = missing(self.plan, condition, self.at, compute, since)
         lines = missing_lines(found, refused_rows(found, refused, compute))
-        nothing = numbered_rows(self.plan)
-        return self._why(lines, nothing, Trace(nothing))
+        leaves = [(one.path.leaf.name, one.path.leaf.schema) for one in found]
+        return self._why(lines, numbered_rows(self.plan), leaves)
 
-    def _why(self, lines: pl.DataFrame, answers: pl.DataFrame, found: Trace) -> Why:
+    def _read(self, found: Trace) -> list[tuple[str, Schema]]:
+        """The streams, relations and derived streams that rows were found of, with columns."""
+        told: list[tuple[str, Schema]] = []
+        for one in found.found:
+            plan = one.leaf.plan
+            assert isinstance(plan, Source | Relation), "it has ids"
+            told.append((plan.name, plan.schema))
+        made = [one.leaf.plan for one in found.made]
+        return told + [(self.ends[id(p)], p.schema) for p in made if id(p) in self.ends]
+
+    def _why(
+        self, lines: pl.DataFrame, answers: pl.DataFrame, read: Sequence[tuple[str, Schema]]
+    ) -> Why:
         times = time_type(self.plan, self.kept.asked.catalog)
         batch = self.kept.asked.past.batch
-        streams = _streams(found, lines)
+        streams = _streams(read, lines)
         shown = _typed(lines, times), _typed(answers, times)
         return Why(*shown, self.at, self.known, batch, streams)
 
@@ -265,16 +277,12 @@ def _typed(frame: pl.DataFrame, time: DataType) -> pl.DataFrame:
     return frame.with_columns(pl.when(times < END_OF_TIME).then(times).cast(polars_type(time)))
 
 
-def _streams(found: Trace, lines: pl.DataFrame) -> dict[str, dict[str, str]]:
+def _streams(read: Sequence[tuple[str, Schema]], lines: pl.DataFrame) -> dict[str, dict[str, str]]:
     """The columns of each stream with rows in the lines, and what structs call them."""
     fields = lines.schema["row"]
     assert isinstance(fields, pl.Struct), "a row is a struct"
-    names = {one.name for one in fields.fields}
-    told: dict[str, dict[str, str]] = {}
-    for one in found.found:
-        plan = one.leaf.plan
-        assert isinstance(plan, Source | Relation), "it has ids"
-        told[plan.name] = {
-            name: name if name in names else f"{plan.name}.{name}" for name in plan.schema.names
-        }
-    return told
+    there = {one.name for one in fields.fields}
+    return {
+        called: {name: name if name in there else f"{called}.{name}" for name in schema.names}
+        for called, schema in read
+    }

@@ -19,7 +19,7 @@ from tidemill.binder.one_time import bind_question
 from tidemill.binder.why import bind_why
 from tidemill.catalog.entries import QueryEntry
 from tidemill.control.admission import NO_LIMITS, SessionLimits, admitted
-from tidemill.control.asking import Asking, asked_text, explained
+from tidemill.control.asking import Asking, asked_text, explained, why_text
 from tidemill.control.costing import known_of
 from tidemill.control.deciding import decisions_listing
 from tidemill.control.explaining import Explaining
@@ -346,25 +346,23 @@ class Statements:
 
     # Why
 
-    def why(self, text: str, row: Mapping[str, object] | None, wait: float | None) -> Why:
+    def why(
+        self, text: str, row: Mapping[str, object] | None, wait: float | None, at: object
+    ) -> Why:
         """The answer to a text that is one WHY.
 
         Args:
             text: What is asked.
             row: Values that columns of the rows have that are asked about.
             wait: For how many seconds to wait until the instant is known.
+            at: The instant, if the text does not say it.
 
         Raises:
             TidemillError: It is something else, cannot be bound, or cannot be answered.
         """
         script = script_of(text)
-        statement = script[0][0] if len(script) == 1 else None
         try:
-            if not isinstance(statement, WhyStatement):
-                raise ParseError(
-                    "this is not one WHY",
-                    hint="write WHY query [WHERE condition] [AT instant], WHY CHANGE or WHY NOT",
-                )
+            statement = why_text(script, at)
             self._queries.refresh()
             return self._why(statement, text, row, wait)
         except TidemillError as error:

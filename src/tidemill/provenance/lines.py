@@ -34,13 +34,14 @@ from tidemill.provenance.annotate import ROW
 from tidemill.provenance.trace import MARK, NODE, OF
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from tidemill.algebra.plan import Plan
+    from tidemill.model.schema import Schema
     from tidemill.provenance.annotate import Ends, Leaf
     from tidemill.provenance.trace import Found, Made, Trace
 
-__all__ = ["FLAT", "STEPS", "flattened", "stepwise"]
+__all__ = ["FLAT", "STEPS", "field_names", "flattened", "stepwise"]
 
 STEPS = ("answer", "node", "of", "stream", "id", "operator", "row", "start", "end", "via")
 FLAT = ("answer", "stream", "id", "row", "start", "end", "via")
@@ -211,7 +212,7 @@ def _via(operators: tuple[str, ...], height: int) -> pl.Series:
 
 def _together(given: list[_Part], columns: tuple[str, ...]) -> pl.DataFrame:
     """All lines in one frame, in an order that is a function of the lines."""
-    names = _field_names(given)
+    names = field_names([(part.name, part.plan.schema) for part in given])
     fields: dict[str, pl.DataType] = {}
     for part, renamed in zip(given, names, strict=True):
         types = polars_schema(part.plan.schema)
@@ -242,16 +243,17 @@ def _nothing(columns: tuple[str, ...]) -> pl.DataFrame:
     return pl.DataFrame(schema={name: types.get(name, TIME_TYPE) for name in columns})
 
 
-def _field_names(parts: list[_Part]) -> list[dict[str, str]]:
-    """What the columns of each part are called in a row that has those of all of them."""
+def field_names(rows: Sequence[tuple[str, Schema]]) -> list[dict[str, str]]:
+    """What the columns of rows are called in one struct that has those of all of them.
+
+    Args:
+        rows: For each kind of rows what they are called after, and their columns.
+    """
     types: dict[str, set[pl.DataType]] = {}
-    for part in parts:
-        for name, type_ in polars_schema(part.plan.schema).items():
+    for _, schema in rows:
+        for name, type_ in polars_schema(schema).items():
             types.setdefault(name, set()).add(type_)
     return [
-        {
-            name: name if len(types[name]) == 1 else f"{part.name}.{name}"
-            for name in part.plan.schema.names
-        }
-        for part in parts
+        {name: name if len(types[name]) == 1 else f"{called}.{name}" for name in schema.names}
+        for called, schema in rows
     ]

@@ -23,6 +23,7 @@ from tidemill.algebra.plan import Project, Relation, Source
 from tidemill.algebra.text import expr_text
 from tidemill.model.batch import END, ID, START, TIME_TYPE, polars_schema
 from tidemill.model.time import END_OF_TIME, Time
+from tidemill.provenance.lines import field_names
 from tidemill.provenance.missing import CANDIDATE
 from tidemill.provenance.trace import asked_of
 
@@ -80,21 +81,26 @@ def refused_rows(
         known = rows.select(*names, pl.nth(width).alias("@why"))
         once = meets.select(names).unique()
         both = known.join(once, on=names, how="semi", nulls_equal=True)
-        told[leaf.name] = Refused(both.select(names), both["@why"])
+        if not both.is_empty():
+            told[leaf.name] = Refused(both.select(names), both["@why"])
     return told
 
 
 def missing_lines(found: Sequence[Candidates], refused: dict[str, Refused]) -> pl.DataFrame:
     """A line for each candidate, for each that was not taken, and for leaves that have none."""
     fields: dict[str, pl.DataType] = {}
-    for one in found:
-        fields |= polars_schema(one.path.leaf.schema)
+    leaves = [(one.path.leaf.name, one.path.leaf.schema) for one in found]
+    for (_, schema), names in zip(leaves, field_names(leaves), strict=True):
+        types = polars_schema(schema)
+        fields |= {new: types[old] for old, new in names.items()}
     frames = []
+    untold = dict(refused)
     for one in found:
         frames += [_ended(one, ended, fields) for ended in one.ended]
-        if one.path.leaf.name in refused:
-            frames.append(_refused(one, refused[one.path.leaf.name], fields))
-        elif one.rows.is_empty():
+        name = one.path.leaf.name
+        if name in untold:
+            frames.append(_refused(one, untold.pop(name), fields))
+        elif one.rows.is_empty() and name not in refused:
             frames.append(_none(one, fields))
     whole = pl.concat(frames) if frames else _nothing(fields)
     return whole.sort("stream", "start", "id", nulls_last=False, maintain_order=True)
@@ -142,9 +148,9 @@ def _lines(  # noqa: PLR0913, PLR0917 — what a line is made of
     via: list[str],
 ) -> pl.DataFrame:
     leaf = found.path.leaf
-    own = polars_schema(leaf.schema)
+    own = {name if name in fields else f"{leaf.name}.{name}": name for name in leaf.schema.names}
     row = [
-        pl.col(name) if own.get(name) == type_ else pl.lit(None, type_).alias(name)
+        pl.col(own[name]).alias(name) if name in own else pl.lit(None, type_).alias(name)
         for name, type_ in fields.items()
     ]
     return rows.select(

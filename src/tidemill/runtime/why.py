@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -48,7 +49,8 @@ class Why:
     def rows(self, stream: str) -> pl.DataFrame:
         """The rows of one stream or relation in their own columns, each once.
 
-        Behind them stands its id.
+        Behind them stands its id. Rows of a derived stream have none, nor have rows that were not
+        taken.
 
         Raises:
             RunError: The stream is none of those that were read.
@@ -57,13 +59,13 @@ class Why:
             hint = suggestion(stream, self.streams, what="streams that have rows here")
             raise RunError(f'"{stream}" has no rows here', hint=hint)
         names = self.streams[stream]
-        told = self.frame.filter(pl.col("stream") == stream)
+        told = self.frame.filter(pl.col("stream") == stream, pl.col("row").is_not_null())
         columns = [pl.col("row").struct.field(new).alias(old) for old, new in names.items()]
         id_ = "id"
         while id_ in names:
             id_ = f"{id_}_"
-        once = told.select(*columns, pl.col("id").alias(id_)).unique(id_, maintain_order=True)
-        return once.sort(id_)
+        once = told.select(*columns, pl.col("id").alias(id_)).unique(maintain_order=True)
+        return once.sort(id_, maintain_order=True)
 
     def tree(self, rows: int = _SHOWN) -> str:
         """What explains what, as a text.
@@ -71,11 +73,14 @@ class Why:
         Args:
             rows: How many rows of one kind are shown below a row.
         """
+        if "reason" in self.frame.columns:
+            return "\n".join(["no such row", *_reasons(self.frame, rows)])
         lines = []
         below = _by_parent(self.frame)
         for answer in self.answers.iter_rows(named=True):
             times = f" ({answer['copies']} times)" if answer["copies"] > 1 else ""
-            lines.append(f"{_row_text(answer['row'])}{times}  {_span_text(answer)}")
+            row = _row_text(answer["row"], nulls=True)
+            lines.append(f"{row}{times}  {_span_text(answer)}{_mark(answer)}")
             lines += _branches(below, answer["answer"], None, "", rows)
         return "\n".join(lines) or "no row of the answer"
 
@@ -134,21 +139,58 @@ def _branches(
             yield f"{inner}└─ and {len(lines) - len(shown):,} more"
 
 
+def _reasons(frame: pl.DataFrame, most: int) -> Iterator[str]:
+    """Where candidates have ended, and these below it."""
+    found: dict[tuple[object, ...], list[dict[str, object]]] = {}
+    for line in frame.iter_rows(named=True):
+        found.setdefault((line["operator"], line["reason"], line["stream"]), []).append(line)
+    for place, ((operator, reason, stream), lines) in enumerate(found.items()):
+        is_last = place == len(found) - 1
+        where = f"{operator}: " if operator else f"{stream}: "
+        yield f"{'└' if is_last else '├'}─ {where}{reason}"
+        inner = "   " if is_last else "│  "
+        # A row of a stream that is read twice may have ended at one operator in two ways.
+        there = list(dict.fromkeys(_line_text(line) for line in lines if line["row"] is not None))
+        for number, text in enumerate(there[:most]):
+            ends = number == len(there) - 1
+            yield f"{inner}{'└' if ends else '├'}─ {text}"
+        if len(there) > most:
+            yield f"{inner}└─ and {len(there) - most:,} more"
+
+
 def _line_text(line: Mapping[str, object]) -> str:
-    row, moved = line["row"], line.get("change")
+    row = line["row"]
     assert isinstance(row, dict), "a row is a struct"
     number = "" if line["id"] is None else f" {line['id']}"
     what = f"{line['stream']}{number}" if line["stream"] else "a row"
-    mark = f"  {moved}" if moved else ""
-    return f"{what}  {_row_text(row)}  {_span_text(line)}{mark}"
+    # What was not taken is there at no time.
+    span = "" if "reason" in line and line["start"] is None else f"  {_span_text(line)}"
+    return f"{what}  {_row_text(row)}{span}{_mark(line)}"
 
 
-def _row_text(row: Mapping[str, object]) -> str:
-    return ", ".join(f"{name}={value}" for name, value in row.items() if value is not None)
+def _mark(line: Mapping[str, object]) -> str:
+    """Whether a row came or went, if that is what is asked."""
+    return f"  {line['change']}" if line.get("change") else ""
+
+
+def _row_text(row: Mapping[str, object], *, nulls: bool = False) -> str:
+    """The values of a row; a line has the columns of all streams, so most of it may be NULL."""
+    shown = {name: "NULL" if value is None else value for name, value in row.items()}
+    return ", ".join(f"{n}={v}" for n, v in shown.items() if nulls or row[n] is not None)
 
 
 def _span_text(line: Mapping[str, object]) -> str:
-    return f"from {_time_text(line['start'])} to {_time_text(line['end'])}"
+    start, end = line["start"], line["end"]
+    if _is_instant(start, end):
+        return f"at {_time_text(start)}"
+    return f"from {_time_text(start)} to {_time_text(end)}"
+
+
+def _is_instant(start: object, end: object) -> bool:
+    """Whether what is there from a start to an end is there at one instant only."""
+    if isinstance(start, datetime) and isinstance(end, datetime):
+        return end - start == timedelta(microseconds=1)
+    return isinstance(start, int) and isinstance(end, int) and end - start == 1
 
 
 def _time_text(time: object) -> str:
