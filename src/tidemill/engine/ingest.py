@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from tidemill.algebra.marked import read_as
 from tidemill.algebra.tree import streams_of
 from tidemill.engine.engine import Flow
 from tidemill.errors import RunError
@@ -365,7 +366,8 @@ class Gate:
 
 def latest_row(plan: Plan, gates: Mapping[str, Gate]) -> Time | None:
     """The time of the latest row that a query has read, given what came on each stream."""
-    found = (gates[name].latest for name in streams_of(plan) if name in gates)
+    names = {read_as(name) for name in streams_of(plan)}
+    found = (gates[name].latest for name in names if name in gates)
     return max((time for time in found if time is not None), default=None)
 
 
@@ -381,8 +383,14 @@ def _all_valid(starts: pl.Series) -> bool:
     )
 
 
-def relation_flow(relation: RelationEntry, frame: pl.DataFrame) -> Flow:
-    """The rows of a relation, valid always or in the periods their columns say; all at once."""
+def relation_flow(relation: RelationEntry, frame: pl.DataFrame, *, has_ids: bool = False) -> Flow:
+    """The rows of a relation, valid always or in the periods their columns say; all at once.
+
+    Args:
+        relation: The relation.
+        frame: Its rows.
+        has_ids: Whether elements get ids, which are their places among those that are valid.
+    """
     validity = relation.validity
     start = pl.lit(0, dtype=TIME_TYPE)
     end = pl.lit(END_OF_TIME, dtype=TIME_TYPE)
@@ -391,7 +399,11 @@ def relation_flow(relation: RelationEntry, frame: pl.DataFrame) -> Flow:
         if validity.end is not None:
             end = pl.col(validity.end).cast(TIME_TYPE).fill_null(END_OF_TIME)
     elements = frame.select(relation.schema.names).with_columns(start.alias(START), end.alias(END))
-    return Flow([elements.filter(pl.col(START) < pl.col(END))], END_OF_TIME)
+    valid = elements.filter(pl.col(START) < pl.col(END))
+    if has_ids:
+        ids = pl.int_range(valid.height, dtype=TIME_TYPE, eager=True)
+        valid = valid.hstack([ids.alias(ID)])
+    return Flow([valid], END_OF_TIME)
 
 
 def check_keys(relation: RelationEntry, frame: pl.DataFrame) -> None:
