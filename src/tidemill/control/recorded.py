@@ -180,11 +180,13 @@ def recorded_at(
                 hint="let the pipeline run until rows have come",
             )
     parts = list(speaking(query.name, record, at))
-    tables = None
+    tables, is_over = None, False
     if len(parts) == 1:
-        tables = _tables(query, record, record.instance(parts[0].instance), views)
-    if tables is None or at < tables.since:
-        since = "" if tables is None else f"; it is kept from {time_text(tables.since)} on"
+        instance = record.instance(parts[0].instance)
+        tables, is_over = _tables(query, record, instance, views), instance.unrecorded
+    if tables is None or at < tables.since or (is_over and at >= tables.known):
+        since = "" if tables is None else f"; it is kept from {_from(tables.since)} on"
+        since += f", up to {time_text(tables.known)}" if tables is not None and is_over else ""
         raise RunError(
             f'what rows of query "{query.name}" were made of at {time_text(at)} is not kept{since}',
             hint="write a longer KEEP behind WITH PROVENANCE, or KEEP behind its streams",
@@ -217,7 +219,7 @@ def recorded_reads(
     """What would be read to explain an answer, as lines of text and as JSON."""
     count = len(tables.recordings)
     after = "" if tables.batch is None else f", after batch {tables.batch}"
-    since = time_text(tables.since) if tables.since else "the beginning"
+    since = _from(tables.since)
     lines = [
         f"at {time_text(at)}; known up to {time_text(tables.known)}{after}",
         f'  query "{query.name}": what its rows are made of, kept with it from {since} on',
@@ -235,9 +237,12 @@ def recorded_reads(
 
 def _leaf_names(one: Recording) -> list[str]:
     """What the rows of a table lead to, for people."""
+    plans = [leaf.plan for leaf in one.hook.leaves]
     return [
-        leaf.plan.name
-        if isinstance(leaf.plan, Source | Relation)
-        else f"rows of {describe(leaf.plan)}"
-        for leaf in one.hook.leaves
+        plan.name if isinstance(plan, Source | Relation) else f"rows of {describe(plan)}"
+        for plan in plans
     ]
+
+
+def _from(time: Time) -> str:
+    return time_text(time) if time else "the beginning"

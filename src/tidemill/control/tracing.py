@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from tidemill.algebra.marked import ROW, unmarked
+from tidemill.algebra.marked import ROW
 from tidemill.algebra.plan import Relation, Source
 from tidemill.algebra.reach import newest
 from tidemill.catalog.entries import StreamEntry
@@ -51,9 +51,8 @@ class Kept:
             RunError: Rows that are needed are not kept.
             RemovedError: They have been removed while they were read.
         """
-        read = unmarked(plan)
-        needed = self.asked.needed(read, first, given)
-        latest = newest(read, last)
+        needed = self.asked.needed(plan, first, given)
+        latest = newest(plan, last)
 
         def rows(name: str) -> Iterable[Batch]:
             if name in given:

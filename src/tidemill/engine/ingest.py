@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from tidemill.algebra.marked import read_as
 from tidemill.algebra.tree import streams_of
 from tidemill.engine.engine import Flow
 from tidemill.errors import RunError
@@ -366,8 +365,7 @@ class Gate:
 
 def latest_row(plan: Plan, gates: Mapping[str, Gate]) -> Time | None:
     """The time of the latest row that a query has read, given what came on each stream."""
-    names = {read_as(name) for name in streams_of(plan)}
-    found = (gates[name].latest for name in names if name in gates)
+    found = (gates[name].latest for name in streams_of(plan) if name in gates)
     return max((time for time in found if time is not None), default=None)
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, assert_never
 
 from tidemill.algebra.expr import Column
-from tidemill.algebra.marked import is_marked, plain_schema, read_as
+from tidemill.algebra.marked import is_marked, plain_schema
 from tidemill.algebra.patterns import UpdatePattern, update_pattern
 from tidemill.algebra.plan import (
     Aggregate,
@@ -179,9 +179,9 @@ def _implement(
 
 def _leaf(leaf: Source | Relation) -> Placed:
     """What comes in, from an instant on, and with hidden columns if these are asked for."""
-    has_marks = is_marked(leaf.name)
+    has_marks = is_marked(leaf)
     schema = plain_schema(leaf.schema) if has_marks else leaf.schema
-    made = Placed(Input(read_as(leaf.name), schema), ANYWHERE)
+    made = Placed(Input(leaf.name, schema), ANYWHERE)
     if isinstance(leaf, Source) and leaf.since:
         made = apply_to(interval.Since(schema, leaf.since), made)
     if has_marks:
