@@ -12,41 +12,47 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import reduce
-from typing import TYPE_CHECKING, assert_never
+from typing import TYPE_CHECKING
 
 import polars as pl
 
 from tidemill.algebra.explain import describe
 from tidemill.algebra.expr import Call, Column, Expr, Literal, conjunction
-from tidemill.algebra.plan import Relation, Source, Union
+from tidemill.algebra.plan import Union
 from tidemill.algebra.tree import share, walk
 from tidemill.binder.one_time import Question
-from tidemill.binder.times import time_type
 from tidemill.catalog.entries import QueryEntry
+from tidemill.control.instances import record_of
+from tidemill.control.recorded import (
+    NotRecordedError,
+    Recorded,
+    is_recorded,
+    recorded_at,
+    recorded_reads,
+)
+from tidemill.control.recording import recordings
+from tidemill.control.scene import Scene, told
 from tidemill.control.tracing import Kept
 from tidemill.errors import RunError, suggestion
 from tidemill.lang.statements import WhyKind
-from tidemill.model.batch import END, START, TIME_TYPE, polars_type
-from tidemill.model.time import END_OF_TIME, Time, time_text
-from tidemill.model.types import BIGINT, BOOLEAN
-from tidemill.provenance.changes import CHANGE, change_of, trace_change
-from tidemill.provenance.lines import flattened, stepwise
-from tidemill.provenance.missing import ENDS_COLUMNS, missing
-from tidemill.provenance.missing_lines import missing_lines, refused_rows
-from tidemill.provenance.trace import COPIES, NODE, Trace, asked_of, trace
-from tidemill.runtime.why import Why
+from tidemill.model.batch import polars_type
+from tidemill.model.time import Time, time_text
+from tidemill.model.types import BOOLEAN
+from tidemill.provenance.missing import ENDS_COLUMNS
+from tidemill.runtime.one_time import NotKeptError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping
 
     from tidemill.algebra.plan import Plan
     from tidemill.binder.why import BoundWhy
     from tidemill.control.asked import Asked
     from tidemill.control.asking import Asking
+    from tidemill.control.recorded import Tables
+    from tidemill.history.table_view import TableView
     from tidemill.lang.statements import Why as WhyStatement
     from tidemill.model.schema import Schema
-    from tidemill.model.types import DataType
-    from tidemill.provenance.annotate import Ends
+    from tidemill.runtime.why import Why
 
 __all__ = ["Explaining", "row_condition"]
 
@@ -59,10 +65,12 @@ class Explaining:
         asking: What it has to answer questions with.
         refused: Gives the rows of a stream that were not taken and are kept, with the reason;
             ``None`` if there are none at hand.
+        views: Looks at tables.
     """
 
     asking: Asking
     refused: Callable[[str], pl.DataFrame | None]
+    views: Callable[[list[QueryEntry]], Mapping[str, TableView]]
 
     def answer(
         self,
@@ -87,22 +95,47 @@ class Explaining:
             has_them = row_condition(bound.plan.schema, row)
             bound = replace(bound, condition=conjunction(bound.condition, has_them))
 
-        def once() -> Why:
-            scene = self._scene(bound, at)
-            match statement.kind:
-                case WhyKind.ROWS:
-                    return scene.rows(flat=statement.flat)
-                case WhyKind.CHANGE:
-                    return scene.change()
-                case WhyKind.NOT:
-                    return scene.missing(self.refused)
-                case _:
-                    assert_never(statement.kind)
+        return self.asking.when_known(lambda: self._answer_now(statement, bound, at), wait)
 
-        return self.asking.when_known(once, wait)
+    def _answer_now(self, statement: WhyStatement, bound: BoundWhy, at: Time | None) -> Why:
+        """The answer: from what is kept with the query, or from what its streams have kept."""
+        refusal: RunError | None = None
+        if statement.kind is not WhyKind.NOT and _can_be_recorded(bound):
+            assert isinstance(bound.entry, QueryEntry), "what it is made of is kept with it"
+            try:
+                tables, time = self._tables(bound.entry, at)
+                return told(statement, self._recorded(bound, tables, time), self.refused)
+            except NotRecordedError as error:
+                refusal = _not_recorded(bound.entry, error)
+            except RunError as error:
+                refusal = error
+        try:
+            return told(statement, self._scene(bound, at), self.refused)
+        except NotKeptError:
+            if refusal is None:
+                raise
+            raise refusal from None
 
-    def _scene(self, bound: BoundWhy, at: Time | None) -> _Scene:
-        """What is asked of, at the boundary that there is now."""
+    def _tables(self, query: QueryEntry, at: Time | None) -> tuple[Tables, Time]:
+        """What is kept with a query at an instant.
+
+        Raises:
+            RunError: Nothing is.
+        """
+        record = record_of(query)
+        found = [r.table for one in record.instances for r in recordings(query, record, one)]
+        return recorded_at(query, at, self.views(found))
+
+    def _recorded(self, bound: BoundWhy, tables: Tables, time: Time) -> Scene:
+        """What is asked of, in what is kept with the query."""
+        assert isinstance(bound.entry, QueryEntry), "what it is made of is kept with it"
+        asked = self.asking.asked(_question(bound.plan))
+        plan = share(_plan(asked, bound, time), {})
+        source = Recorded(tables, Kept(asked))
+        return Scene(asked, source, plan, bound, time, tables.known, tables.batch, {})
+
+    def _scene(self, bound: BoundWhy, at: Time | None) -> Scene:
+        """What is asked of, at the boundary that there is now, in what streams have kept."""
         question = _question(bound.plan)
         asked = self.asking.asked(question)
         time = _instant(asked, question, at)
@@ -111,13 +144,16 @@ class Explaining:
         ends: dict[int, str] = {}
         if bound.down_to is not None:
             ends[id(share(bound.down_to.plan, parts))] = bound.down_to.name
-        return _Scene(Kept(asked), plan, bound, time, asked.known(question), ends)
+        known, batch = asked.known(question), asked.past.batch
+        return Scene(asked, Kept(asked), plan, bound, time, known, batch, ends)
 
     def reads(
         self, statement: WhyStatement, bound: BoundWhy
     ) -> tuple[list[str], dict[str, object]]:
         """What would be read to answer, as lines of text and as JSON."""
         at = None if statement.at is None else Time(statement.at.microseconds)
+        if (recorded := self._reads_recorded(statement, bound, at)) is not None:
+            return recorded
         lines, told = self.asking.reads(_question(bound.plan), at)
         steps = [describe(node) for node in walk(bound.plan) if isinstance(node, ENDS_COLUMNS)][
             ::-1
@@ -126,75 +162,33 @@ class Explaining:
         lines += [f"  and then what made the rows of {step}" for step in steps]
         return lines, {**told, "steps": steps}
 
+    def _reads_recorded(
+        self, statement: WhyStatement, bound: BoundWhy, at: Time | None
+    ) -> tuple[list[str], dict[str, object]] | None:
+        """What would be read of what is kept with the query; ``None`` if it is not read."""
+        if statement.kind is WhyKind.NOT or not _can_be_recorded(bound):
+            return None
+        assert isinstance(bound.entry, QueryEntry), "what it is made of is kept with it"
+        try:
+            tables, time = self._tables(bound.entry, at)
+        except RunError:
+            return None
+        return recorded_reads(bound.entry, tables, time)
 
-@dataclass(frozen=True, slots=True)
-class _Scene:
-    """What is asked, of which instant, and what is kept."""
 
-    kept: Kept
-    plan: Plan
-    bound: BoundWhy
-    at: Time
-    known: Time
-    ends: Ends
+def _can_be_recorded(bound: BoundWhy) -> bool:
+    """Whether what is asked may be kept with a query."""
+    return (
+        isinstance(bound.entry, QueryEntry) and bound.down_to is None and is_recorded(bound.entry)
+    )
 
-    def rows(self, *, flat: bool) -> Why:
-        """Why rows are there."""
-        ends = self.ends
-        found = trace(self.plan, self.bound.condition, self.at, self.kept.elements, ends)
-        rows = self.kept.rows_of
-        lines = flattened(found, rows, ends) if flat else stepwise(found, rows, ends)
-        return self._why(lines, _answers(found, self.plan), self._read(found))
 
-    def change(self) -> Why:
-        """Why rows came or went."""
-        ends = self.ends
-        condition, compute = self.bound.condition, self.kept.elements
-        found = trace_change(self.plan, condition, self.at, compute, ends)
-        lines = stepwise(found, self.kept.rows_of, ends)
-        moved = change_of(self.at, "start", "end").alias("change")
-        answers = _answers(found, self.plan, pl.col(CHANGE).alias("change"))
-        return self._why(lines.with_columns(moved), answers, self._read(found))
-
-    def missing(self, refused: Callable[[str], pl.DataFrame | None]) -> Why:
-        """Why rows are not there.
-
-        Raises:
-            RunError: There are such rows.
-        """
-        compute, condition = self.kept.elements, self.bound.condition
-        there = compute(asked_of(self.plan, condition), self.at, self.at, {})
-        if there.height:
-            rows = "a row meets" if there.height == 1 else f"{there.height:,} rows meet"
-            raise RunError(
-                f"WHY NOT asks about rows that are not there, and at {time_text(self.at)} {rows}"
-                " the condition",
-                hint="write WHY, which says what they were made of",
-            )
-        since = {name: kept.since for name, kept in self.kept.asked.past.streams.items()}
-        found = missing(self.plan, condition, self.at, compute, since)
-        lines = missing_lines(found, refused_rows(found, refused, compute))
-        leaves = [(one.path.leaf.name, one.path.leaf.schema) for one in found]
-        return self._why(lines, numbered_rows(self.plan), leaves)
-
-    def _read(self, found: Trace) -> list[tuple[str, Schema]]:
-        """The streams, relations and derived streams that rows were found of, with columns."""
-        told: list[tuple[str, Schema]] = []
-        for one in found.found:
-            plan = one.leaf.plan
-            assert isinstance(plan, Source | Relation), "it has ids"
-            told.append((plan.name, plan.schema))
-        made = [one.leaf.plan for one in found.made]
-        return told + [(self.ends[id(p)], p.schema) for p in made if id(p) in self.ends]
-
-    def _why(
-        self, lines: pl.DataFrame, answers: pl.DataFrame, read: Sequence[tuple[str, Schema]]
-    ) -> Why:
-        times = time_type(self.plan, self.kept.asked.catalog)
-        batch = self.kept.asked.past.batch
-        streams = _streams(read, lines)
-        shown = _typed(lines, times), _typed(answers, times)
-        return Why(*shown, self.at, self.known, batch, streams)
+def _not_recorded(query: QueryEntry, error: NotRecordedError) -> RunError:
+    return RunError(
+        f'this is not kept with query "{query.name}": {error}',
+        hint="WHY and WHY ALL are answered from what is kept WITH PROVENANCE; write KEEP behind its"
+        " streams for others",
+    )
 
 
 def row_condition(schema: Schema, row: Mapping[str, object]) -> Expr:
@@ -249,40 +243,3 @@ def _plan(asked: Asked, bound: BoundWhy, time: Time) -> Plan:
             hint="ask for an instant at which it runs; SHOW QUERIES says what has become of it",
         )
     return reduce(Union, plans)
-
-
-def _answers(found: Trace, plan: Plan, *more: pl.Expr) -> pl.DataFrame:
-    return found.answers.select(
-        pl.col(NODE).alias("answer"),
-        *more,
-        pl.struct(plan.schema.names).alias("row"),
-        pl.col(COPIES).alias("copies"),
-        pl.col(START).alias("start"),
-        pl.col(END).alias("end"),
-    )
-
-
-def numbered_rows(plan: Plan) -> pl.DataFrame:
-    """No rows of an answer."""
-    row = pl.Struct({one.name: polars_type(one.type) for one in plan.schema})
-    types = {"answer": TIME_TYPE, "row": row, "copies": TIME_TYPE}
-    return pl.DataFrame(schema={**types, "start": TIME_TYPE, "end": TIME_TYPE})
-
-
-def _typed(frame: pl.DataFrame, time: DataType) -> pl.DataFrame:
-    """The same with times of the type that the readers of the answer have."""
-    if time == BIGINT:
-        return frame
-    times = pl.col("start", "end")
-    return frame.with_columns(pl.when(times < END_OF_TIME).then(times).cast(polars_type(time)))
-
-
-def _streams(read: Sequence[tuple[str, Schema]], lines: pl.DataFrame) -> dict[str, dict[str, str]]:
-    """The columns of each stream with rows in the lines, and what structs call them."""
-    fields = lines.schema["row"]
-    assert isinstance(fields, pl.Struct), "a row is a struct"
-    there = {one.name for one in fields.fields}
-    return {
-        called: {name: name if name in there else f"{called}.{name}" for name in schema.names}
-        for called, schema in read
-    }

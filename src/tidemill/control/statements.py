@@ -23,13 +23,16 @@ from tidemill.control.asking import Asking, asked_text, explained, why_text
 from tidemill.control.costing import known_of
 from tidemill.control.deciding import decisions_listing
 from tidemill.control.explaining import Explaining
+from tidemill.control.instances import record_of
 from tidemill.control.living import asking, new_version
+from tidemill.control.recording import require_recordable
 from tidemill.control.refusals import quarantined
 from tidemill.control.showing import listed
 from tidemill.control.statistics import statistics_listing
 from tidemill.errors import ParseError, PlanError, RunError, TidemillError, TidemillWarning
 from tidemill.lang.parse import parse_script
 from tidemill.lang.statements import (
+    AlterProvenance,
     AlterQuery,
     CreateChangingRelation,
     CreateDerivedStream,
@@ -209,6 +212,7 @@ class Statements:
             case (
                 AlterQuery()
                 | ReplanQuery()
+                | AlterProvenance()
                 | StartQuery()
                 | StopQuery()
                 | PauseQuery()
@@ -226,6 +230,8 @@ class Statements:
         allowed = self._unbounded_state
         catalog, engine = self._queries.catalog, self._engine
         entry = define(statement, catalog, allow_unbounded=allowed, notes=notes, engine=engine)
+        if isinstance(entry, QueryEntry) and entry.provenance is not None:
+            require_recordable(entry.plan)
         self._warn(notes, source)
         return entry
 
@@ -272,6 +278,8 @@ class Statements:
             asked = asking(entry, statement)
             bound = self._define(asked, source)
             assert isinstance(bound, QueryEntry), "it defines a query"
+            if record_of(entry).provenance is not None:
+                require_recordable(bound.plan)
             if is_done:
                 bound = self._admitted(bound)
                 assert isinstance(bound, QueryEntry), "it defines a query"
@@ -385,7 +393,10 @@ class Statements:
         return bound
 
     def _explaining(self) -> Explaining:
-        return Explaining(self._asking(), self._quarantine)
+        queries = self._queries
+        return Explaining(
+            self._asking(), self._quarantine, lambda tables: queries.kept_tables(tables).views
+        )
 
     def _quarantine(self, stream: str) -> pl.DataFrame | None:
         """The rows of a stream that were not taken and are kept, if they are at hand."""

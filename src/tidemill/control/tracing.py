@@ -1,7 +1,7 @@
 """Tracing from what is kept: plans with hidden columns, computed in this process.
 
-The rows of streams come with their ids and times as columns, those of relations with their places.
-What a stream has kept is read once for all plans of an explanation.
+The rows of streams come with their ids, those of relations with their places. What a stream has
+kept is read once for all plans of an explanation.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from tidemill.algebra.marked import ROW
 from tidemill.algebra.plan import Relation, Source
 from tidemill.algebra.reach import newest
 from tidemill.catalog.entries import StreamEntry
 from tidemill.history.archive import kept_columns
 from tidemill.model.batch import ID, START, TIME_TYPE
-from tidemill.provenance.annotate import ROW, TIME, read_as, unmarked
 from tidemill.runtime.local.one_time import elements_at
 
 if TYPE_CHECKING:
@@ -51,12 +51,10 @@ class Kept:
             RunError: Rows that are needed are not kept.
             RemovedError: They have been removed while they were read.
         """
-        read = unmarked(plan)
-        needed = self.asked.needed(read, first, given)
-        latest = newest(read, last)
+        needed = self.asked.needed(plan, first, given)
+        latest = newest(plan, last)
 
-        def rows(marked: str) -> Iterable[Batch]:
-            name = read_as(marked)
+        def rows(name: str) -> Iterable[Batch]:
             if name in given:
                 return [given[name]]
             if name in needed:
@@ -66,7 +64,7 @@ class Kept:
         return elements_at(plan, rows, first, last)
 
     def stream(self, name: str, first: Time, last: Time) -> Batch:
-        """The rows of a stream whose times are from ``first`` to ``last``, with hidden columns."""
+        """The rows of a stream whose times are from ``first`` to ``last``, with their ids."""
         known = self._slices.get(name)
         if known is None or first < known[0] or last > known[1]:
             low, high = (
@@ -79,8 +77,7 @@ class Kept:
             )
             found = list(self.asked.past.streams[name].rows(low, high))
             rows = pl.concat(found) if found else self._nothing(name)
-            hidden = [pl.col(ID).alias(ROW), pl.col(START).alias(TIME)]
-            known = low, high, rows.with_columns(hidden).sort(START, ID)
+            known = low, high, rows.sort(START, ID)
             self._slices[name] = known
             self.read[name] = known[2].height
         low, high, rows = known
@@ -97,9 +94,10 @@ class Kept:
         """The rows of a source or relation that have been read."""
         assert isinstance(leaf.plan, Source | Relation), "its rows have ids"
         known = self._slices.get(leaf.plan.name)
-        return self.relation(leaf.plan.name) if known is None else known[2]
+        rows = self.relation(leaf.plan.name) if known is None else known[2]
+        return rows.rename({ID: ROW})
 
     def relation(self, name: str) -> Batch:
-        """The rows of a relation, with their places as a hidden column."""
+        """The rows of a relation, with their places as ids."""
         rows = pl.concat(self.asked.relation_rows(name))
-        return rows.with_columns(pl.int_range(pl.len(), dtype=TIME_TYPE).alias(ROW))
+        return rows.with_columns(pl.int_range(pl.len(), dtype=TIME_TYPE).alias(ID))

@@ -12,6 +12,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, TypeAlias
 
 from tidemill.lang.lifecycle_statements import (
+    AlterProvenance,
     AlterQuery,
     Change,
     Instant,
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Adapt",
+    "AlterProvenance",
     "AlterQuery",
     "Argument",
     "ArgumentSpans",
@@ -73,6 +75,7 @@ __all__ = [
     "ObjectKind",
     "OneTimeQuery",
     "PauseQuery",
+    "Provenance",
     "ReplanQuery",
     "ResumeQuery",
     "Select",
@@ -121,6 +124,17 @@ class Keep:
 
     length: Duration | None = None
     by_reference: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """WITH PROVENANCE [KEEP duration | KEEP ALL]: what rows were made of is kept with them.
+
+    Attributes:
+        keep: For how long; ``None`` for the last instant that is known only.
+    """
+
+    keep: Keep | None = None
 
 
 class LatePolicy(Enum):
@@ -318,17 +332,19 @@ class CreateFunction:
 
 @dataclass(frozen=True, slots=True)
 class CreateQuery:
-    """CREATE QUERY name [INTO sink] [START FRESH | START WITH HISTORY] AS query.
+    """CREATE QUERY name [INTO sink] [START …] [WITH PROVENANCE [KEEP …]] AS query.
 
     Attributes:
         start: Which windows it answers from if it is created while others run; ``None`` for those
             that are full at once, if the streams keep what they need, and else for empty ones.
+        provenance: Whether what its rows are made of is kept, and for how long; ``None`` if not.
     """
 
     name: Name
     query: exp.Expr
     sink: ConnectorCall | None = None
     start: StartMode | None = None
+    provenance: Provenance | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -445,6 +461,7 @@ Statement: TypeAlias = (
     | Explain
     | AlterQuery
     | ReplanQuery
+    | AlterProvenance
     | StartQuery
     | StopQuery
     | PauseQuery

@@ -15,6 +15,7 @@ from tidemill.lang.durations import duration_text
 from tidemill.lang.generator import Generator
 from tidemill.lang.instants import instant_text
 from tidemill.lang.statements import (
+    AlterProvenance,
     AlterQuery,
     ColumnDefinition,
     ConnectorCall,
@@ -39,6 +40,7 @@ from tidemill.lang.statements import (
     ObjectKind,
     OneTimeQuery,
     PauseQuery,
+    Provenance,
     ReplanQuery,
     ResumeQuery,
     Select,
@@ -92,10 +94,10 @@ def unparse(statement: Statement | exp.Expr) -> str:
             return (
                 f"CREATE FUNCTION {quote_name(name.text)}({_columns(parameters)}) AS {_tree(body)}"
             )
-        case CreateQuery(name, query, sink, start):
+        case CreateQuery(name, query, sink, start, provenance):
             into = f" INTO {_connector(sink)}" if sink else ""
             head = f"CREATE QUERY {quote_name(name.text)}{into}{_optional('START ', start)}"
-            return f"{head} AS {_tree(query)}"
+            return f"{head}{_provenance(provenance)} AS {_tree(query)}"
         case CreateTable(name, query, keep, start):
             kept = f" {_keep(keep)}" if keep else ""
             head = f"CREATE TABLE {quote_name(name.text)}{kept}{_optional('START ', start)}"
@@ -130,7 +132,13 @@ def unparse(statement: Statement | exp.Expr) -> str:
         case Why():
             return _why(statement)
         case (
-            AlterQuery() | ReplanQuery() | StartQuery() | StopQuery() | PauseQuery() | ResumeQuery()
+            AlterQuery()
+            | ReplanQuery()
+            | AlterProvenance()
+            | StartQuery()
+            | StopQuery()
+            | PauseQuery()
+            | ResumeQuery()
         ):
             return _lifecycle(statement)
         case _:
@@ -176,6 +184,10 @@ def _lifecycle(statement: Lifecycle) -> str:
             return f"{text}{_optional('USING ', using)}{_at(at)}"
         case ReplanQuery(_, migration):
             return f"ALTER QUERY {name} REPLAN{_optional('USING ', migration)}"
+        case AlterProvenance(_, None):
+            return f"ALTER QUERY {name} WITHOUT PROVENANCE"
+        case AlterProvenance(_, provenance):
+            return f"ALTER QUERY {name}{_provenance(provenance)}"
         case StartQuery(_, start, at):
             return f"START QUERY {name}{_optional('', start)}{_at(at)}"
         case StopQuery(_, stop, at):
@@ -216,6 +228,12 @@ def _create_stream(statement: CreateStream) -> str:
     if statement.hints:
         parts.append(hint_text(statement.hints))
     return " ".join(parts)
+
+
+def _provenance(provenance: Provenance | None) -> str:
+    if provenance is None:
+        return ""
+    return f" WITH PROVENANCE{'' if provenance.keep is None else f' {_keep(provenance.keep)}'}"
 
 
 def _keep(keep: Keep) -> str:

@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING, TypeAlias, assert_never
 
 from tidemill.algebra.explain import describe
 from tidemill.algebra.expr import TRUE, Call, Case, Column, Literal, Named
+from tidemill.algebra.marked import ROW, TIME, marked
 from tidemill.algebra.plan import (
     Aggregate,
     AntiJoin,
@@ -52,7 +53,7 @@ from tidemill.algebra.plan import (
     Union,
     Window,
 )
-from tidemill.algebra.tree import children, transform_up, with_children
+from tidemill.algebra.tree import children, with_children
 from tidemill.model.schema import Field, Schema
 from tidemill.model.types import BIGINT, BOOLEAN
 
@@ -61,32 +62,10 @@ if TYPE_CHECKING:
 
     from tidemill.model.types import DataType
 
-__all__ = ["ROW", "TIME", "Annotated", "Cut", "Ends", "Leaf", "annotate", "read_as", "unmarked"]
-
-ROW, TIME = "@row", "@instant"
-"""The hidden columns that the rows of sources are given: their ids, and their times."""
+__all__ = ["ROW", "TIME", "Annotated", "Cut", "Ends", "Leaf", "annotate"]
 
 Ends: TypeAlias = "Mapping[int, str]"
 """Nodes of a plan whose rows are not explained further, by ``id``, with what they are called."""
-
-_MARKED = "@rows "
-"""What stands before the name of a source or relation that is read with hidden columns."""
-
-
-def read_as(name: str) -> str:
-    """The stream or relation that a leaf reads, with hidden columns or without them."""
-    return name.removeprefix(_MARKED)
-
-
-def unmarked(plan: Plan) -> Plan:
-    """The plan as if nothing were read with hidden columns; for what depends on names and times."""
-
-    def plain(node: Plan) -> Plan | None:
-        if isinstance(node, Source | Relation) and node.name.startswith(_MARKED):
-            return replace(node, name=read_as(node.name))
-        return None
-
-    return transform_up(plan, plain)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +82,8 @@ class Leaf:
             when what it takes part in is.
         own: The plan of its rows by themselves, as far up as nothing has met them.
         via: The operators that it has passed, from the answer downwards.
+        values: The hidden columns with the values of its rows, of a source or relation whose rows
+            are to be known without reading it; none of others.
     """
 
     plan: Plan
@@ -111,6 +92,7 @@ class Leaf:
     own: Plan
     at: str | None = None
     via: tuple[str, ...] = ()
+    values: tuple[str, ...] = ()
 
     @property
     def has_ids(self) -> bool:
@@ -159,15 +141,18 @@ class Annotated:
     cuts: tuple[Cut, ...] = ()
 
 
-def annotate(plan: Plan, ends: Ends | None = None, *, against: bool = False) -> Annotated:
+def annotate(
+    plan: Plan, ends: Ends | None = None, *, against: bool = False, values: bool = False
+) -> Annotated:
     """The plan with hidden columns.
 
     Args:
         plan: The plan.
         ends: Nodes of it whose rows are not explained further.
         against: Whether partners that would keep rows back are asked for, too.
+        values: Whether rows of streams and relations bring their values with their ids.
     """
-    annotator = _Annotator(ends or {}, against)
+    annotator = _Annotator(ends or {}, against, values)
     found, leaves = annotator.annotated(plan)
     return Annotated(found, plan.schema.names, tuple(leaves), tuple(annotator.cuts))
 
@@ -178,6 +163,7 @@ class _Annotator:
 
     ends: Ends
     against: bool
+    values: bool
     cuts: list[Cut] = field(default_factory=list)
     _named: int = 0
 
@@ -231,19 +217,23 @@ class _Annotator:
         return made, [_copied(node, columns, made)]
 
     def _source(self, node: Source) -> tuple[Plan, list[Leaf]]:
-        hidden = Field(ROW, BIGINT, nullable=False), Field(TIME, BIGINT, nullable=False)
-        read = replace(node, name=_MARKED + node.name, schema=Schema((*node.schema, *hidden)))
         mark, time = self._name("id"), self._name("time")
         columns = (_as(ROW, BIGINT, mark), _as(TIME, BIGINT, time))
-        made = Project(read, (*_own(node.schema), *columns))
-        return made, [Leaf(node, mark, (time,), made)]
+        values = self._values(node.schema, mark)
+        made = Project(marked(node), (*_own(node.schema), *columns, *values))
+        return made, [Leaf(node, mark, (time,), made, values=_names(values))]
 
     def _relation(self, node: Relation) -> tuple[Plan, list[Leaf]]:
-        hidden = Field(ROW, BIGINT, nullable=False)
-        rows = replace(node, name=_MARKED + node.name, schema=Schema((*node.schema, hidden)))
         mark = self._name("id")
-        made = Project(rows, (*_own(node.schema), _as(ROW, BIGINT, mark)))
-        return made, [Leaf(node, mark, (), made)]
+        values = self._values(node.schema, mark)
+        made = Project(marked(node), (*_own(node.schema), _as(ROW, BIGINT, mark), *values))
+        return made, [Leaf(node, mark, (), made, values=_names(values))]
+
+    def _values(self, schema: Schema, mark: str) -> tuple[Named, ...]:
+        """The values of a row once more, if they are to stay with its id."""
+        if not self.values:
+            return ()
+        return tuple(_as(one.name, one.type, f"{mark}.{i}") for i, one in enumerate(schema))
 
     def _copies(self, schema: Schema) -> tuple[Named, ...]:
         """A mark that a row is there, and its values once more."""
@@ -332,13 +322,22 @@ def _as(name: str, type_: DataType, new: str) -> Named:
     return Named(new, Column(name, type_))
 
 
+def _names(columns: Iterable[Named]) -> tuple[str, ...]:
+    return tuple(one.name for one in columns)
+
+
 def _own(schema: Schema) -> tuple[Named, ...]:
     return tuple(Named(one.name, Column(one.name, one.type)) for one in schema)
 
 
 def _hidden(plan: Plan, leaves: Sequence[Leaf]) -> tuple[Named, ...]:
     """The hidden columns of a plan, as they are."""
-    names = {name for leaf in leaves for name in (leaf.mark, *leaf.columns, leaf.at) if name}
+    names = {
+        name
+        for leaf in leaves
+        for name in (leaf.mark, *leaf.columns, leaf.at, *leaf.values)
+        if name
+    }
     return tuple(Named(o.name, Column(o.name, o.type)) for o in plan.schema if o.name in names)
 
 

@@ -77,17 +77,20 @@ class Step:
     sought: Schema | None = None
 
 
-def steps_of(node: Plan, ends: Ends, *, against: bool = False) -> tuple[Step, ...]:
+def steps_of(
+    node: Plan, ends: Ends, *, against: bool = False, values: bool = False
+) -> tuple[Step, ...]:
     """What the rows of an operator are made of.
 
     Args:
         node: The operator.
         ends: Nodes of the plan whose rows are not explained further.
         against: Whether rows that would keep them back are asked for, too.
+        values: Whether rows of streams and relations bring their values with their ids.
     """
 
     def input_(plan: Plan) -> Annotated:
-        return annotate(plan, ends, against=against)
+        return annotate(plan, ends, against=against, values=values)
 
     match node:
         case _ if id(node) in ends:

@@ -4,6 +4,7 @@
     tables/<name>/000000000007.parquet        what batch 7 has changed
     tables/<name>/standing-00000003.parquet   rows that are there, with their starts
     tables/<name>/past-00000002.parquet       rows that have gone, with their starts and ends
+    provenance/<query>/…                      the same of tables that are kept with a query
 
 Law: ``read`` gives what was put, or an error that says what is missing.
 """
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import polars as pl
 
+from tidemill.catalog.records import is_recording, owner_name
 from tidemill.history.table_list import GoneError
 from tidemill.physical.state.damaged import DamagedError
 from tidemill.runtime.durable import write_durably
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
     from tidemill.history.table_list import Piece
     from tidemill.model.batch import Batch
 
-__all__ = ["MemoryTable", "TableFiles", "forget_table", "table_place"]
+__all__ = ["MemoryTable", "TableFiles", "forget_recordings", "forget_table", "table_place"]
 
 Ask: TypeAlias = "Callable[[pl.LazyFrame], pl.LazyFrame]"
 
@@ -40,13 +42,26 @@ _GROUP_ROWS = 4096
 
 
 def table_place(checkpoint: Path, table: str) -> Path:
-    """Where a table is, given where the checkpoint is."""
+    """Where a table is, given where the checkpoint is; what is kept with a query is beside it."""
+    if is_recording(table):
+        return _recordings_place(checkpoint, owner_name(table)) / word_of(table.rpartition(":")[2])
     return checkpoint / "tables" / word_of(table.lower())
+
+
+def _recordings_place(checkpoint: Path, query: str) -> Path:
+    return checkpoint / "provenance" / word_of(query.lower())
 
 
 def forget_table(checkpoint: Path, table: str) -> None:
     """Remove a table that was dropped."""
     place = table_place(checkpoint, table)
+    if place.is_dir():
+        shutil.rmtree(place)
+
+
+def forget_recordings(checkpoint: Path, query: str) -> None:
+    """Remove what was kept of what the rows of a query that was dropped were made of."""
+    place = _recordings_place(checkpoint, query)
     if place.is_dir():
         shutil.rmtree(place)
 
