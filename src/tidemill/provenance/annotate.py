@@ -60,13 +60,27 @@ if TYPE_CHECKING:
 
     from tidemill.model.types import DataType
 
-__all__ = ["ROW", "TIME", "Annotated", "Cut", "Ends", "Leaf", "annotate", "read_as", "unmarked"]
+__all__ = [
+    "ROW",
+    "TIME",
+    "Annotated",
+    "Cut",
+    "Ends",
+    "Leaf",
+    "annotate",
+    "ids_among",
+    "read_as",
+    "unmarked",
+]
 
 ROW, TIME = "@row", "@instant"
 """The hidden columns that the rows of sources are given: their ids, and their times."""
 
 Ends: TypeAlias = "Mapping[int, str]"
 """Nodes of a plan whose rows are not explained further, by ``id``, with what they are called."""
+
+_ID = "@id"
+"""How the names of hidden columns with ids begin."""
 
 _MARKED = "@rows "
 """What stands before the name of a source or relation that is read with hidden columns."""
@@ -86,6 +100,11 @@ def unmarked(plan: Plan) -> Plan:
         return None
 
     return transform_up(plan, plain)
+
+
+def ids_among(names: Iterable[str]) -> tuple[str, ...]:
+    """The hidden columns among some that have the ids of rows."""
+    return tuple(name for name in names if name.startswith(_ID))
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,7 +238,7 @@ class _Annotator:
 
     def _name(self, what: str) -> str:
         self._named += 1
-        return f"@{what}{self._named}"
+        return f"{what}{self._named}"
 
     def _ended(self, node: Plan) -> tuple[Plan, list[Leaf]]:
         """The hidden columns are copies of the row."""
@@ -230,7 +249,7 @@ class _Annotator:
     def _source(self, node: Source) -> tuple[Plan, list[Leaf]]:
         hidden = Field(ROW, BIGINT, nullable=False), Field(TIME, BIGINT, nullable=False)
         read = replace(node, name=_MARKED + node.name, schema=Schema((*node.schema, *hidden)))
-        mark, time = self._name("id"), self._name("time")
+        mark, time = self._name(_ID), self._name("@time")
         columns = (_as(ROW, BIGINT, mark), _as(TIME, BIGINT, time))
         made = Project(read, (*_own(node.schema), *columns))
         return made, [Leaf(node, mark, (time,), made)]
@@ -238,21 +257,21 @@ class _Annotator:
     def _relation(self, node: Relation) -> tuple[Plan, list[Leaf]]:
         hidden = Field(ROW, BIGINT, nullable=False)
         rows = replace(node, name=_MARKED + node.name, schema=Schema((*node.schema, hidden)))
-        mark = self._name("id")
+        mark = self._name(_ID)
         made = Project(rows, (*_own(node.schema), _as(ROW, BIGINT, mark)))
         return made, [Leaf(node, mark, (), made)]
 
     def _copies(self, schema: Schema) -> tuple[Named, ...]:
         """A mark that a row is there, and its values once more."""
-        copies = (_as(one.name, one.type, self._name("of")) for one in schema)
-        return (Named(self._name("is"), TRUE), *copies)
+        copies = (_as(one.name, one.type, self._name("@of")) for one in schema)
+        return (Named(self._name("@is"), TRUE), *copies)
 
     def _window(self, node: Window) -> tuple[Plan, list[Leaf]]:
         below, leaves = self.annotated(node.input)
         if all(leaf.has_ids or leaf.at is not None for leaf in leaves):
             made = with_children(node, (below,))
             return made, _alone(_passed(node, leaves), below, made)
-        name, at = self._name("input"), self._name("at")
+        name, at = self._name("@input"), self._name("@at")
         stream = Source(name, Schema((*below.schema, Field(at, BIGINT, nullable=False))))
         self.cuts.append(Cut(name, below, at))
         told = [
