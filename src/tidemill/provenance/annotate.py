@@ -62,10 +62,19 @@ if TYPE_CHECKING:
 
     from tidemill.model.types import DataType
 
-__all__ = ["ROW", "TIME", "Annotated", "Cut", "Ends", "Leaf", "annotate"]
+__all__ = ["ROW", "TIME", "Annotated", "Cut", "Ends", "Leaf", "annotate", "ids_among"]
 
 Ends: TypeAlias = "Mapping[int, str]"
 """Nodes of a plan whose rows are not explained further, by ``id``, with what they are called."""
+
+_ID = "id"
+"""How hidden columns with ids are called, behind ``@``, and with a number."""
+
+
+def ids_among(names: Iterable[str]) -> tuple[str, ...]:
+    """The hidden columns among some that have the ids of rows."""
+    found = (name for name in names if name.startswith(f"@{_ID}"))
+    return tuple(name for name in found if "." not in name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +217,7 @@ class _Annotator:
 
     def _name(self, what: str) -> str:
         self._named += 1
-        return f"@{what}{self._named}"
+        return f"{what}{self._named}"
 
     def _ended(self, node: Plan) -> tuple[Plan, list[Leaf]]:
         """The hidden columns are copies of the row."""
@@ -217,14 +226,14 @@ class _Annotator:
         return made, [_copied(node, columns, made)]
 
     def _source(self, node: Source) -> tuple[Plan, list[Leaf]]:
-        mark, time = self._name("id"), self._name("time")
+        mark, time = self._name(_ID), self._name("time")
         columns = (_as(ROW, BIGINT, mark), _as(TIME, BIGINT, time))
         values = self._values(node.schema, mark)
         made = Project(marked(node), (*_own(node.schema), *columns, *values))
         return made, [Leaf(node, mark, (time,), made, values=_names(values))]
 
     def _relation(self, node: Relation) -> tuple[Plan, list[Leaf]]:
-        mark = self._name("id")
+        mark = self._name(_ID)
         values = self._values(node.schema, mark)
         made = Project(marked(node), (*_own(node.schema), _as(ROW, BIGINT, mark), *values))
         return made, [Leaf(node, mark, (), made, values=_names(values))]
@@ -237,15 +246,15 @@ class _Annotator:
 
     def _copies(self, schema: Schema) -> tuple[Named, ...]:
         """A mark that a row is there, and its values once more."""
-        copies = (_as(one.name, one.type, self._name("of")) for one in schema)
-        return (Named(self._name("is"), TRUE), *copies)
+        copies = (_as(one.name, one.type, self._name("@of")) for one in schema)
+        return (Named(self._name("@is"), TRUE), *copies)
 
     def _window(self, node: Window) -> tuple[Plan, list[Leaf]]:
         below, leaves = self.annotated(node.input)
         if all(leaf.has_ids or leaf.at is not None for leaf in leaves):
             made = with_children(node, (below,))
             return made, _alone(_passed(node, leaves), below, made)
-        name, at = self._name("input"), self._name("at")
+        name, at = self._name("@input"), self._name("@at")
         stream = Source(name, Schema((*below.schema, Field(at, BIGINT, nullable=False))))
         self.cuts.append(Cut(name, below, at))
         told = [

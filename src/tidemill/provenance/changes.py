@@ -21,7 +21,7 @@ import polars as pl
 from tidemill.model.batch import END, START, TIME_TYPE
 from tidemill.model.time import Time
 from tidemill.provenance.annotate import Annotated, annotate
-from tidemill.provenance.steps import steps_of
+from tidemill.provenance.steps import among, steps_of
 from tidemill.provenance.trace import (
     FROM,
     NODE,
@@ -132,7 +132,8 @@ def _by_themselves(
 ) -> pl.DataFrame:
     """Rows with the spans for which what they lead to is there, whatever it meets."""
     before = Time(max(at - 1, 0))
-    alone = elements(leaf.own, annotated.cuts, before, at, compute)
     key = [leaf.mark] if leaf.has_ids else [leaf.mark, *leaf.columns]
+    own = among(leaf.own, rows.select(key))
+    alone = elements(own, annotated.cuts, before, at, compute)
     spans = alone.group_by(key).agg(pl.col(START).min(), pl.col(END).max())
     return rows.drop(START, END).join(spans, on=key, how="inner", nulls_equal=True)

@@ -182,7 +182,7 @@ def _rows_part(
 ) -> _Part:
     name, names = _name(found.leaf.plan), found.leaf.plan.schema.names
     ids = found.frame.select(pl.col(MARK).unique())
-    read = rows(found.leaf).join(ids, left_on=ROW, right_on=MARK, how="semi")
+    read = rows(found.leaf).join(ids, left_on=ROW, right_on=MARK, how="semi").unique(ROW)
     told = known.join(read.select(ROW, *names), left_on=MARK, right_on=ROW, how="left")
     lines = told.select(
         pl.col(_ANSWER).alias("answer"),

@@ -48,7 +48,7 @@ from tidemill.model.batch import END, START
 from tidemill.model.time import Time
 from tidemill.provenance.annotate import ROW, Annotated, annotate
 from tidemill.provenance.paths import paths_of
-from tidemill.provenance.steps import steps_of
+from tidemill.provenance.steps import among, steps_of
 from tidemill.provenance.trace import FROM, TO, asked_of, elements
 
 if TYPE_CHECKING:
@@ -222,15 +222,15 @@ def _there(  # noqa: PLR0913, PLR0917 — what is looked at
 ) -> pl.DataFrame:
     """The candidates of which something is in what an operator gives: ``CANDIDATE``."""
     leaf = annotated.leaves[_leaf_number(places[number : tracked.below + 1])]
-    rows = elements(annotated.plan, annotated.cuts, *span, compute)
+    plan = among(annotated.plan, _marked(leaf, tracked))
+    rows = elements(plan, annotated.cuts, *span, compute)
     return _known_in(rows, leaf, tracked).select(CANDIDATE).unique()
 
 
 def _known_in(rows: pl.DataFrame, leaf: Leaf, tracked: _Tracked) -> pl.DataFrame:
     """The rows of a plan that were made of candidates, with these."""
-    values = [name for name in tracked.frame.columns if name not in {CANDIDATE, FROM, TO}]
-    columns = [leaf.mark] if leaf.has_ids else list(leaf.columns)
-    known = tracked.frame.rename(dict(zip(values, columns, strict=True)))
+    known = _marked(leaf, tracked)
+    columns = [name for name in known.columns if name not in {CANDIDATE, FROM, TO}]
     marked = rows.filter(pl.col(leaf.mark).is_not_null())
     found = marked.join(known, on=columns, how="inner", nulls_equal=True)
     if leaf.has_ids:
@@ -238,6 +238,13 @@ def _known_in(rows: pl.DataFrame, leaf: Leaf, tracked: _Tracked) -> pl.DataFrame
     if leaf.at is not None:
         return found.filter((pl.col(leaf.at) >= pl.col(FROM)) & (pl.col(leaf.at) < pl.col(TO)))
     return found.filter((pl.col(START) < pl.col(TO)) & (pl.col(END) > pl.col(FROM)))
+
+
+def _marked(leaf: Leaf, tracked: _Tracked) -> pl.DataFrame:
+    """Candidates with the values by which they are known, in the columns of a leaf."""
+    values = [name for name in tracked.frame.columns if name not in {CANDIDATE, FROM, TO}]
+    columns = [leaf.mark] if leaf.has_ids else list(leaf.columns)
+    return tracked.frame.rename(dict(zip(values, columns, strict=True)))
 
 
 def _leaf_number(places: Sequence[Place]) -> int:
@@ -257,13 +264,15 @@ def _through(
     step = steps_of(place.plan, {})[place.input]
     leaf = step.annotated.leaves[_leaf_number(places[number + 1 : tracked.below + 1])]
     first, last = span_of(places, number + 1, at)
-    below = elements(step.annotated.plan, step.annotated.cuts, first, last, compute)
+    plan = among(step.annotated.plan, _marked(leaf, tracked))
+    below = elements(plan, step.annotated.cuts, first, last, compute)
     by = list(step.annotated.columns)
     sought = _known_in(below, leaf, tracked).select(CANDIDATE, START, END, *by)
     found = dict(zip(by, step.columns, strict=True))
     names = place.plan.schema.names
     first, last = span_of(places, number, at)
-    made = compute(place.plan, first, last, {})
+    values = sought.select(pl.col(key).alias(name) for key, name in found.items())
+    made = compute(among(place.plan, values), first, last, {})
     copies = {name: f"@value{i}" for i, name in enumerate(names)}
     told = made.select(
         *(pl.col(name).alias(new) for name, new in copies.items()),

@@ -47,11 +47,13 @@ from tidemill.provenance.annotate import Annotated, annotate
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tidemill.model.schema import Schema
+    import polars as pl
+
+    from tidemill.model.schema import Field, Schema
     from tidemill.model.types import Value
     from tidemill.provenance.annotate import Ends
 
-__all__ = ["SOUGHT", "Step", "restricted", "steps_of"]
+__all__ = ["SOUGHT", "Step", "among", "steps_of"]
 
 SOUGHT = "@sought"
 """The relation of the rows that are asked about, in a step that joins them."""
@@ -149,33 +151,49 @@ def _partners(node: SemiJoin | AntiJoin, below: Annotated) -> Step:
     return Step(made, node.schema.names, sought=node.left.schema)
 
 
-def restricted(step: Step, rows: Sequence[Sequence[Value]]) -> Plan:
-    """The plan of a step with no more rows than are needed, if few are sought.
+def among(plan: Plan, rows: pl.DataFrame) -> Plan:
+    """The rows of a plan that have values of some rows in their columns, and perhaps others.
 
-    Args:
-        step: The step.
-        rows: The values, different from each other, that are compared.
+    A condition on one column goes further down than one on several, of which one may be a sum.
     """
-    plan = step.annotated.plan
-    if not rows or len(rows) > _FEW or step.sought is not None:
+    # What equals what is decided by a comparison later; here rows need only be left in.
+    named = (one for one in plan.schema if one.name in rows.columns)
+    fields = [one for one in named if one.type.kind is not Kind.DOUBLE]
+    if rows.is_empty() or not fields:
         return plan
-    columns = [one for one in plan.schema if one.name in step.annotated.columns]
-    # What equals what is decided by the comparison; here it need only be left in.
-    usable = [i for i, one in enumerate(columns) if one.type.kind is not Kind.DOUBLE]
-    if not usable:
-        return plan
-    chosen = {tuple(row[i] for i in usable) for row in rows}
-    fields = [columns[i] for i in usable]
-    either = [
-        conjunction(
-            *(
-                _is(Column(one.name, one.type), value)
-                for one, value in zip(fields, values, strict=True)
+    told = [part for one in fields for part in _in_column(one, rows[one.name])]
+    once = rows.select([one.name for one in fields]).unique()
+    if len(fields) > 1 and 1 < once.height <= _FEW:
+        told.append(
+            chained(
+                "or",
+                [
+                    conjunction(
+                        *(
+                            _is(Column(one.name, one.type), value)
+                            for one, value in zip(fields, values, strict=True)
+                        )
+                    )
+                    for values in sorted(once.iter_rows(), key=repr)
+                ],
             )
         )
-        for values in sorted(chosen, key=repr)
-    ]
-    return Filter(plan, chained("or", either))
+    return Filter(plan, conjunction(*told)) if told else plan
+
+
+def _in_column(field: Field, values: pl.Series) -> list[Expr]:
+    """What is true of a column that has some values."""
+    column = Column(field.name, field.type)
+    distinct = values.unique()
+    if distinct.len() <= _FEW:
+        return [chained("or", [_is(column, value) for value in sorted(distinct, key=repr)])]
+    if distinct.null_count() or field.type.kind is not Kind.BIGINT:
+        return []
+    least, greatest = distinct.min(), distinct.max()
+    assert isinstance(least, int), "they are whole numbers"
+    assert isinstance(greatest, int), "they are whole numbers"
+    bounds = ((">=", least), ("<=", greatest))
+    return [Call(sign, (column, Literal(bound, field.type)), BOOLEAN) for sign, bound in bounds]
 
 
 def _is(column: Column, value: Value) -> Expr:

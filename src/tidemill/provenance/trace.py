@@ -23,8 +23,10 @@ from tidemill.algebra.tree import streams_of
 from tidemill.errors import RunError
 from tidemill.model.batch import END, ID, START, TIME_TYPE, polars_schema
 from tidemill.model.time import END_OF_TIME, Time
+from tidemill.optimizer.logical.rewrite import optimize
 from tidemill.provenance.annotate import TIME, Cut, Leaf, annotate
-from tidemill.provenance.steps import SOUGHT, Step, restricted, steps_of
+from tidemill.provenance.steps import SOUGHT, Step, among, steps_of
+from tidemill.provenance.wanted import either, rows_wanted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -196,8 +198,7 @@ def pairs_of(found: Trace, frame: pl.DataFrame, step: Step, compute: Elements) -
     sought = frame.select(
         NODE, pl.col(FROM) - step.before, TO, *(pl.col(n).alias(by) for by, n in names.items())
     ).with_columns(pl.col(FROM).clip(0))
-    values = sought.select(list(names)).unique() if names else sought.select([])
-    plan = restricted(step, list(values.iter_rows()))
+    plan = among(step.annotated.plan, sought.select(list(names)))
     first, last = sought[FROM].min(), sought[TO].max()
     if first is None or last is None:
         return pl.DataFrame()
@@ -279,13 +280,19 @@ def elements(  # noqa: PLR0913, PLR0917 — what is computed, and from what
     compute: Elements,
     given: Mapping[str, Batch] | None = None,
 ) -> Batch:
-    """The elements of a plan at some instants, with the inputs of its cuts computed before it."""
+    """The elements of a plan at some instants, with the inputs of its cuts computed before it.
+
+    Of these inputs only the rows are computed that the plan can be made of.
+    """
     by_name = {cut.name: cut for cut in cuts}
     there = dict(given or {})
-    for name in sorted(streams_of(plan) & by_name.keys()):
+    read = sorted(streams_of(plan) & by_name.keys())
+    wanted = rows_wanted(optimize(plan)) if read else {}
+    for name in read:
         low, high = needs(plan, first)[name], newest(plan, last)
         cut = by_name[name]
-        below = elements(cut.plan, cuts, low, high, compute)
+        condition = either(wanted.get(name, frozenset()), {*cut.plan.schema.names})
+        below = elements(asked_of(cut.plan, condition), cuts, low, high, compute)
         there[name] = _instants(below, cut, low, high)
     return compute(plan, first, last, there)
 
