@@ -65,7 +65,7 @@ def test_it_says_why_a_row_is_there(checkpoint: Path) -> None:
     assert result.exit_code == 0, result.output
     assert result.stdout.splitlines() == [
         "at 2026-03-01 12:02:59.999999",
-        "item=pen, top=10  from 2026-03-01 12:00:00 to 2026-03-01 12:03:00",
+        "item=pen, top=10",
         "└─ Aggregate max(price) by item · Window range=3m",
         (
             "   └─ bid 0  at=2026-03-01 12:00:00, item=pen, price=10"

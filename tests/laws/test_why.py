@@ -26,6 +26,7 @@ from tidemill.algebra.plan import Relation
 from tidemill.algebra.tree import share
 from tidemill.control.tracing import Kept
 from tidemill.errors import PlanError, RunError
+from tidemill.model.batch import END, START
 from tidemill.model.time import END_OF_TIME, Time
 from tidemill.provenance import lines, trace
 from tidemill.provenance.trace import NODE
@@ -142,3 +143,28 @@ def test_the_rows_that_are_explained_are_those_of_the_answer(
     for row, count in content.reference().snapshot(plan, time).items():
         wanted[normal(row)] = wanted.get(normal(row), 0) + count
     assert told == wanted, explain(plan)
+
+
+@often
+@given(inputs() | dense_inputs(), plans(), st.integers(0, LAST))
+def test_when_a_row_of_the_answer_is_there_is_told_as_it_is_or_not_at_all(
+    content: Inputs, plan: Plan, time: int
+) -> None:
+    plan = share(plan)
+    here = kept(content)
+    try:
+        found = trace.trace(plan, TRUE, Time(time), here.elements)
+    except (PlanError, RunError) as error:
+        if "stay for ever" not in str(error) and "instants together" not in str(error):
+            raise
+        reject()
+    reference = content.reference()
+    told = found.answers.select(*plan.schema.names, START, END, trace.COPIES)
+    for *row, start, end, copies in told.iter_rows():
+        if start is None:
+            continue
+        past = LAST + 9 if end is None else min(end, LAST + 9)
+        for instant in {start, (start + past) // 2, past - 1} & set(range(past)):
+            bag = reference.snapshot(plan, instant)
+            there = sum(count for one, count in bag.items() if normal(one) == normal(row))
+            assert there >= copies, f"{row} is there at {instant}:\n{explain(plan)}"

@@ -22,7 +22,7 @@ from tidemill.provenance.annotate import annotate
 from tidemill.provenance.trace import TO
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
 
     from laws.catalogue import Inputs
     from tidemill.algebra.plan import Plan
@@ -49,10 +49,10 @@ def _left_only(node: Plan, ends: Ends, *, against: bool = False) -> tuple[Step, 
 
 
 def _one_leaf(
-    found: Trace, leaves: Iterable[Leaf], rows: pl.DataFrame, path: tuple[str, ...]
+    found: Trace, annotated: Annotated, rows: pl.DataFrame, path: tuple[str, ...]
 ) -> None:
     """Of what has met, only the first counts."""
-    TAKE(found, list(leaves)[:1], rows, path)
+    TAKE(found, replace(annotated, leaves=annotated.leaves[:1]), rows, path)
 
 
 def _longer(found: Trace, frame: pl.DataFrame, step: Step, compute: Elements) -> pl.DataFrame:

@@ -14,6 +14,7 @@ WHY at that instant says what it was made of.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -21,6 +22,7 @@ import polars as pl
 from tidemill.model.batch import END, START, TIME_TYPE
 from tidemill.model.time import Time
 from tidemill.provenance.annotate import Annotated, annotate
+from tidemill.provenance.spans import shown
 from tidemill.provenance.steps import among, steps_of
 from tidemill.provenance.trace import (
     FROM,
@@ -75,7 +77,7 @@ def trace_change(
     moved = moved.with_columns(change_of(at, START, END).alias(CHANGE))
     moved = moved.filter(pl.col(CHANGE).is_not_null())
     names = plan.schema.names
-    answers = numbered(moved, names, CHANGE)
+    answers = numbered(moved.with_columns(shown(plan, moved=at)), names, CHANGE)
     found = Trace(answers)
     if answers.is_empty():
         return found
@@ -124,7 +126,8 @@ def _take_moved(  # noqa: PLR0913, PLR0917 — what a step is taken with
             own = _by_themselves(rows, annotated, leaf, at, compute)
         if not leaf.has_partners:
             own = own.filter(change_of(at, START, END).is_not_null())
-        take(found, (leaf,), own.with_columns(*_both(at)), path)
+        one = replace(annotated, leaves=(leaf,))
+        take(found, one, own.with_columns(*_both(at)), path, at)
 
 
 def _by_themselves(

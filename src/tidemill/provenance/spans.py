@@ -29,13 +29,41 @@ from tidemill.algebra.plan import (
     Window,
 )
 from tidemill.algebra.tree import walk
-from tidemill.model.batch import TIME_TYPE
+from tidemill.model.batch import END, START, TIME_TYPE
 from tidemill.model.time import END_OF_TIME
 
 if TYPE_CHECKING:
     from tidemill.algebra.plan import WindowSpec
+    from tidemill.model.time import Time
+    from tidemill.provenance.annotate import Leaf
 
-__all__ = ["is_steady", "own_span"]
+__all__ = ["SINCE", "UNTIL", "is_steady", "own_span", "shown"]
+
+SINCE, UNTIL = "@since", "@until"
+"""From when to when a row is there, as it is told; NULL where that is not known."""
+
+
+def shown(
+    plan: Plan, leaf: Leaf | None = None, moved: Time | None = None
+) -> tuple[pl.Expr, pl.Expr]:
+    """What is told of rows of a plan, or of a leaf of it, in the place of ``START`` and ``END``.
+
+    Args:
+        plan: The plan, with hidden columns.
+        leaf: The leaf; ``None`` for rows of the plan itself.
+        moved: The instant at which they came or went, if that is what is known of them.
+    """
+    start, end = pl.col(START), pl.col(END)
+    if leaf is not None and isinstance(leaf.plan, Source):
+        own = own_span(leaf.own, leaf.columns[0])
+        if own is not None:
+            return own[0].alias(SINCE), own[1].alias(UNTIL)
+    if not is_steady(plan):
+        start, end = (
+            pl.when(one == moved).then(one) if moved is not None else pl.lit(None, TIME_TYPE)
+            for one in (start, end)
+        )
+    return start.alias(SINCE), end.alias(UNTIL)
 
 
 def is_steady(plan: Plan) -> bool:

@@ -25,16 +25,17 @@ from tidemill.model.batch import END, ID, START, TIME_TYPE, polars_schema
 from tidemill.model.time import END_OF_TIME, Time
 from tidemill.optimizer.logical.rewrite import optimize
 from tidemill.provenance.annotate import TIME, Cut, Leaf, annotate
+from tidemill.provenance.spans import SINCE, UNTIL, shown
 from tidemill.provenance.steps import SOUGHT, Step, among, steps_of
 from tidemill.provenance.wanted import either, rows_wanted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from tidemill.algebra.expr import Expr
     from tidemill.algebra.plan import Plan
     from tidemill.model.batch import Batch
-    from tidemill.provenance.annotate import Ends
+    from tidemill.provenance.annotate import Annotated, Ends
 
 __all__ = [
     "COPIES",
@@ -156,19 +157,19 @@ def trace(
     annotated = annotate(plan, ends)
     asked = asked_of(annotated.plan, condition)
     there = elements(asked, annotated.cuts, at, at, compute)
-    answers = numbered(there, annotated.columns)
+    answers = numbered(there.with_columns(shown(plan)), annotated.columns)
     span = [pl.lit(at, TIME_TYPE).alias(FROM), pl.lit(at + 1, TIME_TYPE).alias(TO)]
     known = answers.select(NODE, *annotated.columns)
     rows = there.join(known, on=list(annotated.columns), how="inner", nulls_equal=True)
     found = Trace(answers, plans=[asked])
-    take(found, annotated.leaves, rows.with_columns(span), ())
+    take(found, annotated, rows.with_columns(span), ())
     done = 0
     while done < len(found.made):
         made = found.made[done]
         done += 1
         for step in steps_of(made.leaf.plan, ends):
             rows = pairs_of(found, made.frame, step, compute)
-            take(found, step.annotated.leaves, rows, made.path)
+            take(found, step.annotated, rows, made.path)
     return found
 
 
@@ -178,8 +179,12 @@ def asked_of(plan: Plan, condition: Expr) -> Plan:
 
 
 def numbered(there: Batch, columns: Sequence[str], *more: str) -> pl.DataFrame:
-    """The rows of an answer, each once, with their numbers and how often they are there."""
-    first = [pl.col(START).max(), pl.col(END).min(), pl.len().cast(pl.Int64).alias(COPIES)]
+    """The rows of an answer, each once, with their numbers and how often they are there.
+
+    ``START`` and ``END`` are from when to when that is so, as it is told.
+    """
+    span = pl.col(SINCE).max().alias(START), pl.col(UNTIL).min().alias(END)
+    first = [*span, pl.len().cast(pl.Int64).alias(COPIES)]
     key = [*columns, *more]
     answers = there.group_by(key).agg(first).sort(key, nulls_last=False)
     return answers.with_row_index(NODE).with_columns(pl.col(NODE).cast(pl.Int64))
@@ -220,33 +225,42 @@ def _relation(frame: pl.DataFrame, step: Step) -> Batch:
     return frame.select(step.columns).unique().with_columns(always)
 
 
-def take(found: Trace, leaves: Iterable[Leaf], rows: pl.DataFrame, path: tuple[str, ...]) -> None:
+def take(
+    found: Trace,
+    annotated: Annotated,
+    rows: pl.DataFrame,
+    path: tuple[str, ...],
+    moved: Time | None = None,
+) -> None:
     """Take what the hidden columns of rows lead to.
 
     Args:
         found: What has been found so far; it grows.
-        leaves: Where the columns lead to.
+        annotated: Where the columns lead to.
         rows: The rows, with the numbers of those that they explain (``NODE``).
         path: The operators passed so far, from the answer downwards.
+        moved: The instant at which the rows came or went, if that is asked about.
     """
     if rows.is_empty():
         return
-    for leaf in leaves:
+    for leaf in annotated.leaves:
         there = rows.filter(pl.col(leaf.mark).is_not_null())
         if there.is_empty():
             continue
+        told = there.with_columns(shown(annotated.plan, leaf, moved))
         if leaf.has_ids:
-            found.found.append(_found(leaf, there, (*path, *leaf.via)))
+            found.found.append(_found(leaf, told, (*path, *leaf.via)))
         else:
-            found.made.append(_made(leaf, there, found.nodes, (*path, *leaf.via)))
+            found.made.append(_made(leaf, told, found.nodes, (*path, *leaf.via)))
+
+
+_SPAN = pl.col(SINCE).min().alias(START), pl.col(UNTIL).max().alias(END)
 
 
 def _found(leaf: Leaf, rows: pl.DataFrame, path: tuple[str, ...]) -> Found:
     time = [pl.col(leaf.columns[0]).first().alias(TIME)] if leaf.columns else []
-    frame = rows.group_by(pl.col(NODE).alias(OF), pl.col(leaf.mark).alias(MARK)).agg(
-        *time, pl.col(START).min(), pl.col(END).max()
-    )
-    return Found(leaf, frame, path)
+    key = pl.col(NODE).alias(OF), pl.col(leaf.mark).alias(MARK)
+    return Found(leaf, rows.group_by(key).agg(*time, *_SPAN), path)
 
 
 def _made(leaf: Leaf, rows: pl.DataFrame, first: int, path: tuple[str, ...]) -> Made:
@@ -260,13 +274,12 @@ def _made(leaf: Leaf, rows: pl.DataFrame, first: int, path: tuple[str, ...]) -> 
     else:
         span = [pl.col(leaf.at).alias(FROM), (pl.col(leaf.at) + 1).alias(TO)]
     values = [pl.col(own).alias(name) for own, name in zip(leaf.columns, names, strict=True)]
-    told = rows.select(pl.col(NODE).alias(OF), START, END, *span, *values)
+    told = rows.select(pl.col(NODE).alias(OF), SINCE, UNTIL, *span, *values)
     key = [*names, FROM, TO]
     made = told.select(key).unique(maintain_order=True).sort(FROM, *names, nulls_last=False)
     made = made.with_row_index(NODE, first).with_columns(pl.col(NODE).cast(pl.Int64))
     links = told.join(made, on=key, how="inner", nulls_equal=True)
-    once = links.group_by(OF, NODE).agg(pl.col(START).min(), pl.col(END).max())
-    return Made(leaf, made, once, path)
+    return Made(leaf, made, links.group_by(OF, NODE).agg(_SPAN), path)
 
 
 # Computing

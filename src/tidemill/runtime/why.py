@@ -80,7 +80,7 @@ class Why:
         for answer in self.answers.iter_rows(named=True):
             times = f" ({answer['copies']} times)" if answer["copies"] > 1 else ""
             row = _row_text(answer["row"], nulls=True)
-            lines.append(f"{row}{times}  {_span_text(answer)}{_mark(answer)}")
+            lines.append(f"{row}{times}{_span_text(answer)}{_mark(answer)}")
             lines += _branches(below, answer["answer"], None, "", rows)
         return "\n".join(lines) or "no row of the answer"
 
@@ -164,8 +164,7 @@ def _line_text(line: Mapping[str, object]) -> str:
     number = "" if line["id"] is None else f" {line['id']}"
     what = f"{line['stream']}{number}" if line["stream"] else "a row"
     # What was not taken is there at no time.
-    span = "" if "reason" in line and line["start"] is None else f"  {_span_text(line)}"
-    return f"{what}  {_row_text(row)}{span}{_mark(line)}"
+    return f"{what}  {_row_text(row)}{_span_text(line)}{_mark(line)}"
 
 
 def _mark(line: Mapping[str, object]) -> str:
@@ -180,10 +179,16 @@ def _row_text(row: Mapping[str, object], *, nulls: bool = False) -> str:
 
 
 def _span_text(line: Mapping[str, object]) -> str:
+    """From when to when a row is there, as far as that is known."""
     start, end = line["start"], line["end"]
     if _is_instant(start, end):
-        return f"at {_time_text(start)}"
-    return f"from {_time_text(start)} to {_time_text(end)}"
+        return f"  at {_time_text(start)}"
+    known = "" if start is None else f"  from {_time_text(start)}"
+    if end is None and start is not None:
+        return f"{known} on"
+    if start is None and end is not None:
+        return f"  until {_time_text(end)}"
+    return known if end is None else f"{known} to {_time_text(end)}"
 
 
 def _is_instant(start: object, end: object) -> bool:
@@ -194,6 +199,6 @@ def _is_instant(start: object, end: object) -> bool:
 
 
 def _time_text(time: object) -> str:
-    if time is None or time == END_OF_TIME:
+    if time == END_OF_TIME:
         return "the end"
     return time_text(time) if isinstance(time, int) else str(time)
