@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from hypothesis.strategies import DrawFn
 
-    from tidemill.algebra.plan import Plan
+    from tidemill.algebra.plan import Plan, WindowSpec
 
     Wanted = dict[str, frozenset[Part]]
     Harm = Callable[[Wanted], Wanted]
@@ -83,21 +83,15 @@ def chosen(draw: DrawFn) -> Plan:
     plan: Plan = source
     if draw(st.booleans()):
         plan = Filter(plan, draw(conditions(columns)))
-    plan = Window(
-        plan,
-        draw(
-            st.sampled_from(
-                [
-                    TimeWindow(3, 1),
-                    RowWindow(2, partition_by=(key.name,)),
-                    RowWindow(2, slide=2, partition_by=(key.name,)),
-                    SessionWindow(2, (key.name,)),
-                    RowWindow(3),
-                    Unbounded(),
-                ]
-            )
-        ),
-    )
+    windows: list[WindowSpec] = [
+        TimeWindow(3, 1),
+        RowWindow(2, partition_by=(key.name,)),
+        RowWindow(2, slide=2, partition_by=(key.name,)),
+        SessionWindow(2, (key.name,)),
+        RowWindow(3),
+        Unbounded(),
+    ]
+    plan = Window(plan, draw(st.sampled_from(windows)))
     if draw(st.booleans()):
         plan = Project(plan, tuple(Named(f"c{i}", c) for i, c in enumerate(columns[::-1])))
         columns = [Column(f"c{i}", c.type) for i, c in enumerate(columns[::-1])]
