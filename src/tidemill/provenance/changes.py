@@ -121,9 +121,11 @@ def _take_moved(  # noqa: PLR0913, PLR0917 — what a step is taken with
     if rows.is_empty():
         return
     for leaf in annotated.leaves:
-        own = rows
+        own = rows.filter(pl.col(leaf.mark).is_not_null())
+        if own.is_empty():
+            continue
         if len(annotated.leaves) > 1 and not leaf.has_partners:
-            own = _by_themselves(rows, annotated, leaf, at, compute)
+            own = _by_themselves(own, annotated, leaf, at, compute)
         if not leaf.has_partners:
             own = own.filter(change_of(at, START, END).is_not_null())
         one = replace(annotated, leaves=(leaf,))
