@@ -164,10 +164,15 @@ GRAMMAR: Final[dict[str, tuple[str, ...]]] = {
         *("HINT (rate => 20000, distinct(<name>) => 1000)", "hint (Bytes => 1.5)"),
         *("HINT (rows => 1e3)", "HINT (distinct(a) => 7, DISTINCT(b) => 0.5, rows => 2)"),
     ),
+    "recorded": (
+        *(" WITH PROVENANCE", " with provenance keep all"),
+        " WITH PROVENANCE KEEP <duration>",
+    ),
     "stop": ("", " IMMEDIATE", " drain"),
     "lifecycle": (
         *("ALTER QUERY <name> AS <query><using><moment>", "ALTER QUERY <name> REPLAN"),
         *("ALTER QUERY <name> AS <query><using><moment>", "alter query <name> replan<replan>"),
+        *("ALTER QUERY <name><recorded>", "ALTER QUERY <name> WITHOUT PROVENANCE"),
         *("START QUERY <name><start><moment>", "STOP QUERY <name><stop><moment>"),
         *("PAUSE QUERY <name><stop>", "RESUME QUERY <name>", "RESUME QUERY <name> COLD"),
     ),
@@ -178,11 +183,12 @@ GRAMMAR: Final[dict[str, tuple[str, ...]]] = {
     "why": (
         *("WHY <asked><which><down><now>", "why all <asked><which><down><now>"),
         *("WHY CHANGE <asked><which><down><now>", "WHY NOT <asked> WHERE <scalar><now>"),
+        *("SELECT PROVENANCE <name> FROM <name> AS OF NOW", "select provenance 1 AS OF <instant>"),
     ),
     "statement": (
         *("<query>", "<query>", "CREATE STREAM <name> AS <query>", "EXPLAIN STAGES <query>"),
         *(
-            "CREATE QUERY <name> INTO <connector><begin> AS <query>",
+            "CREATE QUERY <name> INTO <connector><begin><recorded> AS <query>",
             "CREATE QUERY <name> AS <query>",
         ),
         *("CREATE QUERY <name><begin> AS <query>", "CREATE QUERY <name> AS <query>"),

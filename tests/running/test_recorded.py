@@ -115,6 +115,29 @@ def test_what_cannot_be_kept_is_refused(tmp_path: Path) -> None:
         assert found.rows("s")["t"].to_list() == [16, 17, 18, 19, 20]
 
 
+def test_what_was_not_kept_from_the_beginning_is_altered(tmp_path: Path) -> None:
+    write(tmp_path / "in", 0, 60)
+    into = f"INTO parquet('{tmp_path / 'out'}')"
+    with tidemill.connect(checkpoint=tmp_path / "state") as session:
+        define(session, tmp_path / "in")
+        session.sql(f"CREATE QUERY pair {into} AS {PAIRS}")
+        session.sql(f"CREATE QUERY other INTO callback('f') WITH PROVENANCE AS {PAIRS}")
+        session.callback("f", lambda _rows, _batch: None)
+        session.run()
+    with tidemill.connect(checkpoint=tmp_path / "state") as session:
+        with pytest.raises(tidemill.BindError, match='"pair" is another one in this checkpoint'):
+            session.sql(f"CREATE QUERY pair {into} WITH PROVENANCE KEEP 9 AS {PAIRS}")
+        session.sql(f"CREATE QUERY other INTO callback('f') WITH PROVENANCE KEEP 9 AS {PAIRS}")
+        session.callback("f", lambda _rows, _batch: None)
+        session.start()
+        session.sql("ALTER QUERY pair WITH PROVENANCE KEEP 9")
+        write(tmp_path / "in", 60, 90)
+        session.await_idle()
+        Judge(tmp_path, {"pair": PAIRS, "other": PAIRS}).require(session, (80, 88))
+        with pytest.raises(tidemill.RunError, match="is not kept; it is kept from 79 on"):
+            session.why("WHY pair AT 78")
+
+
 def test_a_query_that_is_paused_keeps_it_as_well(tmp_path: Path) -> None:
     write(tmp_path / "in", 0, 20)
     with tidemill.connect(checkpoint=tmp_path / "state") as session:

@@ -22,8 +22,10 @@ from tidemill.control.recording import Recording, recordings
 from tidemill.control.speaking import speaking
 from tidemill.errors import RunError
 from tidemill.history.table_list import GoneError
+from tidemill.model.batch import END, START
 from tidemill.model.time import Time, time_text
 from tidemill.provenance.annotate import ROW
+from tidemill.provenance.hooks import looks_back
 from tidemill.runtime.local.one_time import elements_at
 from tidemill.runtime.one_time import NotKnownError
 from tidemill.runtime.past import RemovedError
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
     from tidemill.control.tracing import Kept
     from tidemill.history.table_view import TableView
     from tidemill.model.batch import Batch
+    from tidemill.model.schema import Schema
     from tidemill.provenance.annotate import Leaf
 
 __all__ = ["NotRecordedError", "Recorded", "Tables", "is_recorded", "recorded_at", "recorded_reads"]
@@ -56,16 +59,23 @@ class Tables:
         recordings: What they are.
         views: Their rows, one for each of these.
         least: The first instant for which the instance has rows.
+        back: How many instants before one rows may have gone that explain it.
     """
 
     recordings: tuple[Recording, ...]
     views: tuple[TableView, ...]
     least: Time = Time(0)  # noqa: RUF009 — a number
+    back: int = 0
+
+    @property
+    def begin(self) -> Time:
+        """The first instant at which all rows are there."""
+        return Time(max(self.least, *(view.since for view in self.views)))
 
     @property
     def since(self) -> Time:
         """The first instant that can be asked for."""
-        return Time(max(self.least, *(view.since for view in self.views)))
+        return Time(self.begin + self.back) if self.begin else self.begin
 
     @property
     def known(self) -> Time:
@@ -106,31 +116,32 @@ class Recorded:
             NotRecordedError: They are not among what is kept.
             RemovedError: They have been removed while they were read.
         """
-        used: set[int] = set()
+        used: dict[str, tuple[int, Schema]] = {}
         left = self._put_in(plan, used)
         if streams_of(left):
             raise NotRecordedError(f"rows of {', '.join(sorted(streams_of(left)))}")
-        if first < self.tables.since or last >= self.tables.known:
-            raise NotRecordedError(f"instants from {time_text(first)} to {time_text(last)}")
-        frames = {f"{_KEPT}{n}": self._read(n, first, last) for n in sorted(used)}
+        low = Time(max(first - looks_back(left), 0))
+        if low < self.tables.begin or last >= self.tables.known:
+            raise NotRecordedError(f"instants from {time_text(low)} to {time_text(last)}")
+        whole = {n: self._read(n, low, last) for n in sorted({n for n, _ in used.values()})}
 
         def rows(name: str) -> Iterable[Batch]:
-            if name in frames:
-                return [frames[name]]
+            if name in used:
+                number, schema = used[name]
+                return [whole[number].select(*schema.names, START, END)]
             return [given[name] if name in given else self.kept.relation(name)]
 
         return elements_at(left, rows, first, last)
 
-    def _put_in(self, node: Plan, used: set[int]) -> Plan:
+    def _put_in(self, node: Plan, used: dict[str, tuple[int, Schema]]) -> Plan:
         """The plan with what is kept in the place of what would be computed."""
         for number, one in enumerate(self.tables.recordings):
             if node in one.hook.serves:
-                used.add(number)
-                return Relation(f"{_KEPT}{number}", node.schema)
+                name = f"{_KEPT}{number}.{one.hook.serves.index(node)}"
+                used[name] = number, node.schema
+                return Relation(name, node.schema)
         below = children(node)
-        return (
-            with_children(node, tuple(self._put_in(one, used) for one in below)) if below else node
-        )
+        return with_children(node, tuple(self._put_in(b, used) for b in below)) if below else node
 
     def _read(self, number: int, first: Time, last: Time) -> Batch:
         """The rows of a hook; those of streams that they bring are remembered."""
@@ -138,7 +149,10 @@ class Recorded:
             rows = self.tables.views[number].elements(first, last)
         except GoneError as error:
             raise RemovedError(self.tables.recordings[number].table.name) from error
-        for leaf in self.tables.recordings[number].hook.leaves:
+        hook = self.tables.recordings[number].hook
+        columns = [pl.col(kept).alias(name) for name, kept in hook.columns.items()]
+        rows = rows.select(*columns, START, END)
+        for leaf in hook.leaves:
             if leaf.has_ids:
                 self._remember(leaf, rows)
         return rows
@@ -210,7 +224,8 @@ def _tables(
         return None
     if any(view.schema != one.hook.plan.schema for one, view in zip(mine, found, strict=True)):
         return None  # of another query that had this name
-    return Tables(mine, found, instance.replays or Time(0))
+    back = looks_back(record.version(instance.version).plan)
+    return Tables(mine, found, instance.replays or Time(0), back)
 
 
 def recorded_reads(

@@ -190,7 +190,8 @@ class Statements:
             case OneTimeQuery():
                 return self._asked(statement, source).frame
             case WhyStatement():
-                return self._why(statement, source).frame
+                found = self._why(statement, source)
+                return found.sets() if statement.sets else found.frame
             case Drop():
                 with queries.changing():
                     queries.drop(statement)

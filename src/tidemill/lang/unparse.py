@@ -165,6 +165,9 @@ def _explain(statement: Explain) -> str:
 
 def _why(statement: Why) -> str:
     target, kind = statement.target, statement.kind
+    if statement.sets and not isinstance(target, Name):
+        instant = "NOW" if statement.at is None else instant_text(statement.at.microseconds)
+        return f"SELECT PROVENANCE {_tree(target).removeprefix('SELECT ')} AS OF {instant}"
     parts = ["WHY", *["ALL"] * statement.flat]
     if kind is not WhyKind.ROWS:
         parts.append(kind.value)

@@ -35,6 +35,8 @@ class Why:
         down_to: The derived stream at whose rows the explanation stops; ``None`` for streams.
         at: Of which instant; ``None`` for NOW, the last one that is known.
         flat: Whether the rows of streams are given, and not each step to them.
+        sets: Whether they are given as sets beside the rows of the answer: SELECT PROVENANCE … AS
+            OF instant, of which the target is the SELECT.
     """
 
     target: Name | exp.Expr
@@ -43,3 +45,4 @@ class Why:
     down_to: Name | None = None
     at: Instant | None = None
     flat: bool = False
+    sets: bool = False

@@ -1,17 +1,18 @@
-"""Hooks: the plans whose rows tell what the rows of an answer were made of, when these are kept.
+"""Hooks: the plans whose rows are kept, so that those of an answer can be explained from them.
 
-Asked lazily, plans with hidden columns are computed from the rows that streams have kept, step by
-step (``trace.py``). Eagerly, the rows of all these plans are kept while the query runs. There is
-one for the answer, and one for each input of an operator at which hidden columns end:
+Asked lazily, plans with hidden columns are computed from what streams have kept (``trace.py``).
+Eagerly, rows are kept where hidden columns end: at the inputs of aggregates and the like, and at
+the answer. Only rows with ids are kept, in the columns that they have there, with the values that
+they have in their streams:
 
-    sum by key                 the answer: key, sum; and copies of both
-      window            ->     the input: key as @by0, @id1, @time2, and the values of the row
+    sum by key                 a row of the window: key, value; @id1, @time2; from when to when
+      window            ->     it is in it; and the values of the row of the stream
         stream
 
-Rows of streams bring their values with their ids, so that nothing has to be read of the streams.
-Nothing of this depends on how many windows a row is in: it is kept once, with its start and end.
+So a row is kept once, in however many windows it is. What stands above, up to the answer, is what
+operators make at one instant of rows that are there: it is made of those when it is asked for.
 
-Law: the rows of a hook, without those values, are those of the plan that lazy tracing computes.
+Law: the rows of a hook are those of the plans that it serves, with more columns.
 """
 
 from __future__ import annotations
@@ -20,14 +21,24 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tidemill.algebra.explain import describe
-from tidemill.algebra.plan import AntiJoin, Dstream, Istream, Plan, SemiJoin, Window
-from tidemill.algebra.tree import walk
+from tidemill.algebra.expr import Column, Named
+from tidemill.algebra.plan import (
+    AntiJoin,
+    Dstream,
+    Istream,
+    Plan,
+    Project,
+    SemiJoin,
+    Source,
+    Window,
+)
+from tidemill.algebra.tree import children, walk
 from tidemill.errors import PlanError
 from tidemill.provenance.annotate import Annotated, Leaf, annotate
-from tidemill.provenance.steps import steps_of
+from tidemill.provenance.same_columns import same_columns
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Mapping
 
 __all__ = ["Hook", "hooks_of", "looks_back"]
 
@@ -37,60 +48,60 @@ class Hook:
     """A plan whose rows are kept.
 
     Attributes:
-        plan: The plan.
+        plan: The plan; columns that always have one value are kept once.
+        columns: What each column of the plans that it serves is called in it.
         leaves: Where its hidden columns lead to.
-        serves: The plans whose rows it has, in some of its columns.
+        serves: The plans whose rows it has.
     """
 
     plan: Plan
+    columns: Mapping[str, str]
     leaves: tuple[Leaf, ...]
     serves: tuple[Plan, ...]
 
 
 def hooks_of(plan: Plan) -> tuple[Hook, ...]:
-    """The hooks of a query, the answer first, each once.
+    """The hooks of a query, the highest first, each once.
 
     Raises:
         PlanError: A window stands over rows that other operators have made.
     """
-    found: dict[Plan, Hook] = {}
-    todo = [_hook(annotate(plan, values=True), annotate(plan), plan)]
+    found: dict[Plan, Hook | None] = {}
+    todo = [plan]
     while todo:
-        hook = todo.pop(0)
-        if hook.plan in found:
+        node = todo.pop(0)
+        if node in found:
             continue
-        found[hook.plan] = hook
-        for leaf in hook.leaves:
-            if not leaf.has_ids:
-                todo += _below(leaf.plan)
-    return tuple(found.values())
+        whole = annotate(node, values=True)
+        if whole.cuts:
+            raise _over_made_rows(whole)
+        has_ids = any(leaf.has_ids for leaf in whole.leaves)
+        found[node] = _hook(node, whole) if has_ids else None
+        for leaf in whole.leaves:
+            if isinstance(leaf.plan, SemiJoin | AntiJoin):
+                todo.append(leaf.plan.right)
+            elif not leaf.has_ids:
+                todo += children(leaf.plan)
+    return tuple(hook for hook in found.values() if hook is not None)
 
 
-def _below(node: Plan) -> Iterator[Hook]:
-    """The hooks of the inputs of an operator."""
-    if isinstance(node, SemiJoin | AntiJoin):
-        # Which of them are partners is found when it is asked.
-        yield _hook(annotate(node.right, values=True), annotate(node.right))
-        return
-    for whole, plain in zip(steps_of(node, {}, values=True), steps_of(node, {}), strict=True):
-        yield _hook(whole.annotated, plain.annotated)
-
-
-def _hook(whole: Annotated, plain: Annotated, *more: Plan) -> Hook:
-    if whole.cuts:
-        raise _over_made_rows(whole)
-    return Hook(whole.plan, whole.leaves, (plain.plan, *more))
+def _hook(node: Plan, whole: Annotated) -> Hook:
+    columns = same_columns(whole.plan)
+    kept = (one for one in whole.plan.schema if columns[one.name] == one.name)
+    narrow = Project(whole.plan, tuple(Named(o.name, Column(o.name, o.type)) for o in kept))
+    return Hook(narrow, columns, whole.leaves, (annotate(node).plan, node))
 
 
 def _over_made_rows(found: Annotated) -> PlanError:
-    below = found.cuts[0].plan
     made = [describe(leaf.plan) for leaf in found.leaves if leaf.at is not None]
     what = f", of {made[0]}" if made else ""
-    window = next((node.span for node in walk(below) if isinstance(node, Window)), None)
+    cuts = {cut.name for cut in found.cuts}
+    windows = [node for node in walk(found.plan) if isinstance(node, Window)]
+    over = (w.span for w in windows if isinstance(w.input, Source) and w.input.name in cuts)
     return PlanError(
         f"a window stands over rows that an operator has made{what}, and what these were made of"
         " cannot be kept",
-        span=window,
+        span=next(over, None),
         hint="leave WITH PROVENANCE out: WHY computes it when it is asked, if streams KEEP",
     )
 

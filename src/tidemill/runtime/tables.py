@@ -17,7 +17,7 @@ from tidemill.history import tables
 from tidemill.history.table_list import GoneError
 from tidemill.history.table_view import TableView
 from tidemill.history.tables import Limits, Table
-from tidemill.model.batch import time_columns
+from tidemill.model.batch import Form, time_columns
 from tidemill.model.spans import Leaves
 from tidemill.model.time import END_OF_TIME, Time
 from tidemill.physical.frames import pick
@@ -88,7 +88,10 @@ class Tables:
     def _open(self, sink: TableSink, done: int, *, must_be_there: bool = False) -> None:
         store: Store = MemoryTable()
         if self._directory is not None:
-            store = files = TableFiles(table_place(self._directory, sink.query))
+            store = files = TableFiles(
+                table_place(self._directory, sink.query),
+                by_values=sink.shape.form is Form.SIGNED,
+            )
             if must_be_there and not files.is_there:
                 raise damaged(f'table "{sink.query}"', "its files are missing")
         try:

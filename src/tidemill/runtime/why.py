@@ -11,6 +11,7 @@ import polars as pl
 
 from tidemill.errors import RunError, suggestion
 from tidemill.model.time import END_OF_TIME, time_text
+from tidemill.provenance.encode import Encoded, Encoding, encode
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -66,6 +67,48 @@ class Why:
             id_ = f"{id_}_"
         once = told.select(*columns, pl.col("id").alias(id_)).unique(maintain_order=True)
         return once.sort(id_, maintain_order=True)
+
+    def sets(self) -> pl.DataFrame:
+        """The rows of the answer, each with the set of rows that it was made of.
+
+        Beside the columns of the answer stands ``provenance``: a list of ``stream`` and ``id``, in
+        the order of these. A row that is there several times is told as often. Rows that operators
+        have made, as WHY tells them step by step, are in no set.
+        """
+        found = self.frame.filter(pl.col("stream").is_not_null(), pl.col("id").is_not_null())
+        origins = found.select("answer", pl.struct("stream", "id").alias("provenance")).unique()
+        fields = pl.col("provenance").struct
+        ordered = origins.sort("answer", fields.field("stream"), fields.field("id"))
+        sets = ordered.group_by("answer", maintain_order=True).agg("provenance")
+        told = self.answers.join(sets, on="answer", how="left", maintain_order="left")
+        name = "provenance"
+        while name in told.schema["row"].to_schema():  # type: ignore[attr-defined] # it is a struct
+            name = f"{name}_"
+        often = told.select(pl.exclude("copies").repeat_by("copies").explode())
+        sets_ = pl.col("provenance").fill_null([]).alias(name)
+        return often.select(pl.col("row").struct.unnest(), sets_)
+
+    def expand(self) -> pl.DataFrame:
+        """The rows of ``sets``, one for each row that they were made of, with its stream and id."""
+        found = self.sets()
+        name = found.columns[-1]
+        return found.explode(name, empty_as_null=False, keep_nulls=False).unnest(name)
+
+    def encoded(self, encoding: Encoding = Encoding.ADAPTIVE) -> dict[str, Encoded]:
+        """The ids of ``sets``, by stream, as ``provenance/encode.py`` stores them.
+
+        ``decode`` gives back a list of ids for each row of the answer, in the order of ``answers``.
+        """
+        origins = self.frame.filter(pl.col("stream").is_not_null(), pl.col("id").is_not_null())
+        found: dict[str, Encoded] = {}
+        for stream in sorted(origins["stream"].unique()):
+            mine = origins.filter(pl.col("stream") == stream).select("answer", "id").unique()
+            ids = mine.sort("answer", "id").group_by("answer", maintain_order=True).agg("id")
+            told = self.answers.select("answer").join(
+                ids, on="answer", how="left", maintain_order="left"
+            )
+            found[stream] = encode(told["id"].fill_null([]), encoding)
+        return found
 
     def tree(self, rows: int = _SHOWN) -> str:
         """What explains what, as a text.
