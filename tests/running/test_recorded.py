@@ -154,3 +154,32 @@ def test_a_query_that_is_paused_keeps_it_as_well(tmp_path: Path) -> None:
         write(tmp_path / "in", 40, 120)
         session.await_idle()
         Judge(tmp_path, {"total": TOTAL}).require(session, (5, 30, 39, 60, 100, 118), ("total",))
+
+
+def test_now_is_not_the_last_instant_of_what_was_kept_once(tmp_path: Path) -> None:
+    write(tmp_path / "in", 0, 20)
+    with tidemill.connect(checkpoint=tmp_path / "state") as session:
+        define(session, tmp_path / "in")
+        session.sql(f"CREATE QUERY total WITH PROVENANCE KEEP ALL AS {TOTAL}")
+        session.start()
+        session.await_idle()
+        session.sql("ALTER QUERY total WITHOUT PROVENANCE")
+        write(tmp_path / "in", 20, 40)
+        session.await_idle()
+        assert session.why("WHY total AT 10").answers.height
+        with pytest.raises(tidemill.RunError, match="is not kept any more, but up to"):
+            session.why("WHY total AT NOW")
+
+
+def test_of_a_query_that_has_stopped_it_is_said_so(tmp_path: Path) -> None:
+    write(tmp_path / "in", 0, 20)
+    with tidemill.connect(checkpoint=tmp_path / "state") as session:
+        define(session, tmp_path / "in")
+        session.sql(f"CREATE QUERY total WITH PROVENANCE KEEP ALL AS {TOTAL}")
+        session.start()
+        session.await_idle()
+        session.sql("STOP QUERY total")
+        write(tmp_path / "in", 20, 40)
+        session.await_idle()
+        with pytest.raises(tidemill.RunError, match="answers nothing at 30: it was stopped"):
+            session.why("WHY total AT 30")

@@ -213,3 +213,47 @@ def test_columns_of_rows_must_be_there_and_of_their_type(auction: tidemill.Sessi
     assert found.value.hint == 'did you mean "name"?'
     with pytest.raises(tidemill.RunError, match="cannot be 'pen'"):
         offers.why({"bid": "pen"}, 4)
+
+
+def test_columns_of_streams_may_be_called_as_one_likes() -> None:
+    session = tidemill.connect()
+    session.put("odd", pl.DataFrame({"at": [1, 2], "id1": [7, 8], "time2": [9, 9], "is3": [0, 0]}))
+    session.sql("""
+        CREATE STREAM odd (at BIGINT, id1 BIGINT, time2 BIGINT, is3 BIGINT)
+          SOURCE memory('odd') ORDERED BY at KEEP ALL;
+        CREATE QUERY pairs AS
+          SELECT x.id1, x.time2, y.is3 AS of4 FROM odd [RANGE 5] x LEFT JOIN odd [RANGE 5] y
+          ON x.id1 = y.id1
+    """)
+    session.run()
+    assert session.why("WHY ALL pairs WHERE id1 = 8 AT 2").rows("odd")["id1"].to_list() == [8]
+    assert session.why("WHY CHANGE pairs AT 2").answers.height == 1
+    assert session.why("WHY NOT pairs WHERE id1 = 9 AT 2").frame.height == 1
+
+
+def test_operators_of_one_text_may_have_columns_of_different_types() -> None:
+    session = tidemill.connect()
+    session.put("whole", pl.DataFrame({"at": [1, 2], "x": [1, 2], "part.x": ["a", "b"]}))
+    session.put("part", pl.DataFrame({"at": [1, 2], "x": [1.5, 2.5]}))
+    session.sql("""
+        CREATE STREAM whole (at BIGINT, x BIGINT, "part.x" VARCHAR)
+          SOURCE memory('whole') ORDERED BY at KEEP ALL;
+        CREATE STREAM part (at BIGINT, x DOUBLE) SOURCE memory('part') ORDERED BY at KEEP ALL;
+        CREATE QUERY sums AS SELECT a.s, b.s AS t
+          FROM (SELECT SUM(x) AS s FROM whole [RANGE 5]) a,
+               (SELECT SUM(x) AS s FROM part [RANGE 5]) b
+    """)
+    session.run()
+    found = session.why("WHY sums AT 2")
+    sums = found.frame.filter(pl.col("operator").is_not_null())["row"].struct.unnest()
+    told = sums.select("Aggregate sum(x).sum(x)", "Aggregate sum(x) 2.sum(x)").rows()
+    assert sorted(told, key=repr) == [(3, None), (None, 4.0)]
+    for text in ("WHY sums AT 2", "WHY NOT sums WHERE s = 0 AND t = 0 AT 2"):
+        session.why(text).json()
+    missed = session.why(
+        "WHY NOT (SELECT whole.x, part.x AS y FROM whole [RANGE 5], part [RANGE 5])"
+        " WHERE x = 1 AND y = 9 AT 2"
+    )
+    for one in (found, missed):
+        assert one.rows("whole")["part.x"].dtype == pl.String
+    assert found.rows("part").select("at", "x").rows() == [(1, 1.5), (2, 2.5)]

@@ -29,6 +29,7 @@ from tidemill.control.recorded import (
     is_recorded,
     recorded_at,
     recorded_reads,
+    says_nothing,
 )
 from tidemill.control.recording import recordings
 from tidemill.control.scene import Scene, told
@@ -36,7 +37,7 @@ from tidemill.control.tracing import Kept
 from tidemill.errors import RunError, suggestion
 from tidemill.lang.statements import WhyKind
 from tidemill.model.batch import polars_type
-from tidemill.model.time import Time, time_text
+from tidemill.model.time import Time
 from tidemill.model.types import BOOLEAN
 from tidemill.provenance.missing import ENDS_COLUMNS
 from tidemill.runtime.one_time import NotKeptError
@@ -238,8 +239,5 @@ def _plan(asked: Asked, bound: BoundWhy, time: Time) -> Plan:
         return bound.plan
     plans = asked.plans(bound.entry, time)
     if not plans:
-        raise RunError(
-            f'query "{bound.entry.name}" answers nothing at {time_text(time)}: it was stopped',
-            hint="ask for an instant at which it runs; SHOW QUERIES says what has become of it",
-        )
+        raise says_nothing(bound.entry, time)
     return reduce(Union, plans)

@@ -42,7 +42,15 @@ if TYPE_CHECKING:
     from tidemill.model.schema import Schema
     from tidemill.provenance.annotate import Leaf
 
-__all__ = ["NotRecordedError", "Recorded", "Tables", "is_recorded", "recorded_at", "recorded_reads"]
+__all__ = [
+    "NotRecordedError",
+    "Recorded",
+    "Tables",
+    "is_recorded",
+    "recorded_at",
+    "recorded_reads",
+    "says_nothing",
+]
 
 _KEPT = "@kept "
 
@@ -187,6 +195,12 @@ def recorded_at(
     record = record_of(query)
     if at is None:
         found = _tables(query, record, record.instances[-1], views)
+        if found is not None and record.instances[-1].unrecorded:
+            raise RunError(
+                f'what rows of query "{query.name}" are made of is not kept any more, but up to'
+                f" {time_text(found.known)}",
+                hint="ask for an earlier instant, or write KEEP behind its streams",
+            )
         at = None if found is None else found.present
         if at is None:
             raise NotKnownError(
@@ -194,6 +208,8 @@ def recorded_at(
                 hint="let the pipeline run until rows have come",
             )
     parts = list(speaking(query.name, record, at))
+    if not parts:
+        raise says_nothing(query, at)
     tables, is_over = None, False
     if len(parts) == 1:
         instance = record.instance(parts[0].instance)
@@ -212,6 +228,14 @@ def recorded_at(
             hint="ask for an earlier instant, or AT NOW, the last one that is known",
         )
     return tables, at
+
+
+def says_nothing(query: QueryEntry, at: Time) -> RunError:
+    """The error that a query answers nothing at an instant."""
+    return RunError(
+        f'query "{query.name}" answers nothing at {time_text(at)}: it was stopped',
+        hint="ask for an instant at which it runs; SHOW QUERIES says what has become of it",
+    )
 
 
 def _tables(

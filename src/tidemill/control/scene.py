@@ -11,11 +11,11 @@ from tidemill.algebra.plan import Relation, Source
 from tidemill.binder.times import time_type
 from tidemill.errors import RunError
 from tidemill.lang.statements import WhyKind
-from tidemill.model.batch import END, START, TIME_TYPE, polars_type
+from tidemill.model.batch import END, START, TIME_TYPE, polars_schema, polars_type
 from tidemill.model.time import END_OF_TIME, Time, time_text
 from tidemill.model.types import BIGINT
 from tidemill.provenance.changes import CHANGE, change_of, trace_change
-from tidemill.provenance.lines import flattened, stepwise
+from tidemill.provenance.lines import field_name, flattened, stepwise
 from tidemill.provenance.missing import missing
 from tidemill.provenance.missing_lines import missing_lines, refused_rows
 from tidemill.provenance.trace import COPIES, NODE, Trace, asked_of, trace
@@ -164,8 +164,11 @@ def _streams(read: Sequence[tuple[str, Schema]], lines: pl.DataFrame) -> dict[st
     """The columns of each stream with rows in the lines, and what structs call them."""
     fields = lines.schema["row"]
     assert isinstance(fields, pl.Struct), "a row is a struct"
-    there = {one.name for one in fields.fields}
+    there = dict(fields)
     return {
-        called: {name: name if name in there else f"{called}.{name}" for name in schema.names}
+        called: {
+            name: field_name(there, called, name, type_)
+            for name, type_ in polars_schema(schema).items()
+        }
         for called, schema in read
     }

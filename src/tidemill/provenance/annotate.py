@@ -217,7 +217,7 @@ class _Annotator:
 
     def _name(self, what: str) -> str:
         self._named += 1
-        return f"{what}{self._named}"
+        return f"@{what}{self._named}"
 
     def _ended(self, node: Plan) -> tuple[Plan, list[Leaf]]:
         """The hidden columns are copies of the row."""
@@ -246,15 +246,15 @@ class _Annotator:
 
     def _copies(self, schema: Schema) -> tuple[Named, ...]:
         """A mark that a row is there, and its values once more."""
-        copies = (_as(one.name, one.type, self._name("@of")) for one in schema)
-        return (Named(self._name("@is"), TRUE), *copies)
+        copies = (_as(one.name, one.type, self._name("of")) for one in schema)
+        return (Named(self._name("is"), TRUE), *copies)
 
     def _window(self, node: Window) -> tuple[Plan, list[Leaf]]:
         below, leaves = self.annotated(node.input)
         if all(leaf.has_ids or leaf.at is not None for leaf in leaves):
             made = with_children(node, (below,))
             return made, _alone(_passed(node, leaves), below, made)
-        name, at = self._name("@input"), self._name("@at")
+        name, at = self._name("input"), self._name("at")
         stream = Source(name, Schema((*below.schema, Field(at, BIGINT, nullable=False))))
         self.cuts.append(Cut(name, below, at))
         told = [

@@ -18,12 +18,13 @@ way to it; ``via`` has all operators between.
 
 A row is a struct. Rows of different streams are in one frame, so it has the columns of all of them,
 and NULL in those that a row has not; where two have columns of one name and different types, these
-are called after their streams.
+are called after their streams, or operators, with a number if these are called alike.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import count
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -34,14 +35,14 @@ from tidemill.provenance.annotate import ROW
 from tidemill.provenance.trace import MARK, NODE, OF
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from tidemill.algebra.plan import Plan
     from tidemill.model.schema import Schema
     from tidemill.provenance.annotate import Ends, Leaf
     from tidemill.provenance.trace import Found, Made, Trace
 
-__all__ = ["FLAT", "STEPS", "field_names", "flattened", "stepwise"]
+__all__ = ["FLAT", "STEPS", "field_name", "field_names", "flattened", "stepwise"]
 
 STEPS = ("answer", "node", "of", "stream", "id", "operator", "row", "start", "end", "via")
 FLAT = ("answer", "stream", "id", "row", "start", "end", "via")
@@ -253,7 +254,29 @@ def field_names(rows: Sequence[tuple[str, Schema]]) -> list[dict[str, str]]:
     for _, schema in rows:
         for name, type_ in polars_schema(schema).items():
             types.setdefault(name, set()).add(type_)
-    return [
-        {name: name if len(types[name]) == 1 else f"{called}.{name}" for name in schema.names}
-        for called, schema in rows
-    ]
+    fields = {name: one for name, (one, *others) in types.items() if not others}
+    found: list[dict[str, str]] = []
+    for called, schema in rows:
+        own: dict[str, str] = {}
+        for name, type_ in polars_schema(schema).items():
+            free = (
+                n for n in _names(called, name) if n not in types or n in {name} & fields.keys()
+            )
+            own[name] = next(n for n in free if fields.setdefault(n, type_) == type_)
+        found.append(own)
+    return found
+
+
+def field_name(
+    fields: Mapping[str, pl.DataType], called: str, name: str, type_: pl.DataType
+) -> str:
+    """What ``field_names`` has called a column of rows, by the fields of the struct."""
+    return next((n for n in _names(called, name, len(fields)) if fields.get(n) == type_), name)
+
+
+def _names(called: str, name: str, most: int | None = None) -> Iterator[str]:
+    """What a column may be called, the best first; a number tells operators of one text apart."""
+    yield name
+    yield f"{called}.{name}"
+    numbers = count(2) if most is None else range(2, most + 2)
+    yield from (f"{called} {number}.{name}" for number in numbers)

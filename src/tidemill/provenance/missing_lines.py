@@ -23,7 +23,7 @@ from tidemill.algebra.plan import Project, Relation, Source
 from tidemill.algebra.text import expr_text
 from tidemill.model.batch import END, ID, START, TIME_TYPE, polars_schema
 from tidemill.model.time import END_OF_TIME, Time
-from tidemill.provenance.lines import field_names
+from tidemill.provenance.lines import field_name, field_names
 from tidemill.provenance.missing import CANDIDATE
 from tidemill.provenance.trace import asked_of
 
@@ -148,7 +148,8 @@ def _lines(  # noqa: PLR0913, PLR0917 — what a line is made of
     via: list[str],
 ) -> pl.DataFrame:
     leaf = found.path.leaf
-    own = {name if name in fields else f"{leaf.name}.{name}": name for name in leaf.schema.names}
+    types = polars_schema(leaf.schema)
+    own = {field_name(fields, leaf.name, name, type_): name for name, type_ in types.items()}
     row = [
         pl.col(own[name]).alias(name) if name in own else pl.lit(None, type_).alias(name)
         for name, type_ in fields.items()
