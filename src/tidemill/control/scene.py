@@ -162,9 +162,7 @@ def _typed(frame: pl.DataFrame, time: DataType) -> pl.DataFrame:
 
 def _streams(read: Sequence[tuple[str, Schema]], lines: pl.DataFrame) -> dict[str, dict[str, str]]:
     """The columns of each stream with rows in the lines, and what structs call them."""
-    fields = lines.schema["row"]
-    assert isinstance(fields, pl.Struct), "a row is a struct"
-    there = dict(fields)
+    there = dict(lines["row"].struct.schema)
     return {
         called: {
             name: field_name(there, called, name, type_)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import polars as pl
+from polars.selectors import float as floats
 
 from tidemill.algebra.marked import ROW, TIME
 from tidemill.algebra.plan import Relation, Source
@@ -135,7 +136,8 @@ class Kept:
         chosen = None if is_all(parts) else choice(parts, batches)
         found = [rows if chosen is None else chosen(rows) for rows in batches()]
         whole = pl.concat(found) if found else self._nothing(name).with_columns(hidden)
-        return whole.sort(START, ID)
+        # There is one zero.
+        return whole.with_columns(floats() + 0.0).sort(START, ID)
 
     def _nothing(self, name: str) -> Batch:
         entry = self.asked.catalog.find(name)
