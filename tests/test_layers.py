@@ -35,7 +35,7 @@ LAYERS = (
     ("runtime",),
     ("history",),
     ("engine",),
-    ("migration",),
+    ("migration", "provenance"),
     ("optimizer",),
     ("physical", "binder"),
     ("catalog",),
@@ -55,7 +55,7 @@ SIDEWAYS = {
 LIBRARIES = {
     "datasketches": {"runtime/measuring"},
     "duckdb": {"demo/checks"},
-    "numpy": {"engine", "physical", "runtime/measuring", "runtime/reading"},
+    "numpy": {"engine", "physical", "provenance", "runtime/measuring", "runtime/reading"},
     "pandas": {"runtime/frames", "runtime/spark/worker"},
     "polars": {
         *(
@@ -69,10 +69,13 @@ LIBRARIES = {
             "history",
             "model",
         ),
-        *("physical", "runtime", "session"),
+        *("physical", "provenance", "runtime", "session"),
     },
     "py4j": {"runtime/spark/driver", "runtime/spark/io"},
-    "pyarrow": {"physical/state", "runtime/files", "runtime/reading", "runtime/spark"},
+    "pyarrow": {
+        *("physical/state", "provenance/encoding", "runtime/files", "runtime/reading"),
+        "runtime/spark",
+    },
     "pyspark": {"runtime/spark"},
     "rich": {"cli"},
     "sqlglot": {"binder", "catalog/entries", "lang"},

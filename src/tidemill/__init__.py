@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from tidemill.runtime.one_time import OneTimeAnswer
     from tidemill.runtime.query import Query
     from tidemill.runtime.table import Table
+    from tidemill.runtime.why import Why
     from tidemill.session import Session
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
     "Table",
     "TidemillError",
     "TidemillWarning",
+    "Why",
     "connect",
 ]
 
@@ -41,6 +43,7 @@ _HOMES = {
     "Query": "runtime.query",
     "Session": "session",
     "Table": "runtime.table",
+    "Why": "runtime.why",
 }
 
 

@@ -69,6 +69,7 @@ if TYPE_CHECKING:
     from tidemill.runtime.one_time import OneTimeAnswer
     from tidemill.runtime.progress import Progress
     from tidemill.runtime.runs import Runs
+    from tidemill.runtime.why import Why
 
 __all__ = ["Query", "Result", "Session", "Table"]
 
@@ -349,6 +350,28 @@ class Session:
                 instant is not known yet; or rows that it needs are not kept.
         """
         return self._statements.ask(text, at, wait)
+
+    def why(
+        self,
+        text: str,
+        row: Mapping[str, object] | None = None,
+        wait: float | None = None,
+        *,
+        at: int | datetime | date | str | None = None,
+    ) -> Why:
+        """Ask why rows of an answer are there, came or went, or are not there.
+
+        Args:
+            text: A statement: WHY, WHY CHANGE or WHY NOT.
+            row: Values that columns of the rows have that are asked about, besides WHERE.
+            at: The instant, if the text has no AT; without either, the last one that is known.
+            wait: For how many seconds to wait until the instant is known.
+
+        Raises:
+            TidemillError: It is not exactly one such statement, or could not be parsed or bound;
+                the instant is not known yet; or rows that it needs are not kept.
+        """
+        return self._statements.why(text, row, wait, at)
 
     def find(self, name: str) -> Query:
         """A query that is registered, by its name; a session before may have created it.

@@ -1,4 +1,4 @@
-"""``tidemill ask`` answers a SELECT of one instant, from a checkpoint."""
+"""``tidemill ask`` answers a SELECT, or WHY, of one instant, from a checkpoint."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from cli.shop import SCRIPT, write_shop
+from tidemill import connect
 from tidemill.cli.app import app
 
 if TYPE_CHECKING:
@@ -57,6 +58,57 @@ def test_it_asks_of_any_instant_and_as_json(checkpoint: Path, at: str) -> None:
         "batch": 0,
         "rows": [{"item": "pen", "top": 10}],
     }
+
+
+def test_it_says_why_a_row_is_there(checkpoint: Path) -> None:
+    result = ask(checkpoint, "WHY top WHERE item = 'pen'")
+    assert result.exit_code == 0, result.output
+    assert result.stdout.splitlines() == [
+        "at 2026-03-01 12:02:59.999999",
+        "item=pen, top=10",
+        "└─ Aggregate max(price) by item · Window range=3m",
+        (
+            "   └─ bid 0  at=2026-03-01 12:00:00, item=pen, price=10"
+            "  from 2026-03-01 12:00:00 to 2026-03-01 12:03:00"
+        ),
+        "known up to 2026-03-01 12:03:00, after batch 0",
+    ]
+
+
+def test_it_says_why_a_row_is_not_there(checkpoint: Path) -> None:
+    result = ask(checkpoint, "WHY NOT top WHERE item = 'cup'", "--at", "2026-03-01T12:00:30")
+    assert result.exit_code == 0, result.output
+    assert result.stdout.splitlines()[:3] == [
+        "at 2026-03-01 12:00:30",
+        "no such row",
+        "└─ bid: there is no row of which item = 'cup' is true",
+    ]
+
+
+def test_it_says_why_as_json(checkpoint: Path) -> None:
+    query = "WHY ALL top WHERE item = 'pen'"
+    result = ask(checkpoint, query, "--at", "2026-03-01T12:00:30", "--json")
+    assert result.exit_code == 0, result.output
+    assert len(result.stdout.splitlines()) == 1
+    with connect(checkpoint=checkpoint, read_only=True) as session:
+        told = session.why(f"{query} AT '2026-03-01T12:00:30'")
+    assert json.loads(result.stdout) == json.loads(told.json())
+    assert told.rows("bid")["price"].to_list() == [10]
+
+
+@pytest.mark.parametrize(
+    ("query", "match"),
+    [
+        ("WHY top AT 5", "the instant is given twice, by AT and by at"),
+        ("WHY tap", 'there is no query, table or derived stream "tap"'),
+        ("WHY top WHERE", "WHY top WHERE"),
+        ("WHY top; WHY top", "expected one query, found another"),
+    ],
+)
+def test_what_it_cannot_explain_is_an_error(checkpoint: Path, query: str, match: str) -> None:
+    result = ask(checkpoint, query, "--at", "7")
+    assert result.exit_code == 1
+    assert match in result.stderr
 
 
 def test_what_is_not_known_yet_is_an_error(checkpoint: Path) -> None:

@@ -161,6 +161,7 @@ def test_answers_are_right_while_trees_change_on_spark(tmp_path: Path) -> None:
     exchanged(tmp_path, "spark", 1, 36)
 
 
+@pytest.mark.usefixtures("_eager")
 def test_advice_changes_nothing(tmp_path: Path) -> None:
     run = Run(tmp_path)
     with run.connect(adapt="advise") as session:

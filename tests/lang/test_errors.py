@@ -173,11 +173,6 @@ SELECT ISTREAM is not supported yet
               ^^^^^^^
 hint: write the operator around the query: ISTREAM(SELECT …)
 ===
-WHY is not supported yet
-   1 | WHY hot AT 5
-       ^^^
-hint: EXPLAIN shows how a query is answered
-===
 CREATE STREAM SCHEMA is not supported yet
    1 | CREATE STREAM SCHEMA bids (a INT)
                      ^^^^^^
@@ -191,7 +186,7 @@ hint: write CREATE TABLE name AS query; for rows from elsewhere, CREATE RELATION
 INSERT is not supported
    1 | INSERT INTO bid VALUES (1)
        ^^^^^^
-hint: the statements are SELECT, WITH, CREATE, DROP, SHOW, DESCRIBE, DESC, EXPLAIN, SET, ALTER, START, STOP, PAUSE, RESUME
+hint: the statements are SELECT, WITH, CREATE, DROP, SHOW, DESCRIBE, DESC, EXPLAIN, SET, WHY, ALTER, START, STOP, PAUSE, RESUME
 ===
 unknown statement "SELCT"
    1 | SELCT a FROM bid

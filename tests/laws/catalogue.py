@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from hypothesis import strategies as st
 
+from tidemill.algebra.lineage import Lineage
 from tidemill.algebra.plan import Plan, Relation, Source, Validity
 from tidemill.algebra.snapshot import Element, Reference, Row
 from tidemill.model.schema import Field, Schema
@@ -75,6 +76,10 @@ class Inputs:
     def reference(self) -> Reference:
         """The evaluator for these inputs."""
         return Reference(self.streams, self.relations)
+
+    def lineage(self) -> Lineage:
+        """The judge of what rows are made of, for these inputs."""
+        return Lineage(self.streams, self.relations)
 
     def until(self, time: int) -> Inputs:
         """What has been seen of the streams at an instant."""

@@ -31,7 +31,8 @@ from tidemill.history.settling import Kind, columns_of
 from tidemill.history.table_list import GoneError, State
 from tidemill.history.table_view import TableView
 from tidemill.history.tables import Limits, Table
-from tidemill.model.batch import SIGN, TIME
+from tidemill.model.batch import END as ROW_END
+from tidemill.model.batch import SIGN, START, TIME, TIME_TYPE, Form, polars_schema
 from tidemill.model.schema import Field, Schema
 from tidemill.model.time import END_OF_TIME, Time
 from tidemill.model.types import BIGINT, DOUBLE, VARCHAR
@@ -192,6 +193,7 @@ def test_a_table_has_what_the_parts_of_its_query_answer(data: st.DataObject, sce
 # Rows alone: how much is kept, and what is found by key
 
 
+TIMES = {START: TIME_TYPE, ROW_END: TIME_TYPE}
 SCHEMA = Schema((Field("a", BIGINT), Field("b", VARCHAR), Field("c", DOUBLE)))
 VALUES = (
     st.sampled_from([None, 0, 1]),
@@ -324,6 +326,40 @@ def test_of_what_is_kept_at_most_half_has_gone_too_long_ago(story: Story) -> Non
 def names(state: State) -> list[str]:
     """What the pieces are called of what is there."""
     return [piece.name for piece in state.pieces if piece.kind is Kind.STANDING]
+
+
+# Rows that come with their ends
+
+
+@given(story=stories())
+def test_rows_with_ends_are_kept_as_they_come(story: Story) -> None:
+    """What begins before a watermark has come; each instant, and each span, has its rows."""
+    disk, before = Disk(), 0
+    for batch, mark in enumerate(story.marks):
+        new = [(*row, start, end) for row, start, end in story.elements if before <= start < mark]
+        rows = pl.DataFrame(new, schema={**polars_schema(SCHEMA), **TIMES}, orient="row")
+        for again in (True, False):
+            table = Table(
+                disk, SCHEMA, story.keep, done=batch, limits=story.limits, form=Form.INTERVAL
+            )
+            table.take(batch, rows, known=Time(mark))
+            if not again:
+                table.publish()
+        now, before = view(table), max(before, mark)
+        for time in range(now.since, now.known):
+            assert bag(now.at(Time(time)).rows) == at(story.elements, time)
+            found = now.elements(Time(time), Time(time))
+            there = ((*map(same, r), s, e) for r, s, e in story.elements if s <= time < e)
+            assert bag(found) == Counter(there), f"at {time}"
+
+
+@given(story=stories())
+def test_elements_are_made_of_changes_as_well(story: Story) -> None:
+    for table in told(story):
+        now = view(table)
+        for time in range(now.since, now.known):
+            found = now.elements(Time(time), Time(time))
+            assert bag(found.select(SCHEMA.names)) == at(story.elements, time)
 
 
 # Mutants: the law must fail for them.

@@ -35,7 +35,14 @@ if TYPE_CHECKING:
 
     from tidemill.algebra.snapshot import Row
 
-__all__ = ["Pipeline", "answered", "asked_meanwhile", "asked_throughout"]
+__all__ = [
+    "Pipeline",
+    "answered",
+    "asked_meanwhile",
+    "asked_throughout",
+    "elsewhere",
+    "refused",
+]
 
 NAMES = pl.DataFrame({"id": [0, 1], "name": ["zero", "one"]})
 LAST = 160
@@ -120,7 +127,7 @@ class Pipeline:
                 assert isinstance(shown, pl.DataFrame)
                 assert shown.rows() == _answer(one, "SELECT k, v FROM s [RANGE 2]", past - 2)
         if apart:
-            said = _elsewhere(asked_once, str(self.root / "state"), json.dumps(asked)).stdout
+            said = elsewhere(asked_once, str(self.root / "state"), json.dumps(asked)).stdout
             _compare(asked, [[tuple(row) for row in rows] for rows in json.loads(said)], wanted)
 
 
@@ -251,7 +258,7 @@ def answered(path: Path) -> int:
     return len({one["at"] for one in map(json.loads, lines) if "at" in one})
 
 
-def _elsewhere(program: object, *arguments: str) -> subprocess.CompletedProcess[str]:
+def elsewhere(program: object, *arguments: str) -> subprocess.CompletedProcess[str]:
     """What another process says."""
     return subprocess.run(  # noqa: S603 — this interpreter
         _command(program, *arguments),

@@ -28,7 +28,7 @@ def rows(first: int, past: int) -> pl.DataFrame:
 
 def write(directory: Path, first: int, past: int) -> Path:
     """A file with the rows of some instants, which is there all at once."""
-    directory.mkdir(exist_ok=True)
+    directory.mkdir(parents=True, exist_ok=True)
     path = directory / f"{first:06d}.parquet"
     unfinished = directory / ".unfinished"
     rows(first, past).write_parquet(unfinished)

@@ -57,6 +57,7 @@ from tidemill.lang.statements import (
     CreateTable,
     LatePolicy,
     Name,
+    Provenance,
     Select,
 )
 from tidemill.lang.unparse import unparse
@@ -72,7 +73,7 @@ if TYPE_CHECKING:
     from tidemill.errors import Note
     from tidemill.lang.statements import Duration
 
-__all__ = ["Definition", "check_bounded", "check_ends", "define", "plan_query"]
+__all__ = ["Definition", "check_bounded", "check_ends", "define", "kept_with", "plan_query"]
 
 Definition = (
     CreateStream
@@ -125,17 +126,18 @@ def define(  # noqa: PLR0913 — what a definition depends on
         case CreateDerivedStream(name, query):
             plan, uses = plan_query(query, catalog, allow_unbounded=allow_unbounded, notes=notes)
             return DerivedStreamEntry(name.text, plan, unparse(statement), uses)
-        case CreateQuery(name, query, sink, start):
+        case CreateQuery(name, query, sink, start, provenance):
             plan, uses = plan_query(query, catalog, allow_unbounded=allow_unbounded, notes=notes)
             if sink is not None:
                 check_sink(sink, name.text, plan, engine, looks_up=looks_up)
             time = time_type(plan, catalog)
-            return QueryEntry(name.text, plan, unparse(statement), uses, sink, time, start)
+            text, keep = unparse(statement), None if provenance is None else kept_with(provenance)
+            return QueryEntry(name.text, plan, text, uses, sink, time, start, provenance=keep)
         case CreateTable(name, query, _, start):
             plan, uses = plan_query(query, catalog, allow_unbounded=allow_unbounded, notes=notes)
             time, text = time_type(plan, catalog), unparse(statement)
             check_sink(TABLE_SINK, name.text, plan, engine)
-            keep = _kept_answer(statement)
+            keep = kept_with(statement)
             return QueryEntry(name.text, plan, text, uses, TABLE_SINK, time, start, keep=keep)
         case Select(query):
             plan, uses = plan_query(query, catalog, allow_unbounded=allow_unbounded, notes=notes)
@@ -261,7 +263,8 @@ def _kept(statement: CreateStream) -> Kept | None:
     return Kept(length, keep.by_reference)
 
 
-def _kept_answer(statement: CreateTable) -> Kept:
+def kept_with(statement: CreateTable | Provenance) -> Kept:
+    """For how long what is kept beside an answer can be asked for after its instant has passed."""
     keep = statement.keep
     if keep is None:
         return Kept(0)

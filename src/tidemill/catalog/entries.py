@@ -169,6 +169,7 @@ class QueryEntry:
         keep: Of a table, for how long its rows are kept that have gone; ``None`` of other queries.
         room: How much it may take, if less than the limits of the session: what others had left.
         moving: Of an instance, the plan that takes over. It does not tell it from others, either.
+        provenance: For how long what its rows are made of is kept; ``None`` if it is not.
     """
 
     name: str
@@ -184,6 +185,7 @@ class QueryEntry:
     keep: Kept | None = None
     room: Room | None = field(default=None, repr=False, compare=False)
     moving: Moving | None = field(default=None, repr=False, compare=False)
+    provenance: Kept | None = None
 
     @property
     def is_table(self) -> bool:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from tidemill.algebra.plan import Plan
+    from tidemill.catalog.entries import Kept
     from tidemill.model.types import DataType
 
 __all__ = [
@@ -39,6 +40,9 @@ __all__ = [
     "Took",
     "Version",
     "instance_name",
+    "is_recording",
+    "owner_name",
+    "recording_name",
     "user_name",
 ]
 
@@ -133,6 +137,8 @@ class Instance:
             instant: those that have not kept what its windows hold, or of which less is needed.
         took: How it has taken over from another plan, if it has.
         moving: The plan that takes over, as long as that is under way.
+        provenance: For how long what its rows are made of is kept; ``None`` if it is not.
+        unrecorded: Whether no more of that is kept; what is kept stays.
     """
 
     number: int
@@ -145,6 +151,8 @@ class Instance:
     later: tuple[tuple[str, Time], ...] = ()
     took: Took | None = None
     moving: Moving | None = None
+    provenance: Kept | None = None
+    unrecorded: bool = False
 
     @staticmethod
     def spread(firsts: Mapping[str, Time]) -> tuple[Time, tuple[tuple[str, Time], ...]]:
@@ -262,6 +270,12 @@ class Record:
         return replace(self, parts=tuple(kept))
 
     @property
+    def provenance(self) -> Kept | None:
+        """For how long what rows are made of is kept from now on; ``None`` if it is not."""
+        last = self.instances[-1] if self.instances else None
+        return None if last is None or last.unrecorded else last.provenance
+
+    @property
     def next_instance(self) -> int:
         """The number of an instance that begins now."""
         return 1 + max((one.number for one in self.instances), default=0)
@@ -277,12 +291,32 @@ def instance_name(query: str, number: int) -> str:
 
 
 def user_name(name: str) -> str:
-    """What people call the query of an instance.
+    """What people call the query of an instance; what is kept with it has a name of its own.
 
-    >>> user_name("@q:2"), user_name("q")
+    >>> user_name("@q:2"), user_name("q"), user_name("@@q:2.0")
+    ('q', 'q', '@@q:2.0')
+    """
+    is_instance = name.startswith("@") and not is_recording(name)
+    return name[1:].rpartition(":")[0] if is_instance else name
+
+
+def recording_name(query: str, instance: int, hook: int) -> str:
+    """What a runtime calls a table of what the rows of an instance are made of."""
+    return f"@@{query}:{instance}.{hook}"
+
+
+def is_recording(name: str) -> bool:
+    """Whether a runtime calls such a table so; it is no query that people know."""
+    return name.startswith("@@")
+
+
+def owner_name(name: str) -> str:
+    """What people call the query that something runs for.
+
+    >>> owner_name("@q:2"), owner_name("@@q:2.0")
     ('q', 'q')
     """
-    return name[1:].rpartition(":")[0] if name.startswith("@") else name
+    return name[2:].rpartition(":")[0] if is_recording(name) else user_name(name)
 
 
 def _goes_on(one: Part, other: Part) -> bool:

@@ -1,4 +1,4 @@
-"""``tidemill ask``: the answer to a SELECT at one instant, while a pipeline goes on."""
+"""``tidemill ask``: the answer to a SELECT, or to WHY, at one instant; a pipeline goes on."""
 
 from __future__ import annotations
 
@@ -11,10 +11,17 @@ import typer
 from tidemill.cli.excerpt import excerpt_lines, excerpt_of
 from tidemill.cli.terminal import console, reporting_errors
 from tidemill.connecting import connect
+from tidemill.errors import ParseError
+from tidemill.lang.parse import parse_script
+from tidemill.lang.statements import Why as WhyStatement
 from tidemill.model.time import time_text
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
+    from tidemill.model.time import Time
     from tidemill.runtime.one_time import OneTimeAnswer
+    from tidemill.runtime.why import Why
 
 __all__ = ["ask"]
 
@@ -23,7 +30,9 @@ def ask(
     checkpoint: Annotated[
         Path, typer.Argument(metavar="DIR", file_okay=False, help="The checkpoint of a pipeline.")
     ],
-    query: Annotated[str, typer.Argument(metavar="QUERY", help="A SELECT, with AS OF or without.")],
+    query: Annotated[
+        str, typer.Argument(metavar="QUERY", help="A SELECT, with AS OF or without, or WHY.")
+    ],
     *,
     at: Annotated[
         str | None,
@@ -37,21 +46,44 @@ def ask(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="As one line of JSON.")] = False,
 ) -> None:
-    """Answer a SELECT once, of one instant. The pipeline goes on; nothing is written."""
+    """Answer a SELECT or WHY once, of one instant. The pipeline goes on; nothing is written."""
     out = console()
     with reporting_errors(), connect(checkpoint=checkpoint, read_only=True) as session:
         time = int(at) if at is not None and at.isdecimal() else at
+        if _is_why(query):
+            _print_why(out, session.why(query, wait=wait, at=time), as_json=as_json)
+            return
         answer = session.ask(query, time, wait)
         if as_json:
             out.print(json.dumps(_told(answer)), soft_wrap=True)
             return
-        batch = "" if answer.batch is None else f", after batch {answer.batch}"
         rows = "1 row" if answer.frame.height == 1 else f"{answer.frame.height:,} rows"
-        known = f"known up to {time_text(answer.known)}{batch}"
         out.print(
             excerpt_lines(excerpt_of(f"at {time_text(answer.at)}: {rows}", answer.frame), out.width)
         )
-        out.print(known, soft_wrap=True)
+        out.print(_known(answer.known, answer.batch), soft_wrap=True)
+
+
+def _is_why(query: str) -> bool:
+    """Whether it is one WHY; what cannot be read is none."""
+    try:
+        script = parse_script(query)
+    except ParseError:
+        return False
+    return len(script) == 1 and isinstance(script[0][0], WhyStatement)
+
+
+def _print_why(out: Console, why: Why, *, as_json: bool) -> None:
+    if as_json:
+        out.print(json.dumps(json.loads(why.json())), soft_wrap=True)
+        return
+    out.print(f"at {time_text(why.at)}\n{why.tree()}", soft_wrap=True)
+    out.print(_known(why.known, why.batch), soft_wrap=True)
+
+
+def _known(known: Time, batch: int | None) -> str:
+    after = "" if batch is None else f", after batch {batch}"
+    return f"known up to {time_text(known)}{after}"
 
 
 def _told(answer: OneTimeAnswer) -> dict[str, object]:

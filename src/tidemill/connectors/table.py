@@ -10,12 +10,13 @@ from tidemill.connectors.forms import Delivered
 from tidemill.connectors.options import Choice, Option
 from tidemill.lang.statements import ConnectorCall, Name
 
-__all__ = ["TABLE", "TABLE_SINK"]
+__all__ = ["ENDED_SINK", "TABLE", "TABLE_SINK"]
 
 _FORM = Option(
     "form",
-    Choice((Delivered.CHANGES.value,)),
-    "What is written: changes with time and sign, from which rows with start and end are made",
+    Choice((Delivered.CHANGES.value, Delivered.RESULTS.value)),
+    "What is written: changes with time and sign, from which rows with start and end are made;"
+    " or these, of what has its end when it comes",
     default=Delivered.CHANGES.value,
 )
 
@@ -26,3 +27,5 @@ TABLE = Connector(
 )
 
 TABLE_SINK = ConnectorCall(Name(TABLE.name))
+ENDED_SINK = ConnectorCall(Name(TABLE.name), named=((_FORM.name, Delivered.RESULTS.value),))
+"""That of a table whose rows come with their ends."""

@@ -8,17 +8,19 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from tidemill.binder.definitions import kept_with
 from tidemill.catalog.durable import question
 from tidemill.control.change import Changed
 from tidemill.control.instances import instance_name, record_of
-from tidemill.control.living import carried_out, rewritten, standpoint
+from tidemill.control.living import altered, carried_out, rewritten, standpoint
 from tidemill.control.moving import Possible, Way, possible
+from tidemill.control.recording import require_recordable
 from tidemill.control.sink_text import sink_text
 from tidemill.control.standpoint import Standpoint
 from tidemill.control.strategies import UNPRICED, Prices
 from tidemill.control.verdict import verdict_on
 from tidemill.errors import RunError
-from tidemill.lang.statements import Migration, ReplanQuery
+from tidemill.lang.statements import AlterProvenance, Migration, ReplanQuery
 from tidemill.lang.unparse import unparse
 from tidemill.model.time import Time
 
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
     from tidemill.control.look import Look
     from tidemill.control.taking_over import Refusal
     from tidemill.control.verdict import Verdict
-    from tidemill.lang.statements import Lifecycle
+    from tidemill.lang.statements import Lifecycle, Provenance
     from tidemill.runtime.runs import Moment
 
 __all__ = ["changed_in", "changed_text"]
@@ -114,6 +116,11 @@ def changed_text(
     Raises:
         RunError: It is not its text that is to change, or it has run in this checkpoint.
     """
+    here = Standpoint(entry.name, Time(0))
+    if isinstance(statement, AlterProvenance) and (kept is None or not kept.has_run(entry.name)):
+        changed = _set_provenance(entry, statement.provenance)
+        told = verdict_on(unparse(statement), record_of(entry), Changed(record_of(changed)), here)
+        return changed, told
     if version is None:
         raise RunError(
             "the session is not running, so queries neither start nor stop",
@@ -128,6 +135,19 @@ def changed_text(
             " runs: it says then from which instant on the answer is that of the new text",
             hint="call session.start() first",
         )
-    here = Standpoint(entry.name, Time(0))
     told = verdict_on(unparse(statement), record_of(entry), Changed(record_of(changed)), here)
     return changed, told
+
+
+def _set_provenance(query: QueryEntry, provenance: Provenance | None) -> QueryEntry:
+    """A query that has not run, of which what rows are made of is to be kept, or not any more.
+
+    Raises:
+        PlanError: A window stands over rows that other operators have made.
+    """
+    record = record_of(query)
+    if provenance is not None:
+        require_recordable(query.plan)
+    keep = None if provenance is None else kept_with(provenance)
+    *before, last = record.instances
+    return altered(query, replace(record, instances=(*before, replace(last, provenance=keep))))

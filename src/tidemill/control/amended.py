@@ -32,6 +32,8 @@ def amends(old: Entry, new: Entry) -> bool:
             return relation_digest(old) == relation_digest(new)  # but for hints
         case QueryEntry(sink=ConnectorCall() as there, record=None), QueryEntry(sink=sink):
             is_same = (old.plan, old.time) == (new.plan, new.time)
+            # What is kept from its beginning on cannot begin later; for how long can change.
+            is_same &= (old.provenance is None) == (new.provenance is None)
             return is_same and sink is not None and _fixed(there) == _fixed(sink)
         case _:
             return False

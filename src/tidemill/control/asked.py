@@ -41,7 +41,7 @@ from tidemill.runtime.local.sources import read_relation
 from tidemill.runtime.one_time import NotKeptError, NotKnownError, in_order
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Container, Iterable, Mapping
 
     from tidemill.algebra.plan import Plan
     from tidemill.binder.one_time import Question
@@ -101,7 +101,7 @@ class Asked:
         latest += [time for one in views if (time := one.state.present) is not None]
         if read or entries:
             return max(latest, default=Time(0))
-        return computed(question.plan, self._relation_rows).present() or Time(0)
+        return computed(question.plan, self.relation_rows).present() or Time(0)
 
     def require_known(self, question: Question, time: Time) -> None:
         """Refuse an instant that is not known yet.
@@ -176,17 +176,19 @@ class Asked:
                 return [always_valid(answers[name])]
             if name in first:
                 return self.past.streams[name].rows(first[name], last)
-            return self._relation_rows(name)
+            return self.relation_rows(name)
 
         return computed(plan, rows).snapshot(time)
 
-    def needed(self, plan: Plan, time: Time) -> dict[str, Time]:
-        """From when on the rows of each stream are needed.
+    def needed(
+        self, plan: Plan, time: Time, given: Container[str] = frozenset()
+    ) -> dict[str, Time]:
+        """From when on the rows of each stream are needed, but for those that are given.
 
         Raises:
             RunError: Some of them are not kept.
         """
-        first = self.first(plan, time)
+        first = {name: at for name, at in self.first(plan, time).items() if name not in given}
         for name in first:
             self._require_keep(name)
         for name, least in first.items():
@@ -206,7 +208,8 @@ class Asked:
         if isinstance(entry, StreamEntry) and entry.keep is None:
             raise no_past(name)
 
-    def _relation_rows(self, name: str) -> list[Batch]:
+    def relation_rows(self, name: str) -> list[Batch]:
+        """The rows of a relation, as elements."""
         entry = self.catalog.find(name)
         assert isinstance(entry, RelationEntry), "it was bound"
         frame = self.past.relation(entry)
@@ -286,10 +289,23 @@ class Asked:
         nothing = pl.DataFrame(schema=polars_schema(record.current.plan.schema))
         return pl.concat([nothing, *found])
 
-    def _part_rows(self, query: str, record: Record, part: Part, time: Time) -> pl.DataFrame:
-        """What a part of a query answers."""
-        instance = record.instance(part.instance)
-        plan = instance.begun(record.version_of(part).plan)
+    def plans(self, entry: QueryEntry, time: Time) -> list[Plan]:
+        """What a query computes at an instant, part by part, over the rows that are for each.
+
+        Raises:
+            RunError: It is not known what it answers then.
+        """
+        record = record_of(entry)
+        parts = speaking(entry.name, record, time)
+        return [self._part_plan(entry.name, record, part, time) for part in parts]
+
+    def _part_plan(self, query: str, record: Record, part: Part, time: Time) -> Plan:
+        """What a part of a query computes.
+
+        Raises:
+            NotKnownError: It gives its rows later.
+        """
+        plan = record.instance(part.instance).begun(record.version_of(part).plan)
         come = min((self._come(name) for name in streams_of(plan)), default=END_OF_TIME)
         if come < part.held:
             raise NotKnownError(
@@ -297,6 +313,11 @@ class Asked:
                 f" {time_text(part.held)}, and {time_text(come)} has been reached",
                 hint="session.ask(…, wait=10) waits for it",
             )
+        return plan
+
+    def _part_rows(self, query: str, record: Record, part: Part, time: Time) -> pl.DataFrame:
+        """What a part of a query answers."""
+        plan = self._part_plan(query, record, part, time)
         try:
             return self._snapshot(plan, time)
         except RunError as error:

@@ -7,10 +7,10 @@ next boundary: either what is needed is still there, or it is said that it is no
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from time import monotonic, sleep
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from tidemill.algebra.plan import Relation
 from tidemill.algebra.reach import newest
@@ -20,6 +20,7 @@ from tidemill.control.asked import Asked
 from tidemill.control.checkpoint_past import past_in
 from tidemill.errors import ParseError, RunError, Span
 from tidemill.lang.statements import Instant, OneTimeQuery, Select
+from tidemill.lang.statements import Why as WhyStatement
 from tidemill.model.time import Time, time_text, to_instant
 from tidemill.optimizer.explain.planned import explain_json, explain_planned
 from tidemill.runtime.kept_streams import kept_streams
@@ -39,7 +40,9 @@ if TYPE_CHECKING:
     from tidemill.lang.statements import Explain
     from tidemill.runtime.answers import Answer
 
-__all__ = ["Asking", "asked_text", "explained", "instant_of"]
+T = TypeVar("T")
+
+__all__ = ["Asking", "asked_text", "explained", "instant_of", "why_text"]
 
 _TRIES = 8
 """How often it is read again if rows were removed meanwhile."""
@@ -70,6 +73,34 @@ def asked_text(script: Script, at: object) -> OneTimeQuery:
             return asked
         case _, span:
             raise ParseError("only a SELECT can be asked", span=span, hint=hint)
+
+
+def why_text(script: Script, at: object) -> WhyStatement:
+    """The statement of a text that asks why.
+
+    Args:
+        script: The statements of the text.
+        at: The instant, if the text does not say it; ``None`` for the last one that is known.
+
+    Raises:
+        TidemillError: It is something else, or says an instant as well as ``at`` does.
+    """
+    statement = script[0][0] if len(script) == 1 else None
+    if not isinstance(statement, WhyStatement):
+        raise ParseError(
+            "this is not one WHY",
+            hint="write WHY query [WHERE condition] [AT instant], WHY CHANGE or WHY NOT",
+        )
+    time = instant_of(at)
+    if time is None:
+        return statement
+    if statement.at is not None:
+        raise ParseError(
+            "the instant is given twice, by AT and by at",
+            span=statement.at.span,
+            hint="leave one of them out",
+        )
+    return replace(statement, at=Instant(time))
 
 
 def instant_of(at: object) -> Time | None:
@@ -119,11 +150,23 @@ class Asking:
             RunError: The instant is not known, or what is needed is not kept.
         """
         at = None if instant is None else Time(instant.microseconds)
+        return self.when_known(lambda: self._answer_now(question, at), wait)
+
+    def when_known(self, answer: Callable[[], T], wait: float | None) -> T:
+        """What is asked, at the first boundary at which it is known and its rows are there.
+
+        Args:
+            answer: Asks at the last boundary.
+            wait: For how many seconds to wait for the instant to be known.
+
+        Raises:
+            RunError: The instant is not known, or what is needed is not kept.
+        """
         until = monotonic() + (wait or 0)
         removed: list[str] = []
         while True:
             try:
-                return self._answer_now(question, at)
+                return answer()
             except NotKnownError:
                 if monotonic() >= until:
                     raise

@@ -114,5 +114,5 @@ def _not_begun(catalog: Catalog, known: Container[str]) -> Iterator[QueryEntry]:
 def _is_new(query: QueryEntry) -> bool:
     """Whether nothing has become of a query but that its text was changed."""
     record = record_of(query)
-    number = record.current.number
-    return (record.instances, record.parts) == ((Instance(1, number),), (Part(1),))
+    first = Instance(1, record.current.number, provenance=record.provenance)
+    return (record.instances, record.parts) == ((first,), (Part(1),))

@@ -10,8 +10,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tidemill.catalog.entries import QueryEntry
-from tidemill.catalog.records import Record, Version, instance_name, user_name
+from tidemill.catalog.records import Instance, Record, Version, instance_name, user_name
 from tidemill.control.delivered import cut_of, delivered_to, got
+from tidemill.control.recording import recordings
 from tidemill.control.standpoint import live_parts
 from tidemill.lang.statements import ObjectKind
 from tidemill.model.time import Time
@@ -28,13 +29,23 @@ def record_of(query: QueryEntry) -> Record:
     """What has become of a query."""
     if query.record is not None:
         return query.record
-    return Record((Version(1, query.text, query.plan, query.uses, query.time),))
+    version = Version(1, query.text, query.plan, query.uses, query.time)
+    return Record((version,), (Instance(1, 1, provenance=query.provenance),))
 
 
 def known_instances(query: QueryEntry, known: Callable[[str], Time]) -> dict[int, Time]:
-    """Up to when the answer of each instance of a query is known, and its sink has got it."""
-    numbers, delivered = (one.number for one in record_of(query).instances), delivered_to(query)
-    return {n: got(delivered, known(instance_name(query.name, n))) for n in numbers}
+    """Up to when the answer of each instance of a query is known, and its sink has got it.
+
+    What its rows are made of is known so far as well, if that is kept.
+    """
+    record, delivered = record_of(query), delivered_to(query)
+    found: dict[int, Time] = {}
+    for one in record.instances:
+        reached = [got(delivered, known(instance_name(query.name, one.number)))]
+        if one.number not in record.ended and not one.unrecorded:
+            reached += [known(r.table.name) for r in recordings(query, record, one)]
+        found[one.number] = min(reached)
+    return found
 
 
 def running_queries(catalog: Catalog, known: Mapping[str, Time]) -> Catalog:
@@ -46,7 +57,7 @@ def running_queries(catalog: Catalog, known: Mapping[str, Time]) -> Catalog:
     """
     for query in list(catalog.entries(ObjectKind.QUERY)):
         assert isinstance(query, QueryEntry), "asked for queries"
-        if query.record is not None:
+        if query.record is not None or query.provenance is not None:
             catalog = catalog.replaced_by(query, list(_instances(query, known)))
     return catalog
 
@@ -71,4 +82,7 @@ def _instances(query: QueryEntry, known: Mapping[str, Time]) -> Iterator[QueryEn
                 cut=cut_of(query.name, delivered_to(query), record, one, reached),
                 replays=one.replays,
                 moving=one.moving,
+                provenance=None,
             )
+            if not one.unrecorded:
+                yield from (recording.table for recording in recordings(query, record, one))

@@ -21,9 +21,9 @@ from tidemill.binder.definitions import Definition, define
 from tidemill.catalog.catalog import Catalog
 from tidemill.catalog.durable import Done, Undone, Written, key_of, standing, unfinished_drops
 from tidemill.catalog.entries import QueryEntry, StreamEntry, kind_of
+from tidemill.catalog.records import owner_name, user_name
 from tidemill.connectors.check import refuse_literal_secrets
 from tidemill.control.amended import amends
-from tidemill.control.instances import user_name
 from tidemill.control.missing import refuse_missing
 from tidemill.control.stored import records_of, with_records
 from tidemill.errors import BindError, RunError, TidemillError
@@ -49,7 +49,7 @@ from tidemill.runtime.opening import forget_queries, is_checkpoint, make_place
 from tidemill.runtime.record import RECORD, read_record
 from tidemill.runtime.records_file import RecordKeeper
 from tidemill.runtime.statement_log import StatementLog
-from tidemill.runtime.table_files import forget_table
+from tidemill.runtime.table_files import forget_recordings, forget_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -162,6 +162,7 @@ class KeptCatalog:
         for drop in unfinished_drops(entries):
             self._forget(drop.name)
             forget_table(self.directory, drop.name)
+            forget_recordings(self.directory, drop.name)
             self._log.append(Done(drop.number))
         catalog = Catalog()
         for written in standing(entries):
@@ -298,6 +299,7 @@ class KeptCatalog:
                 self._texts[written.key] = written.text
             if written.is_drop and written.is_of_query:
                 forget_table(self.directory, written.name)
+                forget_recordings(self.directory, written.name)
                 self._append(Done(written.number))
         finally:
             lock.release()
@@ -340,7 +342,7 @@ class KeptCatalog:
         self._seen = records
         # What is known by an instance's name is known of its query.
         is_known = forget_queries(
-            self.directory, self._engine.value, lambda known: user_name(known) == name
+            self.directory, self._engine.value, lambda known: owner_name(known) == name
         )
         return is_known or record is not None
 
@@ -361,7 +363,7 @@ class KeptCatalog:
             forget_queries(
                 self.directory,
                 self._engine.value,
-                lambda known: user_name(known) in changed and known not in stay,
+                lambda known: owner_name(known) in changed and known not in stay,
             )
 
     # Asking

@@ -19,6 +19,7 @@ from tidemill.control.change import Changed, alter, preferred
 from tidemill.control.delivered import delivered_to, marked, refuse_overlaps, released
 from tidemill.control.instances import known_instances, record_of
 from tidemill.control.lifecycle import pause, resume, start, stop
+from tidemill.control.recording import also_recorded, recorded
 from tidemill.control.standpoint import (
     Standpoint,
     live_parts,
@@ -30,6 +31,7 @@ from tidemill.control.verdict import exact_from
 from tidemill.errors import RunError
 from tidemill.lang.parse import parse_one
 from tidemill.lang.statements import (
+    AlterProvenance,
     AlterQuery,
     CreateQuery,
     CreateTable,
@@ -103,6 +105,9 @@ def carried_out(
         RunError: It cannot be done now, or not at that instant.
     """
     changed = _carried_out(statement, query, version, here, prices)
+    before = record_of(query)
+    if not isinstance(statement, AlterProvenance):
+        changed = replace(changed, record=also_recorded(before, changed.record, before.provenance))
     if here.sink is None:
         return changed
     record = marked(changed.record)
@@ -127,6 +132,8 @@ def _carried_out(
             return alter(record, version, how, _time(at), here)
         case ReplanQuery(_, migration):
             return replan(record, here, migration, prices)
+        case AlterProvenance(_, provenance):
+            return recorded(record, provenance, here)
         case StartQuery(_, mode, at):
             return start(record, mode or StartMode.FRESH, _time(at), here)
         case StopQuery(_, mode, at):
@@ -165,8 +172,9 @@ def altered(query: QueryEntry, record: Record) -> QueryEntry:
 
 def rewritten(query: QueryEntry, version: Version) -> QueryEntry:
     """A query that has not run, with another text."""
-    record = Record((*record_of(query).versions, version), (Instance(1, version.number),))
-    return altered(query, record)
+    before = record_of(query)
+    instance = Instance(1, version.number, provenance=before.provenance)
+    return altered(query, Record((*before.versions, version), (instance,)))
 
 
 def begun_late(query: QueryEntry, moment: Moment) -> QueryEntry:
@@ -198,7 +206,8 @@ def begun_late(query: QueryEntry, moment: Moment) -> QueryEntry:
     # Windows that are filled have rows that are to be announced at once.
     counts = is_signed and (begun_ is not None or not is_silent(query.plan))
     since = first if since is None else since
-    instance = replace(begun_ or Instance(1, record.current.number, first), counts=counts)
+    instance = begun_ or Instance(1, record.current.number, first)
+    instance = replace(instance, counts=counts, provenance=record.provenance)
     begun = replace(record, instances=(instance,), parts=(Part(1, since),))
     return replace(query, record=begun if delivered is None else marked(begun))
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from tidemill.catalog.entries import QueryEntry
 from tidemill.catalog.listing import show
+from tidemill.catalog.records import is_recording
 from tidemill.control.instances import known_instances, user_name
 from tidemill.control.living import lives_of
 from tidemill.lang.statements import ObjectKind
@@ -85,9 +86,11 @@ def version_rows(record: Record) -> list[VersionRow]:
 
 
 def by_query(found: Progress) -> Progress:
-    """How far a job has come; instances count for their queries."""
+    """How far a job has come; instances count for their queries, what is kept with them not."""
     queries: dict[str, QueryProgress] = {}
     for query in found.queries:
+        if is_recording(query.name):
+            continue
         name = user_name(query.name)
         before = queries.get(name, QueryProgress(name, 0))
         rows, left = before.rows + query.rows, before.to_replay + query.to_replay
@@ -96,6 +99,8 @@ def by_query(found: Progress) -> Progress:
 
 
 def with_queries(found: Iterable[OperatorMetrics]) -> Iterator[OperatorMetrics]:
-    """What operators have done; instances are named as their queries."""
+    """What operators have done for queries; instances are named as these."""
     for one in found:
-        yield replace(one, queries=tuple(dict.fromkeys(map(user_name, one.queries))))
+        queries = dict.fromkeys(user_name(name) for name in one.queries if not is_recording(name))
+        if queries or not one.queries:
+            yield replace(one, queries=tuple(queries))

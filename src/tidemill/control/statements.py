@@ -7,6 +7,7 @@ effect.
 
 from __future__ import annotations
 
+import json
 import warnings
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias, assert_never
@@ -15,17 +16,23 @@ import polars as pl
 
 from tidemill.binder.definitions import define
 from tidemill.binder.one_time import bind_question
+from tidemill.binder.why import bind_why
 from tidemill.catalog.entries import QueryEntry
 from tidemill.control.admission import NO_LIMITS, SessionLimits, admitted
-from tidemill.control.asking import Asking, asked_text, explained
+from tidemill.control.asking import Asking, asked_text, explained, why_text
 from tidemill.control.costing import known_of
 from tidemill.control.deciding import decisions_listing
+from tidemill.control.explaining import Explaining
+from tidemill.control.instances import record_of
 from tidemill.control.living import asking, new_version
+from tidemill.control.recording import require_recordable
+from tidemill.control.refusals import quarantined
 from tidemill.control.showing import listed
 from tidemill.control.statistics import statistics_listing
-from tidemill.errors import ParseError, PlanError, TidemillError, TidemillWarning
+from tidemill.errors import ParseError, PlanError, RunError, TidemillError, TidemillWarning
 from tidemill.lang.parse import parse_script
 from tidemill.lang.statements import (
+    AlterProvenance,
     AlterQuery,
     CreateChangingRelation,
     CreateDerivedStream,
@@ -56,6 +63,7 @@ from tidemill.lang.statements import (
     Statement,
     StopQuery,
 )
+from tidemill.lang.statements import Why as WhyStatement
 from tidemill.lang.unparse import unparse
 from tidemill.optimizer.explain.cost import UNKNOWN
 from tidemill.optimizer.explain.planned import explain_json, explain_planned
@@ -65,6 +73,7 @@ if TYPE_CHECKING:
 
     from tidemill.binder.definitions import Definition
     from tidemill.binder.one_time import Question
+    from tidemill.binder.why import BoundWhy
     from tidemill.catalog.entries import Entry
     from tidemill.connectors.connector import Engine
     from tidemill.control.queries import LivingQueries
@@ -74,6 +83,7 @@ if TYPE_CHECKING:
     from tidemill.optimizer.planned import Planned
     from tidemill.runtime.answers import Answer
     from tidemill.runtime.one_time import OneTimeAnswer
+    from tidemill.runtime.why import Why
 
 __all__ = ["Carried", "Statements", "script_of"]
 
@@ -144,6 +154,8 @@ class Statements:
             try:
                 if isinstance(statement, OneTimeQuery) and not asks:
                     self._question(statement, text)
+                elif isinstance(statement, WhyStatement) and not asks:
+                    self._bound_why(statement, text)
                 else:
                     result = self._execute(statement, text)
             except TidemillError as error:
@@ -177,6 +189,9 @@ class Statements:
                 return queries.look.query_entry(Name(entry.name))
             case OneTimeQuery():
                 return self._asked(statement, source).frame
+            case WhyStatement():
+                found = self._why(statement, source)
+                return found.sets() if statement.sets else found.frame
             case Drop():
                 with queries.changing():
                     queries.drop(statement)
@@ -198,6 +213,7 @@ class Statements:
             case (
                 AlterQuery()
                 | ReplanQuery()
+                | AlterProvenance()
                 | StartQuery()
                 | StopQuery()
                 | PauseQuery()
@@ -215,6 +231,8 @@ class Statements:
         allowed = self._unbounded_state
         catalog, engine = self._queries.catalog, self._engine
         entry = define(statement, catalog, allow_unbounded=allowed, notes=notes, engine=engine)
+        if isinstance(entry, QueryEntry) and entry.provenance is not None:
+            require_recordable(entry.plan)
         self._warn(notes, source)
         return entry
 
@@ -261,6 +279,8 @@ class Statements:
             asked = asking(entry, statement)
             bound = self._define(asked, source)
             assert isinstance(bound, QueryEntry), "it defines a query"
+            if record_of(entry).provenance is not None:
+                require_recordable(bound.plan)
             if is_done:
                 bound = self._admitted(bound)
                 assert isinstance(bound, QueryEntry), "it defines a query"
@@ -333,6 +353,59 @@ class Statements:
         """What a query has given when it is asked for it, which may be later."""
         return self._queries.look.current_answer(query)
 
+    # Why
+
+    def why(
+        self, text: str, row: Mapping[str, object] | None, wait: float | None, at: object
+    ) -> Why:
+        """The answer to a text that is one WHY.
+
+        Args:
+            text: What is asked.
+            row: Values that columns of the rows have that are asked about.
+            wait: For how many seconds to wait until the instant is known.
+            at: The instant, if the text does not say it.
+
+        Raises:
+            TidemillError: It is something else, cannot be bound, or cannot be answered.
+        """
+        script = script_of(text)
+        try:
+            statement = why_text(script, at)
+            self._queries.refresh()
+            return self._why(statement, text, row, wait)
+        except TidemillError as error:
+            raise error.located(text) from None
+
+    def _why(
+        self,
+        statement: WhyStatement,
+        source: str,
+        row: Mapping[str, object] | None = None,
+        wait: float | None = None,
+    ) -> Why:
+        bound = self._bound_why(statement, source)
+        return self._explaining().answer(statement, bound, row, wait)
+
+    def _bound_why(self, statement: WhyStatement, source: str) -> BoundWhy:
+        notes: list[Note] = []
+        bound = bind_why(statement, self._queries.catalog, notes)
+        self._warn(notes, source)
+        return bound
+
+    def _explaining(self) -> Explaining:
+        queries = self._queries
+        return Explaining(
+            self._asking(), self._quarantine, lambda tables: queries.kept_tables(tables).views
+        )
+
+    def _quarantine(self, stream: str) -> pl.DataFrame | None:
+        """The rows of a stream that were not taken and are kept, if they are at hand."""
+        try:
+            return quarantined(self._queries.look.finished(), stream)
+        except RunError:
+            return None
+
     # EXPLAIN
 
     def _explain(self, statement: Explain, source: str) -> str:
@@ -343,6 +416,9 @@ class Statements:
             return verdict.json() if statement.as_json else verdict.text()
         if isinstance(target, OneTimeQuery):
             return explained(statement, self._question(target, source), self._asking())
+        if isinstance(target, WhyStatement):
+            lines, told = self._explaining().reads(target, self._bound_why(target, source))
+            return json.dumps(told, indent=2) if statement.as_json else "\n".join(lines)
         if isinstance(target, Name):
             planned = self._queries.look.planned(target.text, span=target.span)
         else:

@@ -381,8 +381,14 @@ def _all_valid(starts: pl.Series) -> bool:
     )
 
 
-def relation_flow(relation: RelationEntry, frame: pl.DataFrame) -> Flow:
-    """The rows of a relation, valid always or in the periods their columns say; all at once."""
+def relation_flow(relation: RelationEntry, frame: pl.DataFrame, *, has_ids: bool = False) -> Flow:
+    """The rows of a relation, valid always or in the periods their columns say; all at once.
+
+    Args:
+        relation: The relation.
+        frame: Its rows.
+        has_ids: Whether elements get ids, which are their places among those that are valid.
+    """
     validity = relation.validity
     start = pl.lit(0, dtype=TIME_TYPE)
     end = pl.lit(END_OF_TIME, dtype=TIME_TYPE)
@@ -391,7 +397,11 @@ def relation_flow(relation: RelationEntry, frame: pl.DataFrame) -> Flow:
         if validity.end is not None:
             end = pl.col(validity.end).cast(TIME_TYPE).fill_null(END_OF_TIME)
     elements = frame.select(relation.schema.names).with_columns(start.alias(START), end.alias(END))
-    return Flow([elements.filter(pl.col(START) < pl.col(END))], END_OF_TIME)
+    valid = elements.filter(pl.col(START) < pl.col(END))
+    if has_ids:
+        ids = pl.int_range(valid.height, dtype=TIME_TYPE, eager=True)
+        valid = valid.hstack([ids.alias(ID)])
+    return Flow([valid], END_OF_TIME)
 
 
 def check_keys(relation: RelationEntry, frame: pl.DataFrame) -> None:

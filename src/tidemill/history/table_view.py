@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from tidemill.errors import RunError, suggestion
-from tidemill.history.settling import Kind, columns_of, there
-from tidemill.model.batch import END, SIGN, START, TIME, polars_type
-from tidemill.model.time import Time, time_text
+from tidemill.history.settling import Kind, columns_of, joined, settled, there
+from tidemill.model.batch import END, SIGN, START, TIME, TIME_TYPE, polars_type
+from tidemill.model.time import END_OF_TIME, Time, time_text
 from tidemill.physical.frames import pick
 from tidemill.physical.kernels.sweep import GROUP, encode, repeat
 
@@ -119,6 +119,32 @@ class TableView:
                 ends = pick(rows.rename({END: TIME}), names)
                 found.append(ends.with_columns(-pl.col(SIGN)))
         return pl.concat(found)
+
+    def elements(self, first: Time, last: Time) -> Batch:
+        """The elements that are there at instants from ``first`` to ``last``.
+
+        Of a row that is there several times each is one; what ends where an equal one begins is
+        told as it was given.
+
+        Raises:
+            GoneError: A batch has been written meanwhile, and this one is not there any more.
+            DamagedError: The rows are not what was written.
+        """
+        past = [pl.DataFrame(schema=columns_of(self.schema, Kind.PAST))]
+        open_: dict[Kind, list[Batch]] = {Kind.STANDING: [], Kind.CHANGES: []}
+        during = (pl.col(START) <= last) & (pl.col(END) > first)
+        for piece in self.state.pieces:
+            if piece.kind is not Kind.PAST:  # where a row ends, a later change may say
+                open_[piece.kind].append(self.store.read(piece))
+            elif piece.first <= last and piece.last > first:
+                past.append(self.store.read(piece, lambda rows: rows.filter(during)))
+        if any(open_.values()):
+            standing, changes = (joined(self.schema, kind, rows) for kind, rows in open_.items())
+            gone, there_ = settled(self.schema, standing, changes)
+            past += [gone, there_.with_columns(pl.lit(END_OF_TIME, TIME_TYPE).alias(END))]
+        names = list(columns_of(self.schema, Kind.PAST))
+        rows = pl.concat([pick(one, names) for one in past]).filter(during)
+        return repeat(rows, SIGN)
 
     def _bag(self, found: list[pl.DataFrame]) -> pl.DataFrame:
         types = columns_of(self.schema, Kind.CHANGES)

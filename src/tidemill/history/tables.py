@@ -1,6 +1,7 @@
 """The kept answer of a query, its table: rows with the instants at which they were there.
 
-Each batch adds what it has changed, in signed form (``CHANGES``). From time to time changes are
+Each batch adds what it has changed, in signed form (``CHANGES``); of a table whose rows come with
+their ends, it adds these (``PAST``). From time to time changes are
 settled: a row that has gone is kept with its start and end (``PAST``), one that is still there with
 its start (``STANDING``). Pieces are never edited; those of about one size are merged, so that there
 are few of them, and a piece of which half has ended too long ago is written anew without that.
@@ -34,7 +35,7 @@ from tidemill.history.table_list import (
     line_of,
     read_state,
 )
-from tidemill.model.batch import END
+from tidemill.model.batch import END, SIGN, TIME_TYPE, Form
 from tidemill.model.time import Time
 from tidemill.physical.state.damaged import DamagedError
 
@@ -78,6 +79,7 @@ class Table:
         done: Batches before this one are done.
         key: The columns that rows are looked up by most likely.
         limits: When pieces are made anew.
+        form: The form in which rows come: changes, or rows with their ends.
 
     Raises:
         DamagedError: The list of what is kept is not what was written.
@@ -87,6 +89,7 @@ class Table:
         store: Where it is.
         schema: The columns of the answer.
         keep: For how long rows are kept that have gone.
+        form: The form in which rows come.
     """
 
     def __init__(  # noqa: PLR0913 — what a table is
@@ -98,10 +101,12 @@ class Table:
         done: int,
         key: Sequence[str] = (),
         limits: Limits = LIMITS,
+        form: Form = Form.SIGNED,
     ) -> None:
         self.store = store
         self.schema = schema
         self.keep = keep
+        self.form = form
         self._limits = limits
         self._order = [*key, *(name for name in schema.names if name not in key)]
         found = read_state(store.lines(), done)
@@ -116,14 +121,12 @@ class Table:
         self._rewrite()
         store.keep_only(piece.name for piece in self._next.pieces)
 
-    def take(
-        self, batch: int, changes: Batch | None, *, known: Time, read: int | None = None
-    ) -> None:
+    def take(self, batch: int, rows: Batch | None, *, known: Time, read: int | None = None) -> None:
         """Take in what a batch has changed; readers see it when it is published.
 
         Args:
             batch: The number of the batch, after all others.
-            changes: The changes, in signed form; ``None`` if there are none.
+            rows: The changes, in signed form, or rows with their ends; ``None`` if there are none.
             known: Up to when the answer is known then.
             read: The time of the latest row that was read for it.
         """
@@ -134,10 +137,7 @@ class Table:
             self._over.clear()
             self._rewrite()
         self._maintain()
-        piece = None
-        if changes is not None and changes.height:
-            net = summed(self.schema, changes)
-            piece = self._put(Kind.CHANGES, f"{batch:012d}", net) if net.height else None
+        piece = None if rows is None or rows.is_empty() else self._new(batch, rows)
         added = () if piece is None else (piece,)
         before = self._next
         self._next = replace(
@@ -149,6 +149,15 @@ class Table:
         )
         self.store.append(line_of(self._next, batch, piece))
         self._lines += 1
+
+    def _new(self, batch: int, rows: Batch) -> Piece | None:
+        """What a batch has brought."""
+        name = f"{batch:012d}"
+        if self.form is Form.INTERVAL:
+            once = pl.repeat(1, rows.height, dtype=TIME_TYPE, eager=True).alias(SIGN)
+            return self._put(Kind.PAST, name, rows.hstack([once]))
+        net = summed(self.schema, rows)
+        return self._put(Kind.CHANGES, name, net) if net.height else None
 
     def publish(self) -> None:
         """Let readers see what was taken: the batch is done."""
@@ -235,6 +244,8 @@ class Table:
         """A piece that is no batch's own."""
         name = f"{kind.value}-{self._next.serial:08d}"
         self._next = replace(self._next, serial=self._next.serial + 1)
+        if self.form is Form.INTERVAL:  # as they came: it is instants that are asked for
+            return self._put(kind, name, rows)
         # Rows with equal keys stand together, so that a look-up leaves out most groups of rows.
         return self._put(kind, name, rows.sort(self._order))
 

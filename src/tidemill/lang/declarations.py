@@ -9,6 +9,7 @@ from tidemill.lang.changing_relations import read_changing_relation
 from tidemill.lang.connectors import read_connector
 from tidemill.lang.durations import read_duration
 from tidemill.lang.embedded import read_embedded_query, read_embedded_scalar
+from tidemill.lang.keeping import accept_provenance, read_keep
 from tidemill.lang.statements import (
     ColumnDefinition,
     CreateDerivedStream,
@@ -126,7 +127,7 @@ def _read_stream_clauses(cursor: Cursor) -> _StreamClauses:
             clauses.idle_after = read_duration(cursor, stop=_CLAUSES)
         elif cursor.accept("KEEP"):
             _once(cursor, start, clauses.keep, "KEEP")
-            clauses.keep = _read_keep(cursor)
+            clauses.keep = read_keep(cursor, _CLAUSES)
         elif cursor.accept("HINT"):
             _once(cursor, start, clauses.hints, "HINT")
             clauses.hints = read_hints(cursor)
@@ -139,14 +140,6 @@ def _read_stream_clauses(cursor: Cursor) -> _StreamClauses:
                 "ORDERED BY, LATE, IDLE AFTER, MALFORMED, KEEP, HINT or the end of the statement"
             )
     return clauses
-
-
-def _read_keep(cursor: Cursor) -> Keep:
-    length = None if cursor.accept("ALL") else read_duration(cursor, stop=_CLAUSES)
-    by_reference = cursor.accept("BY")
-    if by_reference:
-        cursor.expect("REFERENCE", hint="write KEEP 1 HOUR BY REFERENCE")
-    return Keep(length, by_reference)
 
 
 def _once(cursor: Cursor, start: int, earlier: object, clause: str) -> None:
@@ -233,8 +226,9 @@ def _read_query(cursor: Cursor) -> CreateQuery:
     name = cursor.name("the name of the query")
     sink = read_connector(cursor) if cursor.accept("INTO") else None
     start = _read_start(cursor) if cursor.accept("START") else None
+    provenance = accept_provenance(cursor, _CLAUSES)
     cursor.expect("AS", hint="write the query after AS")
-    return CreateQuery(name, read_embedded_query(cursor), sink, start)
+    return CreateQuery(name, read_embedded_query(cursor), sink, start, provenance)
 
 
 def _read_table(cursor: Cursor) -> CreateTable:
@@ -247,7 +241,7 @@ def _read_table(cursor: Cursor) -> CreateTable:
     keep = None
     if cursor.accept("KEEP"):
         start = cursor.index
-        keep = _read_keep(cursor)
+        keep = read_keep(cursor, _CLAUSES)
         if keep.by_reference:
             cursor.fail(
                 "KEEP BY REFERENCE is for streams",

@@ -2,28 +2,62 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from tidemill.errors import Span
 from tidemill.lang.cursor import CLOSING, OPENING, Cursor
 from tidemill.lang.dialect import Tidemill
 from tidemill.lang.one_time import at_as_of, read_as_of
 from tidemill.lang.parser import Parser
-from tidemill.lang.statements import OneTimeQuery, Select
+from tidemill.lang.statements import OneTimeQuery, Select, Why
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
 
     from sqlglot import exp
 
-__all__ = ["read_asked_query", "read_embedded_query", "read_embedded_scalar"]
+__all__ = [
+    "read_asked_query",
+    "read_embedded_query",
+    "read_embedded_scalar",
+    "read_query_in_parentheses",
+]
 
 
-def read_asked_query(cursor: Cursor) -> Select | OneTimeQuery:
-    """Read the rest of the statement as a query, which may be asked once, AS OF an instant."""
+_GO_ON: Final = frozenset(
+    [
+        *(",", ".", "(", ")", "+", "-", "/", "%", "||", "=", "<", ">", "<=", ">=", "<>", "!="),
+        *("::", "FROM", "AS", "AND", "OR", "IS", "IN", "BETWEEN", "LIKE", "NOT", "OF"),
+    ]
+)
+"""What goes on with a column, or ends it."""
+
+
+def read_asked_query(cursor: Cursor) -> Select | OneTimeQuery | Why:
+    """Read the rest of the statement as a query, which may be asked once, AS OF an instant.
+
+    Behind SELECT, PROVENANCE is a word of the statement if it is asked once, and something follows
+    that begins a column; else it is the name of one.
+    """
     ends = _as_of(cursor)
+    if ends and cursor.at("SELECT", "PROVENANCE") and _begins_column(cursor, 2):
+        place = cursor.index + 1
+        tokens = [*cursor.tokens[:place], *cursor.tokens[place + 1 :]]
+        without = Cursor(tokens, cursor.index)
+        query = _read_up_to(without, Parser.query, _as_of(without))
+        at = read_as_of(without)
+        cursor.index = len(cursor.tokens)
+        return Why(query, at=at, flat=True, sets=True)
     query = _read_up_to(cursor, Parser.query, ends)
     return OneTimeQuery(query, read_as_of(cursor)) if cursor.index in ends else Select(query)
+
+
+def _begins_column(cursor: Cursor, ahead: int) -> bool:
+    """Whether what stands there begins a column, and does not go on with one."""
+    token, after = cursor.peek(ahead), cursor.peek(ahead + 1)
+    if token is not None and token.text == "*":
+        return after is not None and after.text.upper() in ("FROM", ",")
+    return token is not None and token.text.upper() not in _GO_ON
 
 
 def _as_of(cursor: Cursor, after: Collection[str] = ()) -> frozenset[int]:
@@ -47,6 +81,23 @@ def read_embedded_query(cursor: Cursor, *, before: Collection[str] = ()) -> exp.
             hint="leave it out, or write SELECT … AS OF … as a statement of its own",
         )
     return _read_rest(cursor, Parser.query, before)
+
+
+def read_query_in_parentheses(cursor: Cursor) -> exp.Expr:
+    """Read a query and the parentheses around it, behind which the statement goes on."""
+    ahead = Cursor(cursor.tokens, cursor.index + 1)
+    ahead.leave_parentheses()
+    end = ahead.index - 1
+    cursor.expect("(")
+    for place in _as_of(Cursor(cursor.tokens[:end], cursor.index)):
+        Cursor(cursor.tokens, place).fail(
+            "AS OF does not stand in parentheses",
+            span=Span(cursor.tokens[place].start, cursor.tokens[end].start),
+            hint="the instant stands at the end of the whole statement, as in … AT NOW",
+        )
+    query = _read_up_to(cursor, Parser.query, frozenset({end}))
+    cursor.expect(")")
+    return query
 
 
 def read_embedded_scalar(cursor: Cursor, *, before: Collection[str] = ()) -> exp.Expr:

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Final, NoReturn, TypeVar
 from tidemill.errors import closest
 from tidemill.lang.embedded import read_embedded_query
 from tidemill.lang.instants import INSTANT_HINT, begins_instant, read_instant
+from tidemill.lang.keeping import accept_provenance
 from tidemill.lang.statements import (
+    AlterProvenance,
     AlterQuery,
     Change,
     Instant,
@@ -73,9 +75,11 @@ def read_lifecycle(cursor: Cursor) -> Lifecycle:
     return _READERS[word](cursor, cursor.name("the name of the query"))
 
 
-def _read_alter(cursor: Cursor, name: Name) -> AlterQuery | ReplanQuery:
+def _read_alter(cursor: Cursor, name: Name) -> AlterQuery | ReplanQuery | AlterProvenance:
     if cursor.accept("REPLAN"):
         return _read_replan(cursor, name)
+    if cursor.at_any(("WITH", "WITHOUT")):
+        return _read_provenance(cursor, name)
     if not cursor.accept("AS"):
         if cursor.at("INTO"):
             cursor.fail("the sink of a query stays as it is", hint="leave INTO out")
@@ -91,6 +95,15 @@ def _read_alter(cursor: Cursor, name: Name) -> AlterQuery | ReplanQuery:
     if cursor.at("USING"):
         cursor.fail("USING stands before AT", hint="ALTER QUERY name AS query USING variant AT …")
     return AlterQuery(name, query, using, at)
+
+
+def _read_provenance(cursor: Cursor, name: Name) -> AlterProvenance:
+    if cursor.accept("WITHOUT"):
+        cursor.expect("PROVENANCE", hint="write ALTER QUERY name WITHOUT PROVENANCE")
+        return AlterProvenance(name)
+    provenance = accept_provenance(cursor, stop=("AT",))
+    _refuse_at(cursor, "WITH PROVENANCE", "it begins at the first instant at which it is exact")
+    return AlterProvenance(name, provenance)
 
 
 def _read_variant(cursor: Cursor) -> Change:

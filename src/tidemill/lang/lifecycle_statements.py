@@ -13,9 +13,10 @@ if TYPE_CHECKING:
     from sqlglot import exp
 
     from tidemill.errors import Span
-    from tidemill.lang.statements import Name
+    from tidemill.lang.statements import Name, Provenance
 
 __all__ = [
+    "AlterProvenance",
     "AlterQuery",
     "Change",
     "Instant",
@@ -96,6 +97,18 @@ class ReplanQuery:
 
 
 @dataclass(frozen=True, slots=True)
+class AlterProvenance:
+    """ALTER QUERY name WITH PROVENANCE [KEEP …] | WITHOUT PROVENANCE.
+
+    Attributes:
+        provenance: For how long what rows are made of is kept from now on; ``None`` if it is not.
+    """
+
+    name: Name
+    provenance: Provenance | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class StartQuery:
     """START QUERY name [FRESH | COLD | WARM | WITH HISTORY] [AT instant]."""
 
@@ -129,4 +142,6 @@ class ResumeQuery:
     mode: StartMode | None = None
 
 
-Lifecycle: TypeAlias = AlterQuery | ReplanQuery | StartQuery | StopQuery | PauseQuery | ResumeQuery
+Lifecycle: TypeAlias = (
+    AlterQuery | ReplanQuery | AlterProvenance | StartQuery | StopQuery | PauseQuery | ResumeQuery
+)

@@ -6,28 +6,23 @@ Drop(kind=<ObjectKind.STREAM: 'STREAM'>, name=Name(text='bid'), if_exists=True)
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from sqlglot import Token, TokenType
 
 from tidemill.errors import ParseError, Span, closest
-from tidemill.lang.cursor import Cursor, is_name
+from tidemill.lang.cursor import Cursor
 from tidemill.lang.declarations import read_create
 from tidemill.lang.embedded import read_asked_query
-from tidemill.lang.lifecycle import LIFECYCLE_FORMS, at_lifecycle, read_lifecycle
+from tidemill.lang.explaining import read_explain
+from tidemill.lang.lifecycle import LIFECYCLE_FORMS, read_lifecycle
 from tidemill.lang.settings import SET_FORM, read_set
 from tidemill.lang.statements import (
     CreateQuery,
-    CreateTable,
     Describe,
     DescribeConnector,
     Drop,
-    Explain,
-    ExplainMode,
-    Lifecycle,
-    Name,
     ObjectKind,
-    OneTimeQuery,
     Select,
     Show,
     ShowConnectors,
@@ -37,7 +32,8 @@ from tidemill.lang.statements import (
     Statement,
 )
 from tidemill.lang.statistics import read_for, read_show_statistics
-from tidemill.lang.tokens import check_brackets, token_span, tokenize
+from tidemill.lang.tokens import check_brackets, tokenize
+from tidemill.lang.why import WHY_FORM, read_why
 from tidemill.lang.words import STREAM_OPERATORS
 
 if TYPE_CHECKING:
@@ -65,10 +61,6 @@ _QUERY_STARTS: Final = (
     *((operator, "(") for operator in sorted(STREAM_OPERATORS)),
     ("WSTREAM", "["),
 )
-
-_LATER: Final = {
-    ("WHY",): "EXPLAIN shows how a query is answered",
-}
 
 _FOREIGN: Final = frozenset(
     {
@@ -202,54 +194,7 @@ def _read_describe(cursor: Cursor) -> Describe | DescribeConnector:
     return Describe(cursor.name("a name"))
 
 
-def _read_explain(cursor: Cursor) -> Explain:
-    cursor.expect("EXPLAIN")
-    asked = next((mode for mode in ExplainMode if _accepts(cursor, mode)), None)
-    mode = asked or ExplainMode.LOGICAL
-    as_json = cursor.accept("FORMAT", "JSON")
-    start = cursor.index
-    if cursor.at("CREATE"):
-        created = read_create(cursor)
-        if not isinstance(created, CreateQuery | CreateTable):
-            cursor.fail("only a query can be explained", span=cursor.span_from(start))
-        target: Select | OneTimeQuery | CreateQuery | CreateTable | Name | Lifecycle = created
-    elif at_lifecycle(cursor):
-        if asked is not None:
-            _refuse_mode(cursor, asked)
-        target = read_lifecycle(cursor)
-    elif is_name(cursor.current) and cursor.peek(1) is None:
-        target = cursor.name("the name of a query")
-    else:
-        target = read_asked_query(cursor)
-    if mode is ExplainMode.ANALYZE and not isinstance(target, Name):
-        cursor.fail(
-            "only a query that runs, or has run, can be analyzed",
-            span=cursor.span_from(start),
-            hint="register it, and write EXPLAIN ANALYZE with its name",
-        )
-    return Explain(mode, target, as_json)
-
-
-def _accepts(cursor: Cursor, mode: ExplainMode) -> bool:
-    """Whether the word comes next, and is not itself the name of a query."""
-    return cursor.peek(1) is not None and cursor.accept(mode.value)
-
-
-def _refuse_mode(cursor: Cursor, mode: ExplainMode) -> NoReturn:
-    words = " ".join(token.text.upper() for token in cursor.tokens[cursor.index :][:2])
-    span = token_span(cursor.tokens[1])
-    cursor.fail(
-        f"{mode.value} is a form of a plan; EXPLAIN {words} gives a verdict",
-        span=span,
-        hint=f"write EXPLAIN [FORMAT JSON] {words} …",
-    )
-
-
 def _refuse(cursor: Cursor) -> Statement:
-    for words, hint in _LATER.items():
-        if cursor.accept(*words):
-            what = " ".join(words)
-            cursor.fail(f"{what} is not supported yet", span=cursor.span_from(0), hint=hint)
     word = cursor.tokens[0].text.upper()
     known = ("SELECT", "WITH", *_STATEMENTS)
     if word in _FOREIGN:
@@ -262,7 +207,7 @@ _FORMS: Final[tuple[tuple[tuple[str, ...], str], ...]] = (
     *(
         ((*before, word), form)
         for before in ((), ("EXPLAIN",), ("EXPLAIN", "FORMAT", "JSON"))
-        for word, form in LIFECYCLE_FORMS.items()
+        for word, form in {**LIFECYCLE_FORMS, "WHY": WHY_FORM}.items()
     ),
     (("CREATE", "STREAM"), "write CREATE STREAM name (column TYPE, …) SOURCE connector(…) …"),
     (
@@ -293,7 +238,7 @@ _FORMS: Final[tuple[tuple[tuple[str, ...], str], ...]] = (
         ("EXPLAIN",),
         (
             "write EXPLAIN [LOGICAL | PHYSICAL | STAGES | TRACE] [FORMAT JSON] query or name,"
-            " EXPLAIN ANALYZE name, or EXPLAIN ALTER QUERY …"
+            " EXPLAIN ANALYZE name, EXPLAIN ALTER QUERY … or EXPLAIN WHY …"
         ),
     ),
     (("SET",), SET_FORM),
@@ -308,7 +253,8 @@ _STATEMENTS: Final[dict[str, Callable[[Cursor], Statement]]] = {
     "SHOW": _read_show,
     "DESCRIBE": _read_describe,
     "DESC": _read_describe,
-    "EXPLAIN": _read_explain,
+    "EXPLAIN": read_explain,
     "SET": read_set,
+    "WHY": read_why,
     **dict.fromkeys(LIFECYCLE_FORMS, read_lifecycle),
 }

@@ -12,6 +12,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, TypeAlias
 
 from tidemill.lang.lifecycle_statements import (
+    AlterProvenance,
     AlterQuery,
     Change,
     Instant,
@@ -28,6 +29,7 @@ from tidemill.lang.lifecycle_statements import (
 from tidemill.lang.one_time_statements import OneTimeQuery
 from tidemill.lang.settings_statements import Adapt, SetAdapt, ShowSettings
 from tidemill.lang.statistics_statements import Hint, HintKind, ShowStatistics
+from tidemill.lang.why_statements import Why, WhyKind
 from tidemill.masking import masked_value, secrets_of
 
 if TYPE_CHECKING:
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Adapt",
+    "AlterProvenance",
     "AlterQuery",
     "Argument",
     "ArgumentSpans",
@@ -59,6 +62,7 @@ __all__ = [
     "Environment",
     "Explain",
     "ExplainMode",
+    "Explained",
     "Hint",
     "HintKind",
     "Instant",
@@ -71,6 +75,7 @@ __all__ = [
     "ObjectKind",
     "OneTimeQuery",
     "PauseQuery",
+    "Provenance",
     "ReplanQuery",
     "ResumeQuery",
     "Select",
@@ -86,6 +91,8 @@ __all__ = [
     "StopMode",
     "StopQuery",
     "Validity",
+    "Why",
+    "WhyKind",
     "shown_argument",
 ]
 
@@ -117,6 +124,17 @@ class Keep:
 
     length: Duration | None = None
     by_reference: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """WITH PROVENANCE [KEEP duration | KEEP ALL]: what rows were made of is kept with them.
+
+    Attributes:
+        keep: For how long; ``None`` for the last instant that is known only.
+    """
+
+    keep: Keep | None = None
 
 
 class LatePolicy(Enum):
@@ -314,17 +332,19 @@ class CreateFunction:
 
 @dataclass(frozen=True, slots=True)
 class CreateQuery:
-    """CREATE QUERY name [INTO sink] [START FRESH | START WITH HISTORY] AS query.
+    """CREATE QUERY name [INTO sink] [START …] [WITH PROVENANCE [KEEP …]] AS query.
 
     Attributes:
         start: Which windows it answers from if it is created while others run; ``None`` for those
             that are full at once, if the streams keep what they need, and else for empty ones.
+        provenance: Whether what its rows are made of is kept, and for how long; ``None`` if not.
     """
 
     name: Name
     query: exp.Expr
     sink: ConnectorCall | None = None
     start: StartMode | None = None
+    provenance: Provenance | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -395,21 +415,26 @@ class DescribeConnector:
     name: Name
 
 
+Explained: TypeAlias = Select | OneTimeQuery | CreateQuery | CreateTable | Name | Lifecycle | Why
+"""What can be explained."""
+
+
 @dataclass(frozen=True, slots=True)
 class Explain:
     """EXPLAIN [LOGICAL | PHYSICAL | STAGES | TRACE | COST | ANALYZE] [FORMAT JSON] query or name.
 
-    Of a statement of the lifecycle it gives the verdict, and does nothing.
+    Of a statement of the lifecycle it gives the verdict, and does nothing; of WHY it says what
+    would be read.
 
     Attributes:
-        mode: Which form of it is shown; LOGICAL, and without meaning, for a verdict.
-        target: A query, with its sink if it has one, the name of one that is registered, or what
-            would be done to one.
+        mode: Which form of it is shown; LOGICAL, and without meaning, for a verdict and for WHY.
+        target: A query, with its sink if it has one, the name of one that is registered, what
+            would be done to one, or what is asked of its answer.
         as_json: Whether it is shown as JSON.
     """
 
     mode: ExplainMode
-    target: Select | OneTimeQuery | CreateQuery | CreateTable | Name | Lifecycle
+    target: Explained
     as_json: bool = False
 
 
@@ -423,6 +448,7 @@ Statement: TypeAlias = (
     | CreateTable
     | Select
     | OneTimeQuery
+    | Why
     | Drop
     | Show
     | ShowConnectors
@@ -435,6 +461,7 @@ Statement: TypeAlias = (
     | Explain
     | AlterQuery
     | ReplanQuery
+    | AlterProvenance
     | StartQuery
     | StopQuery
     | PauseQuery

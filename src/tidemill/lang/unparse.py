@@ -15,6 +15,7 @@ from tidemill.lang.durations import duration_text
 from tidemill.lang.generator import Generator
 from tidemill.lang.instants import instant_text
 from tidemill.lang.statements import (
+    AlterProvenance,
     AlterQuery,
     ColumnDefinition,
     ConnectorCall,
@@ -39,6 +40,7 @@ from tidemill.lang.statements import (
     ObjectKind,
     OneTimeQuery,
     PauseQuery,
+    Provenance,
     ReplanQuery,
     ResumeQuery,
     Select,
@@ -51,6 +53,8 @@ from tidemill.lang.statements import (
     StartQuery,
     Statement,
     StopQuery,
+    Why,
+    WhyKind,
 )
 from tidemill.lang.statistics import hint_text
 from tidemill.lang.types import type_text
@@ -90,10 +94,10 @@ def unparse(statement: Statement | exp.Expr) -> str:
             return (
                 f"CREATE FUNCTION {quote_name(name.text)}({_columns(parameters)}) AS {_tree(body)}"
             )
-        case CreateQuery(name, query, sink, start):
+        case CreateQuery(name, query, sink, start, provenance):
             into = f" INTO {_connector(sink)}" if sink else ""
             head = f"CREATE QUERY {quote_name(name.text)}{into}{_optional('START ', start)}"
-            return f"{head} AS {_tree(query)}"
+            return f"{head}{_provenance(provenance)} AS {_tree(query)}"
         case CreateTable(name, query, keep, start):
             kept = f" {_keep(keep)}" if keep else ""
             head = f"CREATE TABLE {quote_name(name.text)}{kept}{_optional('START ', start)}"
@@ -125,8 +129,16 @@ def unparse(statement: Statement | exp.Expr) -> str:
             return f"DESCRIBE {quote_name(name.text)}"
         case Explain():
             return _explain(statement)
+        case Why():
+            return _why(statement)
         case (
-            AlterQuery() | ReplanQuery() | StartQuery() | StopQuery() | PauseQuery() | ResumeQuery()
+            AlterQuery()
+            | ReplanQuery()
+            | AlterProvenance()
+            | StartQuery()
+            | StopQuery()
+            | PauseQuery()
+            | ResumeQuery()
         ):
             return _lifecycle(statement)
         case _:
@@ -145,8 +157,26 @@ def _explain(statement: Explain) -> str:
             return f"EXPLAIN {statement.mode.value} {format_}{quote_name(text)}"
         case Select() | OneTimeQuery() | CreateQuery() | CreateTable() as query:
             return f"EXPLAIN {statement.mode.value} {format_}{unparse(query)}"
+        case Why() as why:
+            return f"EXPLAIN {format_}{_why(why)}"
         case change:
             return f"EXPLAIN {format_}{_lifecycle(change)}"
+
+
+def _why(statement: Why) -> str:
+    target, kind = statement.target, statement.kind
+    if statement.sets and not isinstance(target, Name):
+        instant = "NOW" if statement.at is None else instant_text(statement.at.microseconds)
+        return f"SELECT PROVENANCE {_tree(target).removeprefix('SELECT ')} AS OF {instant}"
+    parts = ["WHY", *["ALL"] * statement.flat]
+    if kind is not WhyKind.ROWS:
+        parts.append(kind.value)
+    parts.append(quote_name(target.text) if isinstance(target, Name) else f"({_tree(target)})")
+    if statement.condition is not None:
+        parts.append(f"WHERE {_tree(statement.condition)}")
+    if statement.down_to is not None:
+        parts.append(f"DOWN TO {quote_name(statement.down_to.text)}")
+    return " ".join(parts) + _at(statement.at)
 
 
 def _lifecycle(statement: Lifecycle) -> str:
@@ -157,6 +187,10 @@ def _lifecycle(statement: Lifecycle) -> str:
             return f"{text}{_optional('USING ', using)}{_at(at)}"
         case ReplanQuery(_, migration):
             return f"ALTER QUERY {name} REPLAN{_optional('USING ', migration)}"
+        case AlterProvenance(_, None):
+            return f"ALTER QUERY {name} WITHOUT PROVENANCE"
+        case AlterProvenance(_, provenance):
+            return f"ALTER QUERY {name}{_provenance(provenance)}"
         case StartQuery(_, start, at):
             return f"START QUERY {name}{_optional('', start)}{_at(at)}"
         case StopQuery(_, stop, at):
@@ -197,6 +231,12 @@ def _create_stream(statement: CreateStream) -> str:
     if statement.hints:
         parts.append(hint_text(statement.hints))
     return " ".join(parts)
+
+
+def _provenance(provenance: Provenance | None) -> str:
+    if provenance is None:
+        return ""
+    return f" WITH PROVENANCE{'' if provenance.keep is None else f' {_keep(provenance.keep)}'}"
 
 
 def _keep(keep: Keep) -> str:

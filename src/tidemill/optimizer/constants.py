@@ -150,6 +150,7 @@ DEFAULTS: Final = Constants(
         "interval.Union": OperatorCost(19.5, 2.55e-05, 2.61e-05),
         "interval.Number": OperatorCost(46.2, 0.000922, 0.000976),
         "interval.Since": OperatorCost(31.9, 0.0, 0.0),
+        "interval.Identify": OperatorCost(46.2, 0.000922, 0.000976),
         # Its rows were measured in batches of up to 300,000: those of a join can be very many.
         "interval.Shorten": OperatorCost(60.7, 0.00113, 0.00327),
         "interval.Split": OperatorCost(648.0, 0.0, 0.022),

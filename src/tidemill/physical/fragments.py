@@ -101,6 +101,11 @@ class Fragment:
     alone: frozenset[str] = field(default=frozenset(), repr=False, compare=False)
     held: Mapping[str, Time] = field(default_factory=dict, repr=False, compare=False)
 
+    @property
+    def needs_ids(self) -> bool:
+        """Whether one of its operators needs the ids of elements."""
+        return any(node.apply.traits.needs_ids for node in self.nodes)
+
 
 @dataclass(frozen=True, slots=True)
 class Graph:
@@ -120,8 +125,8 @@ class Graph:
 
     @property
     def needs_ids(self) -> bool:
-        """Whether some operator orders elements of one instant by their ids."""
-        return any(node.apply.traits.needs_ids for f in self.fragments for node in f.nodes)
+        """Whether some operator orders elements of one instant by their ids, or tells these."""
+        return any(fragment.needs_ids for fragment in self.fragments)
 
     @property
     def epoch(self) -> int:

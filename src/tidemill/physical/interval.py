@@ -9,6 +9,7 @@ from tidemill.physical.operators.rows.changes import Change, Changes
 from tidemill.physical.operators.rows.coalesce import Coalesce
 from tidemill.physical.operators.rows.filter import Filter
 from tidemill.physical.operators.rows.granularity import Granularity
+from tidemill.physical.operators.rows.identify import Identify
 from tidemill.physical.operators.rows.number import NUMBER, Number
 from tidemill.physical.operators.rows.project import Project
 from tidemill.physical.operators.rows.shorten import Shorten
@@ -34,6 +35,7 @@ __all__ = [
     "Distinct",
     "Filter",
     "Granularity",
+    "Identify",
     "Join",
     "JoinTree",
     "MultiJoin",

@@ -14,7 +14,7 @@ here. Each trait is a law about the operator's behaviour (``tests/laws/test_trai
     row_by_row   what leaves for a row depends on nothing else, so it does not matter where it is
     keeps_time   rows keep the time they came with
     keeps_rows   for each row that comes one leaves
-    needs_ids    rows of one instant are ordered by their ids
+    needs_ids    rows of one instant are ordered by their ids, or ids are told as columns
     waits        what is remembered may leave although no time has passed, because the operator has
                  become another one of its identity: it is told the watermark in every step
     delays       ``max_delay`` limits for how long what does not change is held back

@@ -13,16 +13,20 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from tidemill.history.pieces import joined
 from tidemill.model.batch import START
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from tidemill.catalog.entries import RelationEntry
     from tidemill.history.archive import Archive
     from tidemill.history.pieces import Entry, Piece
     from tidemill.model.batch import Batch
     from tidemill.model.time import Time
+
+_AT_ONCE = 16
+"""So many pieces are read at once at most, if they stand one after another."""
 
 __all__ = ["KeptRows", "Past", "RemovedError", "kept_rows"]
 
@@ -56,10 +60,15 @@ class KeptRows:
             RemovedError: They have been removed.
             RunError: They cannot be read.
         """
-        for piece in (piece for entry in self.entries for piece in entry.pieces):
-            if piece.last >= first and piece.first <= last:
+        for entry in self.entries:
+            wanted = [one for one in entry.pieces if one.last >= first and one.first <= last]
+            # What stands together in a file is read at once: a part of it takes as long.
+            for piece in _together(wanted):
                 rows = self._got(piece)
-                yield rows.filter((pl.col(START) >= first) & (pl.col(START) <= last))
+                if piece.first >= first and piece.last <= last:
+                    yield rows
+                else:
+                    yield rows.filter((pl.col(START) >= first) & (pl.col(START) <= last))
 
     def _got(self, piece: Piece) -> Batch:
         try:
@@ -70,6 +79,12 @@ class KeptRows:
             if isinstance(error.__cause__, FileNotFoundError):
                 raise RemovedError(piece.name) from error
             raise
+
+
+def _together(pieces: Sequence[Piece]) -> Iterator[Piece]:
+    """The same rows in fewer pieces, none of them very large."""
+    for begin in range(0, len(pieces), _AT_ONCE):
+        yield from joined(pieces[begin : begin + _AT_ONCE])
 
 
 def kept_rows(archives: Mapping[str, Archive], done: int) -> dict[str, KeptRows]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol, TypeGuard
 from tidemill.algebra.tree import streams_of
 from tidemill.catalog.entries import QueryEntry, StreamEntry
 from tidemill.errors import PlanError, RunError, suggestion
+from tidemill.lang.instants import instant_text
 from tidemill.lang.statements import ExplainMode
 from tidemill.lang.words import quote_name
 from tidemill.model.time import Time, time_text, to_instant
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from tidemill.runtime.answers import Answer
     from tidemill.runtime.one_time import OneTimeAnswer
     from tidemill.runtime.progress import Progress, QueryProgress
+    from tidemill.runtime.why import Why
 
 __all__ = ["Query"]
 
@@ -64,6 +66,15 @@ class _Owner(Protocol):
         wait: float | None = None,
     ) -> OneTimeAnswer:
         """Ask a SELECT once."""
+        ...
+
+    def why(
+        self,
+        text: str,
+        row: Mapping[str, object] | None = None,
+        wait: float | None = None,
+    ) -> Why:
+        """Ask why rows are there, or not."""
         ...
 
     def versions(self, query: str) -> pl.DataFrame:
@@ -268,6 +279,84 @@ class Query:
             )
         time = None if at is None else Time(to_instant(at))
         return self.session.bag(self.name, time, where).rows
+
+    def why(  # noqa: PLR0913 — what WHY can be asked with
+        self,
+        row: Mapping[str, object] | None = None,
+        at: int | datetime | date | str | None = None,
+        *,
+        where: str | None = None,
+        flat: bool = False,
+        down_to: str | None = None,
+        wait: float | None = None,
+    ) -> Why:
+        """Which rows of streams the rows of the answer were made of.
+
+        It is computed from what streams have kept, so they have to keep their past.
+
+        Args:
+            row: Values that columns of the rows have that are asked about; all rows without it.
+            at: The instant, as ``snapshot`` takes it; without it the last one that is known.
+            where: A condition on the rows, in SQL.
+            flat: Whether only rows of streams are told, and not what was made of them between.
+            down_to: The derived stream at whose rows the explanation stops.
+            wait: For how many seconds to wait until the instant is known.
+
+        Raises:
+            TidemillError: The instant is not known, rows that are needed are not kept, or the
+                condition does not fit.
+        """
+        stops = "" if down_to is None else f" DOWN TO {quote_name(down_to)}"
+        return self._asked_why("ALL " * flat, row, at, where, stops, wait)
+
+    def why_change(
+        self,
+        row: Mapping[str, object] | None = None,
+        at: int | datetime | date | str | None = None,
+        *,
+        where: str | None = None,
+        wait: float | None = None,
+    ) -> Why:
+        """What came or went at an instant, so that rows of the answer came or went.
+
+        The arguments are those of ``why``.
+
+        Raises:
+            TidemillError: As for ``why``.
+        """
+        return self._asked_why("CHANGE ", row, at, where, "", wait)
+
+    def why_not(
+        self,
+        row: Mapping[str, object] | None = None,
+        at: int | datetime | date | str | None = None,
+        *,
+        where: str = "TRUE",
+        wait: float | None = None,
+    ) -> Why:
+        """Where candidates for rows that are not in the answer have ended.
+
+        The arguments are those of ``why``; ``row`` or ``where`` says what the rows would be.
+
+        Raises:
+            TidemillError: As for ``why``; or there are such rows.
+        """
+        return self._asked_why("NOT ", row, at, where, "", wait)
+
+    def _asked_why(  # noqa: PLR0913, PLR0917 — what WHY can be asked with
+        self,
+        kind: str,
+        row: Mapping[str, object] | None,
+        at: int | datetime | date | str | None,
+        where: str | None,
+        stops: str,
+        wait: float | None,
+    ) -> Why:
+        self._entry()
+        condition = "" if where is None else f" WHERE {where}"
+        instant = "NOW" if at is None else instant_text(to_instant(at))
+        text = f"WHY {kind}{quote_name(self.name)}{condition}{stops} AT {instant}"
+        return self.session.why(text, row, wait)
 
     def _is_table(self) -> bool:
         entry = self._entry()

@@ -12,6 +12,7 @@ import json
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
+from tidemill.catalog.entries import Kept
 from tidemill.catalog.records import Instance, Moving, Part, Paused, Took
 from tidemill.errors import RunError
 from tidemill.model.time import Time
@@ -124,7 +125,7 @@ def _written(record: StoredRecord) -> dict[str, object]:
 def _written_instance(instance: Instance) -> dict[str, object]:
     """An instance; what is not there for most is left out, so that older versions can read it."""
     written = asdict(instance)
-    rare = ("later", "took", "moving")
+    rare = ("later", "took", "moving", "provenance", "unrecorded")
     return {name: value for name, value in written.items() if value or name not in rare}
 
 
@@ -135,7 +136,18 @@ def _instance(found: dict[str, object]) -> Instance:
         case other:
             raise ValueError(f"{other} is no list of streams")
     took, moving = _took(found.get("took")), _moving(found.get("moving"))
-    return Instance(**{**found, "later": later, "took": took, "moving": moving})  # type: ignore[arg-type] # a TypeError is damage
+    read = {"took": took, "moving": moving, "provenance": _provenance(found.get("provenance"))}
+    return Instance(**{**found, "later": later, **read})  # type: ignore[arg-type] # a TypeError is damage
+
+
+def _provenance(found: object) -> Kept | None:
+    match found:
+        case None:
+            return None
+        case {"length": int() | None as length, "by_reference": False}:
+            return Kept(length)
+        case _:
+            raise ValueError(f"{found} does not say for how long what rows are made of is kept")
 
 
 def _took(found: object) -> Took | None:

@@ -4,6 +4,7 @@
     tables/<name>/000000000007.parquet        what batch 7 has changed
     tables/<name>/standing-00000003.parquet   rows that are there, with their starts
     tables/<name>/past-00000002.parquet       rows that have gone, with their starts and ends
+    provenance/<query>/…                      the same of tables that are kept with a query
 
 Law: ``read`` gives what was put, or an error that says what is missing.
 """
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import polars as pl
 
+from tidemill.catalog.records import is_recording, owner_name
 from tidemill.history.table_list import GoneError
 from tidemill.physical.state.damaged import DamagedError
 from tidemill.runtime.durable import write_durably
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
     from tidemill.history.table_list import Piece
     from tidemill.model.batch import Batch
 
-__all__ = ["MemoryTable", "TableFiles", "forget_table", "table_place"]
+__all__ = ["MemoryTable", "TableFiles", "forget_recordings", "forget_table", "table_place"]
 
 Ask: TypeAlias = "Callable[[pl.LazyFrame], pl.LazyFrame]"
 
@@ -38,10 +40,19 @@ _LEVEL = 1
 _GROUP_ROWS = 4096
 """So many rows have their least and greatest values noted, and are read or left out together."""
 
+_MOST_ROWS = 1 << 16
+"""The same of rows that are not looked up by values, and written faster so."""
+
 
 def table_place(checkpoint: Path, table: str) -> Path:
-    """Where a table is, given where the checkpoint is."""
+    """Where a table is, given where the checkpoint is; what is kept with a query is beside it."""
+    if is_recording(table):
+        return _recordings_place(checkpoint, owner_name(table)) / word_of(table.rpartition(":")[2])
     return checkpoint / "tables" / word_of(table.lower())
+
+
+def _recordings_place(checkpoint: Path, query: str) -> Path:
+    return checkpoint / "provenance" / word_of(query.lower())
 
 
 def forget_table(checkpoint: Path, table: str) -> None:
@@ -51,15 +62,24 @@ def forget_table(checkpoint: Path, table: str) -> None:
         shutil.rmtree(place)
 
 
+def forget_recordings(checkpoint: Path, query: str) -> None:
+    """Remove what was kept of what the rows of a query that was dropped were made of."""
+    place = _recordings_place(checkpoint, query)
+    if place.is_dir():
+        shutil.rmtree(place)
+
+
 class TableFiles(ListedFiles):
     """The files of a table.
 
     Args:
         place: Where they are.
+        by_values: Whether rows are looked up by values, and not by instants alone.
     """
 
-    def __init__(self, place: Path) -> None:
+    def __init__(self, place: Path, *, by_values: bool = True) -> None:
         super().__init__(place, _LIST)
+        self._by_values = by_values
 
     @property
     def is_there(self) -> bool:
@@ -73,8 +93,9 @@ class TableFiles(ListedFiles):
             OSError: They cannot be written.
         """
         content = io.BytesIO()
+        size = _GROUP_ROWS if self._by_values else _MOST_ROWS
         rows.write_parquet(
-            content, compression="zstd", compression_level=_LEVEL, row_group_size=_GROUP_ROWS
+            content, compression="zstd", compression_level=_LEVEL, row_group_size=size
         )
         write_durably(self._path(name), content.getvalue())
 

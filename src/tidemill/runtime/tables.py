@@ -17,7 +17,7 @@ from tidemill.history import tables
 from tidemill.history.table_list import GoneError
 from tidemill.history.table_view import TableView
 from tidemill.history.tables import Limits, Table
-from tidemill.model.batch import SIGN, TIME
+from tidemill.model.batch import Form, time_columns
 from tidemill.model.spans import Leaves
 from tidemill.model.time import END_OF_TIME, Time
 from tidemill.physical.frames import pick
@@ -88,12 +88,21 @@ class Tables:
     def _open(self, sink: TableSink, done: int, *, must_be_there: bool = False) -> None:
         store: Store = MemoryTable()
         if self._directory is not None:
-            store = files = TableFiles(table_place(self._directory, sink.query))
+            store = files = TableFiles(
+                table_place(self._directory, sink.query),
+                by_values=sink.shape.form is Form.SIGNED,
+            )
             if must_be_there and not files.is_there:
                 raise damaged(f'table "{sink.query}"', "its files are missing")
         try:
             table = Table(
-                store, sink.schema, sink.keep, done=done, key=sink.key, limits=self._limits
+                store,
+                sink.schema,
+                sink.keep,
+                done=done,
+                key=sink.key,
+                limits=self._limits,
+                form=sink.shape.form,
             )
         except DamagedError as error:
             raise damaged(f'table "{sink.query}"', error) from error
@@ -113,7 +122,7 @@ class Tables:
         Args:
             batch: The number of the batch.
             table: The table.
-            batches: The changes, in signed form.
+            batches: The changes, in signed form, or rows with their ends.
             known: Up to when it is known then.
             read: The time of the latest row that was read for it.
 
@@ -122,10 +131,10 @@ class Tables:
             OSError: It cannot be written.
         """
         found = self._tables[table]
-        columns = [*found.schema.names, TIME, SIGN]
-        changes = pl.concat([pick(one, columns) for one in batches]) if batches else None
+        columns = [*found.schema.names, *time_columns(found.form)]
+        rows = pl.concat([pick(one, columns) for one in batches]) if batches else None
         try:
-            found.take(batch, changes, known=known, read=read)
+            found.take(batch, rows, known=known, read=read)
         except (DamagedError, GoneError) as error:
             raise damaged(f'table "{table}"', error) from error
 

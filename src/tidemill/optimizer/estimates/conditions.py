@@ -29,6 +29,7 @@ _PLAIN = (
     interval.Project,
     interval.Number,
     interval.Since,
+    interval.Identify,
     signed.ToSigned,
 )
 """What keeps all rows as they are, or gives them other columns and times."""

@@ -151,6 +151,8 @@ def work_of(operator: Operator, below: Sequence[Flow]) -> Work:
             return rows.number(*below)
         case interval.Since():
             return rows.since(*below)
+        case interval.Identify():
+            return rows.identify(*below)
         case interval.Shorten():
             return rows.shorten(operator, *below)
         case interval.Split():

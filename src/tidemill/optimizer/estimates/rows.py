@@ -7,6 +7,7 @@ from math import inf
 from typing import TYPE_CHECKING, Final
 
 from tidemill.algebra.expr import Call, Column, Literal, conjuncts
+from tidemill.algebra.marked import ROW
 from tidemill.optimizer import characteristics as shape
 from tidemill.optimizer.estimates.flow import MOST, Flow, Work, never, shaped
 from tidemill.optimizer.selectivity import VALUES, harmonic, selectivity, values_of
@@ -99,6 +100,12 @@ def project(operator: interval.Project, below: Flow) -> Work:
 def number(below: Flow) -> Work:
     """The same elements, each with a number of its own."""
     values = {**below.edge.distinct, interval.NUMBER: inf}
+    return Work(replace(below, edge=replace(below.edge, distinct=values)), below.rows)
+
+
+def identify(below: Flow) -> Work:
+    """The same elements, each with the id that it has."""
+    values = {**below.edge.distinct, ROW: inf}
     return Work(replace(below, edge=replace(below.edge, distinct=values)), below.rows)
 
 

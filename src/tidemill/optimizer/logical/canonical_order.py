@@ -9,6 +9,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 from tidemill.algebra.explain import explain
+from tidemill.algebra.marked import ROW, is_marked
 from tidemill.algebra.plan import (
     Aggregate,
     AntiJoin,
@@ -66,7 +67,7 @@ def _looks(plan: Plan) -> Iterator[str]:
     """What an operator looks like, constants aside."""
     match plan:
         case Source(name) | Relation(name):
-            yield name
+            yield f"{name} {ROW}" if is_marked(plan) else name
         case Filter(_, predicate):
             yield shape(predicate)
         case Project(_, columns):

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, assert_never
 
 from tidemill.algebra.expr import Column
+from tidemill.algebra.marked import is_marked, plain_schema
 from tidemill.algebra.patterns import UpdatePattern, update_pattern
 from tidemill.algebra.plan import (
     Aggregate,
@@ -72,7 +73,7 @@ from tidemill.optimizer.physical.steps import (
 from tidemill.optimizer.physical.techniques import Forms, Technique, choose_forms
 from tidemill.physical import interval, signed
 from tidemill.physical.interval import Change, Multiplicity
-from tidemill.physical.plan import Apply, Input
+from tidemill.physical.plan import Apply, Input, walk_physical
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -118,8 +119,8 @@ def implement(plan: Plan, technique: Technique, answer: Form | None = None) -> I
             placed = in_form(_implement(node, forms, visit, instants), forms.form(node))
             done[id(node)] = placed
             parts = [placed.plan]
-            if isinstance(node, Source) and node.since:
-                parts.append(Input(node.name, node.schema))  # below ``Since``
+            if isinstance(node, Source | Relation):
+                parts = list(walk_physical([placed.plan]))  # what it reads, and what stands above
             for part in parts:
                 patterns[part.fingerprint] = update_pattern(node)
                 reasons[part.fingerprint] = forms.why(node)
@@ -139,10 +140,8 @@ def _implement(
         return in_form(below, form) if forms.signs_throughout and form is Form.SIGNED else below
 
     match plan:
-        case Source(name, schema, since) if since:
-            return apply_to(interval.Since(schema, since), Placed(Input(name, schema), ANYWHERE))
-        case Source(name, schema) | Relation(name, schema):
-            return Placed(Input(name, schema), ANYWHERE)
+        case Source() | Relation():
+            return _leaf(plan)
         case Filter(input_, predicate):
             below = visit(input_)
             return apply_to(interval.Filter(plan.schema, predicate), below)
@@ -173,6 +172,21 @@ def _implement(
             return implement_anti_join(plan, visit(plan.left), visit(plan.right), form)
         case _:
             assert_never(plan)
+
+
+# Leaves
+
+
+def _leaf(leaf: Source | Relation) -> Placed:
+    """What comes in, from an instant on, and with hidden columns if these are asked for."""
+    has_marks = is_marked(leaf)
+    schema = plain_schema(leaf.schema) if has_marks else leaf.schema
+    made = Placed(Input(leaf.name, schema), ANYWHERE)
+    if isinstance(leaf, Source) and leaf.since:
+        made = apply_to(interval.Since(schema, leaf.since), made)
+    if has_marks:
+        made = apply_to(interval.Identify(schema, has_time=isinstance(leaf, Source)), made)
+    return made
 
 
 # One input

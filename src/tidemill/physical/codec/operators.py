@@ -118,6 +118,7 @@ OPERATORS = (
     Record("interval.Project", interval.Project, {"schema": SCHEMA, "columns": NAMED}),
     Record("interval.Union", interval.Union, {"schema": SCHEMA, "right_names": _NAMES}),
     Record("interval.Number", interval.Number, {"input": SCHEMA}),
+    Record("interval.Identify", interval.Identify, {"input": SCHEMA, "has_time": PLAIN}),
     Record("interval.Since", interval.Since, {"schema": SCHEMA, "time": PLAIN}),
     Record(
         "interval.Shorten",

@@ -204,7 +204,9 @@ class Job:
                 entry = program.relations[name]
                 self._relations[name] = read_relation(entry, self.memory)
                 self.statistics.take_relation(name, relation_digest(entry), self._relations[name])
-                relations[name] = relation_flow(entry, self._relations[name])
+                relations[name] = relation_flow(
+                    entry, self._relations[name], has_ids=program.graph.intake(name).needs_ids
+                )
                 continue
             stream = program.streams[name]
             gate = Gate(stream, has_ids=program.graph.needs_ids)

@@ -205,7 +205,11 @@ class Pipeline:
         """The rows of relations for the inputs that have not had them."""
         flows = {input_.rows: Flow([], END_OF_TIME) for input_ in self._relation_inputs()}
         for rows, name in unfed.items():
-            flows[rows] = relation_flow(self.program.relations[name], self._relations[name])
+            flows[rows] = relation_flow(
+                self.program.relations[name],
+                self._relations[name],
+                has_ids=self.program.graph.intake(rows).needs_ids,
+            )
         return flows
 
     def _measure(self, *, at_once: bool = False) -> None:

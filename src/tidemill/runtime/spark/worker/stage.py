@@ -235,8 +235,8 @@ class Stage:
         place, count = self.deployment.pids.index(self.pid), len(self.deployment.pids)
         relation, blob = self.deployment.relations[name]
         rows = Message(self.pid, Kind.ROWS, name, blob).rows()
-        engine = Engine(self._intakes[name])
-        outputs = engine.step({name: relation_flow(relation, rows)})
+        engine, has_ids = Engine(self._intakes[name]), self._intakes[name].needs_ids
+        outputs = engine.step({name: relation_flow(relation, rows, has_ids=has_ids)})
         for channel in unfed:
             self.progress.fed.append(channel.name)
             for batch in outputs[channel.name].batches:
