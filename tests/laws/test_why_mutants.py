@@ -26,10 +26,11 @@ if TYPE_CHECKING:
 
     from laws.catalogue import Inputs
     from tidemill.algebra.plan import Plan
-    from tidemill.provenance.annotate import Annotated, Ends, Leaf
+    from tidemill.provenance.computing import Elements
+    from tidemill.provenance.leaves import Annotated, Ends, Leaf
     from tidemill.provenance.paths import Place
     from tidemill.provenance.steps import Step
-    from tidemill.provenance.trace import Elements, Made, Trace
+    from tidemill.provenance.trace import Made, Trace
 
 STEPS, TAKE, PAIRS, MADE = steps.steps_of, trace.take, trace.pairs_of, trace._made  # noqa: SLF001
 SPAN, THROUGH = missing.span_of, missing._through  # noqa: SLF001

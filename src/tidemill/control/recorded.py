@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from tidemill.algebra.explain import describe
+from tidemill.algebra.marked import ROW
 from tidemill.algebra.plan import Relation, Source
 from tidemill.algebra.tree import children, streams_of, with_children
 from tidemill.control.instances import record_of
@@ -24,7 +25,6 @@ from tidemill.errors import RunError
 from tidemill.history.table_list import GoneError
 from tidemill.model.batch import END, START
 from tidemill.model.time import Time, time_text
-from tidemill.provenance.annotate import ROW
 from tidemill.provenance.hooks import looks_back
 from tidemill.runtime.local.one_time import elements_at
 from tidemill.runtime.one_time import NotKnownError
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from tidemill.history.table_view import TableView
     from tidemill.model.batch import Batch
     from tidemill.model.schema import Schema
-    from tidemill.provenance.annotate import Leaf
+    from tidemill.provenance.leaves import Leaf
 
 __all__ = [
     "NotRecordedError",

@@ -15,10 +15,11 @@ from tidemill.model.batch import END, START, TIME_TYPE, polars_schema, polars_ty
 from tidemill.model.time import END_OF_TIME, Time, time_text
 from tidemill.model.types import BIGINT
 from tidemill.provenance.changes import CHANGE, change_of, trace_change
+from tidemill.provenance.computing import asked_of
 from tidemill.provenance.lines import field_name, flattened, stepwise
 from tidemill.provenance.missing import missing
 from tidemill.provenance.missing_lines import missing_lines, refused_rows
-from tidemill.provenance.trace import COPIES, NODE, Trace, asked_of, trace
+from tidemill.provenance.trace import COPIES, NODE, Trace, trace
 from tidemill.runtime.why import Why
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from tidemill.lang.statements import Why as WhyStatement
     from tidemill.model.schema import Schema
     from tidemill.model.types import DataType
-    from tidemill.provenance.annotate import Ends
+    from tidemill.provenance.leaves import Ends
 
 __all__ = ["Scene", "told"]
 

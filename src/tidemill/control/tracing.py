@@ -21,7 +21,7 @@ from tidemill.catalog.entries import StreamEntry
 from tidemill.history.archive import kept_columns
 from tidemill.model.batch import ID, START, TIME_TYPE
 from tidemill.optimizer.logical.rewrite import optimize
-from tidemill.provenance.annotate import ids_among
+from tidemill.provenance.leaves import ids_among
 from tidemill.provenance.wanted import Part, choice, is_all, rows_wanted, within
 from tidemill.runtime.local.one_time import elements_at
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from tidemill.control.asked import Asked
     from tidemill.model.batch import Batch
     from tidemill.model.time import Time
-    from tidemill.provenance.annotate import Leaf
+    from tidemill.provenance.leaves import Leaf
 
 __all__ = ["Kept"]
 

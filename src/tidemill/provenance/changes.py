@@ -21,26 +21,17 @@ import polars as pl
 
 from tidemill.model.batch import END, START, TIME_TYPE
 from tidemill.model.time import Time
-from tidemill.provenance.annotate import Annotated, annotate
+from tidemill.provenance.annotate import annotate
+from tidemill.provenance.computing import asked_of, elements
 from tidemill.provenance.spans import shown
 from tidemill.provenance.steps import among, steps_of
-from tidemill.provenance.trace import (
-    FROM,
-    NODE,
-    TO,
-    Trace,
-    asked_of,
-    elements,
-    numbered,
-    pairs_of,
-    take,
-)
+from tidemill.provenance.trace import FROM, NODE, TO, Trace, numbered, pairs_of, take
 
 if TYPE_CHECKING:
     from tidemill.algebra.expr import Expr
     from tidemill.algebra.plan import Plan
-    from tidemill.provenance.annotate import Ends, Leaf
-    from tidemill.provenance.trace import Elements
+    from tidemill.provenance.computing import Elements
+    from tidemill.provenance.leaves import Annotated, Ends, Leaf
 
 __all__ = ["CAME", "CHANGE", "WENT", "change_of", "trace_change"]
 

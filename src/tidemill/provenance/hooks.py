@@ -34,11 +34,13 @@ from tidemill.algebra.plan import (
 )
 from tidemill.algebra.tree import children, walk
 from tidemill.errors import PlanError
-from tidemill.provenance.annotate import Annotated, Leaf, annotate
+from tidemill.provenance.annotate import annotate
 from tidemill.provenance.same_columns import same_columns
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from tidemill.provenance.leaves import Annotated, Leaf
 
 __all__ = ["Hook", "hooks_of", "looks_back"]
 

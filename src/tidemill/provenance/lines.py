@@ -30,8 +30,8 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from tidemill.algebra.explain import describe
+from tidemill.algebra.marked import ROW
 from tidemill.model.batch import END, START, TIME_TYPE, polars_schema
-from tidemill.provenance.annotate import ROW
 from tidemill.provenance.trace import MARK, NODE, OF
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from tidemill.algebra.plan import Plan
     from tidemill.model.schema import Schema
-    from tidemill.provenance.annotate import Ends, Leaf
+    from tidemill.provenance.leaves import Ends, Leaf
     from tidemill.provenance.trace import Found, Made, Trace
 
 __all__ = ["FLAT", "STEPS", "field_name", "field_names", "flattened", "stepwise"]

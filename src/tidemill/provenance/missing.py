@@ -12,52 +12,45 @@ named, and nothing is in its output, at the instants that matter for the one tha
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, assert_never
+from typing import TYPE_CHECKING
 
 import polars as pl
 
+from tidemill.algebra.marked import ROW
 from tidemill.algebra.plan import (
     Aggregate,
     AntiJoin,
     Difference,
     Distinct,
     Dstream,
-    Filter,
     Intersect,
     Istream,
-    Join,
     MaxUnion,
     Plan,
-    Project,
     Relation,
-    RowWindow,
-    Rstream,
     SemiJoin,
-    SessionWindow,
     Source,
     StrictDifference,
-    TimeWindow,
-    Unbounded,
-    Union,
     Window,
 )
 from tidemill.algebra.reach import needs, newest
-from tidemill.algebra.text import expr_text
 from tidemill.algebra.tree import children, with_children
 from tidemill.model.batch import END, START
 from tidemill.model.time import Time
-from tidemill.provenance.annotate import ROW, Annotated, annotate
+from tidemill.provenance.annotate import annotate
+from tidemill.provenance.computing import asked_of, elements
 from tidemill.provenance.paths import paths_of
+from tidemill.provenance.reasons import reason_of
 from tidemill.provenance.steps import among, steps_of
-from tidemill.provenance.trace import FROM, TO, asked_of, elements
+from tidemill.provenance.trace import FROM, TO
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from tidemill.algebra.expr import Expr
-    from tidemill.provenance.annotate import Leaf
+    from tidemill.provenance.computing import Elements
+    from tidemill.provenance.leaves import Annotated, Leaf
     from tidemill.provenance.paths import Path, Place
-    from tidemill.provenance.trace import Elements
 
 __all__ = ["CANDIDATE", "ENDS_COLUMNS", "Candidates", "Ended", "missing", "span_of"]
 
@@ -296,45 +289,4 @@ def _through(
 def _note(found: Candidates, ended: pl.DataFrame, operator: Plan) -> None:
     if not ended.is_empty():
         ids = ended[CANDIDATE].unique()
-        found.ended.append(Ended(ids, operator, _reason(operator)))
-
-
-def _reason(operator: Plan) -> str:
-    """What it means that something ends at an operator."""
-    match operator:
-        case Filter(_, predicate):
-            return f"{expr_text(predicate)} is not true"
-        case Window(_, spec):
-            return _window_reason(spec)
-        case Join() | SemiJoin():
-            return "it has no partner"
-        case AntiJoin():
-            return "a partner keeps it back"
-        case Difference() | StrictDifference():
-            return "rows on the right take it away"
-        case Intersect():
-            return "it is not on the other side"
-        case Istream():
-            return "it was there an instant before"
-        case Dstream():
-            return "it is still there, or was not there an instant before"
-        case Source() | Relation():
-            return "it is there at other instants"
-        case Aggregate() | Distinct() | Rstream() | Union() | MaxUnion() | Project():
-            return "it is not there at the instant"
-        case _:
-            assert_never(operator)
-
-
-def _window_reason(spec: TimeWindow | RowWindow | SessionWindow | Unbounded) -> str:
-    match spec:
-        case TimeWindow():
-            return "it is not in the window at the instant"
-        case RowWindow():
-            return "later rows have displaced it"
-        case SessionWindow():
-            return "its session is over"
-        case Unbounded():
-            return "it had not come yet"
-        case _:
-            assert_never(spec)
+        found.ended.append(Ended(ids, operator, reason_of(operator)))

@@ -23,16 +23,16 @@ from tidemill.algebra.plan import Project, Relation, Source
 from tidemill.algebra.text import expr_text
 from tidemill.model.batch import END, ID, START, TIME_TYPE, polars_schema
 from tidemill.model.time import END_OF_TIME, Time
+from tidemill.provenance.computing import asked_of
 from tidemill.provenance.lines import field_name, field_names
 from tidemill.provenance.missing import CANDIDATE
-from tidemill.provenance.trace import asked_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from tidemill.algebra.plan import Plan
+    from tidemill.provenance.computing import Elements
     from tidemill.provenance.missing import Candidates, Ended
-    from tidemill.provenance.trace import Elements
 
 __all__ = ["MISSING", "Refused", "missing_lines", "refused_rows"]
 

@@ -35,7 +35,7 @@ from tidemill.model.time import END_OF_TIME
 if TYPE_CHECKING:
     from tidemill.algebra.plan import WindowSpec
     from tidemill.model.time import Time
-    from tidemill.provenance.annotate import Leaf
+    from tidemill.provenance.leaves import Leaf
 
 __all__ = ["SINCE", "UNTIL", "is_steady", "own_span", "shown"]
 

@@ -42,7 +42,8 @@ from tidemill.algebra.plan import (
     StrictDifference,
 )
 from tidemill.model.types import BOOLEAN, Kind
-from tidemill.provenance.annotate import Annotated, annotate
+from tidemill.provenance.annotate import annotate
+from tidemill.provenance.leaves import Annotated
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -51,7 +52,7 @@ if TYPE_CHECKING:
 
     from tidemill.model.schema import Field, Schema
     from tidemill.model.types import Value
-    from tidemill.provenance.annotate import Ends
+    from tidemill.provenance.leaves import Ends
 
 __all__ = ["SOUGHT", "Step", "among", "steps_of"]
 
