@@ -35,9 +35,10 @@ bench-full: $(READY) java  ## the same with more of everything
 peers: $(READY) java     ## other systems to compare with, each in an environment of its own
 	$(BIN)/python -m benchmarks.peers.install
 
-soak: $(READY) java      ## a pipeline on Spark that is killed twenty times, and one on a cluster
-	TIDEMILL_KILLS=20 $(BIN)/pytest -q tests/spark/test_kill.py
+soak: $(READY) java      ## long kills, stories and mutants, a cluster, laws with many examples
+	TIDEMILL_KILLS=20 $(BIN)/pytest -q tests/spark/test_kill.py tests/running/test_local_kill.py
 	$(BIN)/pytest -q -m soak
+	$(BIN)/pytest -q -n $(WORKERS) --dist worksteal --more tests/laws -m "not soak"
 
 fmt: $(READY)
 	$(BIN)/ruff format .

@@ -1,7 +1,7 @@
 """Options and profiles of the whole suite.
 
 ``--rewrite-golden`` rewrites expected outputs. How many examples of each law are tried is a
-profile: ``ci`` by default, ``fast`` a few (``make fast``), ``more`` thirty times as many, with
+profile: ``ci`` by default, ``fast`` a few (``make fast``), ``more`` fifty times as many, with
 other random numbers every time. HYPOTHESIS_PROFILE names one; ``--more`` is short for the last.
 """
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 EXAMPLES = 8
-COUNTS = {"fast": EXAMPLES, "ci": 3 * EXAMPLES, "more": 100 * EXAMPLES}
+COUNTS = {"fast": EXAMPLES, "ci": 2 * EXAMPLES, "more": 100 * EXAMPLES}
 
 for name, count in COUNTS.items():
     settings.register_profile(

@@ -209,6 +209,7 @@ VIEWS = [
 ]
 
 
+@pytest.mark.soak
 def test_views_that_double_cost_their_parts_once() -> None:
     program = f"""
         for view in {VIEWS}:

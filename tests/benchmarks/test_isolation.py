@@ -102,6 +102,7 @@ def test_who_takes_back_aborts_nothing_and_is_latest(scheduler: Scheduler) -> No
         assert run.reread > 0
 
 
+@pytest.mark.soak
 def test_c1_to_c7_are_found_but_for_two_and_why() -> None:
     alone = periodic(Sizes((10, 20, 40, 60), 3))
     both = mixed(Sizes((10, 20, 40), 6))

@@ -259,7 +259,14 @@ def _without_hold(span: Span) -> Span:
     return replace(span, leaves=Leaves.AT_ONCE)
 
 
-@pytest.mark.parametrize("harm", [_without_withdrawal, _announced_late, _without_hold])
+@pytest.mark.parametrize(
+    "harm",
+    [
+        _without_withdrawal,
+        _announced_late,
+        pytest.param(_without_hold, marks=pytest.mark.soak),
+    ],
+)
 def test_the_law_finds_what_is_wrong(harm: Callable[[Span], Span]) -> None:
     def is_found(drawn: tuple[Scene, Change, int]) -> bool:
         scene, using, after = drawn

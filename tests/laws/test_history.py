@@ -232,7 +232,16 @@ def _all_begin_now(living: LivingQuery) -> None:
     living.begins = begun
 
 
-@pytest.mark.parametrize("harm", [_fills_nothing, _all_begin_at_once, _all_begin_now])
+@pytest.mark.parametrize(
+    "harm",
+    [
+        _fills_nothing,
+        *(
+            pytest.param(one, marks=pytest.mark.soak)
+            for one in (_all_begin_at_once, _all_begin_now)
+        ),
+    ],
+)
 def test_the_law_of_the_past_finds_what_is_wrong(harm: Callable[[LivingQuery], None]) -> None:
     joins = _both().map(lambda plan: conformed(plan, PAIR))
 

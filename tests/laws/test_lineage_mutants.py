@@ -115,8 +115,17 @@ MUTANTS: list[tuple[object, str, Wrong, Callable[..., None]]] = [
 ]
 
 
+LONG = {(origins, "new_rows"), (lineage, "combine")}
+"""What takes long to be found, and is looked for by ``make soak``."""
+
+
 @pytest.mark.parametrize(
-    ("module", "name", "wrong", "law"), MUTANTS, ids=lambda one: getattr(one, "__name__", None)
+    ("module", "name", "wrong", "law"),
+    [
+        pytest.param(*one, marks=pytest.mark.soak) if (one[0], one[1]) in LONG else one
+        for one in MUTANTS
+    ],
+    ids=lambda one: getattr(one, "__name__", None),
 )
 def test_the_law_finds_what_is_wrong(
     module: object, name: str, wrong: Wrong, law: Callable[..., None]

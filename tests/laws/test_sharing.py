@@ -197,7 +197,7 @@ def _patched(where: object, name: str, wrong: Callable[..., object]) -> ExitStac
     [
         _bits_of_others,
         _first_conditions_only,
-        _what_no_other_wants_stays_behind,
+        pytest.param(_what_no_other_wants_stays_behind, marks=pytest.mark.soak),
         _one_window_for_all,
         _panes_whenever_they_begin,
         _everybody_looks_at_all,

@@ -135,6 +135,7 @@ def _without_partners(node: Plan, ends: Ends, *, against: bool = False) -> tuple
     return STEPS(node, ends)
 
 
+@pytest.mark.soak
 def test_changes_that_are_overlooked_are_found() -> None:
     def blind(plan: Plan, ends: Ends | None = None, *, against: bool = False) -> Annotated:
         del against

@@ -396,7 +396,7 @@ print(count(sys.argv[3]))
 """
 
 
-@pytest.mark.parametrize("kind", ["csv", "json", "parquet"])
+@pytest.mark.parametrize("kind", ["csv", pytest.param("json", marks=pytest.mark.soak), "parquet"])
 def test_a_file_that_becomes_large_is_read_in_bounded_memory(tmp_path: Path, kind: str) -> None:
     few, count, wide = 1_000, 1_500_000, "x" * 480
     small, large = tmp_path / "small", tmp_path / "large"

@@ -19,7 +19,7 @@ from running.killed import STEP_ROWS, TEXTS
 from running.shop import define, write
 from tidemill.runtime.answers import Answer
 
-KILLS = int(os.environ.get("TIDEMILL_KILLS", "5"))
+KILLS = int(os.environ.get("TIDEMILL_KILLS", "3"))
 """At random moments, besides one after each stage that writes; ``make soak`` sets more."""
 
 FILES = 80

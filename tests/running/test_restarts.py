@@ -19,7 +19,7 @@ KEEPS = ["KEEP 12", "KEEP 60 BY REFERENCE", "KEEP 40", "KEEP ALL"]
 
 
 @pytest.mark.parametrize(
-    "seed", [*range(3), *(pytest.param(seed, marks=pytest.mark.soak) for seed in range(3, 6))]
+    "seed", [0, *(pytest.param(seed, marks=pytest.mark.soak) for seed in range(1, 6))]
 )
 def test_what_sinks_get_through_changes_and_restarts(tmp_path: Path, seed: int) -> None:
     random = Random(seed)  # noqa: S311 — the same story every time

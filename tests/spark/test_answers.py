@@ -122,9 +122,9 @@ def generated(seed: int) -> list[str]:
     ("texts", "partitions", "stages"),
     [
         ([*TRAPS.values(), *generated(1)], 4, None),
-        (generated(2), 1, None),
+        pytest.param(generated(2), 1, None, marks=pytest.mark.soak),
         (generated(3), 3, 1),  # fewer stages than the plans need
-        (generated(4)[:8], 2, 6),  # more stages than the plans need
+        pytest.param(generated(4)[:8], 2, 6, marks=pytest.mark.soak),  # more than they need
     ],
     ids=["traps and generated", "one partition", "too few stages", "more stages than needed"],
 )

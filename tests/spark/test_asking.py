@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.spark
 
 
+@pytest.mark.soak  # what WHY is asked goes the same way, every time
 def test_all_that_is_asked_is_answered_as_the_reference_does(tmp_path: Path) -> None:
     connect = partial(tidemill.connect, engine="spark", master=MASTER, partitions=2)
     asked_throughout(Pipeline(partial(connect, checkpoint=tmp_path / "state"), tmp_path))

@@ -109,6 +109,7 @@ def test_a_file_is_not_lost_with_the_note_that_spark_is_to_read(
     assert query.results().height == 8
 
 
+@pytest.mark.soak
 def test_a_join_that_is_too_large_is_named_and_the_session_can_be_stopped(tmp_path: Path) -> None:
     """Narrow columns: what is counted is much, and the memory that it takes is not."""
     names = [f"b{number}" for number in range(16)]

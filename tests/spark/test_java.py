@@ -15,6 +15,7 @@ from tidemill.runtime.spark.driver.java import java_ended
 
 
 @pytest.mark.spark
+@pytest.mark.soak
 def test_a_program_goes_on_when_java_is_killed(tmp_path: Path) -> None:
     program = Path(__file__).with_name("java_killed.py")
     done = subprocess.run(  # noqa: S603 — our own program

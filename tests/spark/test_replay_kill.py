@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.spark
 
-SOME = ("after take",)
+SOME = ()
 """Those that are tried every time."""
 
 

@@ -186,9 +186,9 @@ def test_a_relation_is_computed_once_for_each_query_and_not_in_every_batch(
 ) -> None:
     computed: list[str] = []
 
-    def counting(relation: RelationEntry, frame: pl.DataFrame) -> Flow:
+    def counting(relation: RelationEntry, frame: pl.DataFrame, *, has_ids: bool) -> Flow:
         computed.append(relation.name)
-        return relation_flow(relation, frame)
+        return relation_flow(relation, frame, has_ids=has_ids)
 
     monkeypatch.setattr("tidemill.runtime.spark.worker.stage.relation_flow", counting)
     join = "SELECT name FROM s JOIN r USING (k)"

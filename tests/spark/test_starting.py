@@ -208,6 +208,7 @@ sys.stdout.write("answers: " + json.dumps(attempts))
 
 
 @pytest.mark.spark
+@pytest.mark.soak
 def test_nothing_is_left_of_an_attempt(tmp_path: Path) -> None:
     old = java(tmp_path / "old", """echo 'openjdk version "11.0.2" 2019-01-15' >&2; exit 1""")
     crashing = java(tmp_path / "crashing", "echo '# Internal Error (os.cpp:1)'; kill -ABRT $$")
