@@ -208,7 +208,7 @@ def _joins(context: Context) -> Table:
     rows: list[tuple[Cell, ...]] = []
     for inputs, badly in ((4, False), (4, True), (6, False), (6, True)):
         order = _apart(inputs) if badly else list(range(inputs))
-        count = 2_500 if context.full else 2_000
+        count = 1_200 if context.full else 1_000
         frames = {f"s{i}": _stream(i, count, context.seed) for i in range(inputs)}
         links = " AND ".join(f"s{i}.b = s{i + 1}.a" for i in range(inputs - 1))
         froms = ", ".join(f"s{i} [RANGE 2 SECONDS]" for i in order)

@@ -30,13 +30,16 @@ from tidemill.control.tracing import Kept
 from tidemill.demo.nexmark import Site
 from tidemill.demo.site import declarations as of_site
 from tidemill.demo.site import write_site
+from tidemill.model.batch import END, START
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
     from benchmarks.harness.question import Context
+    from tidemill.algebra.plan import Plan
     from tidemill.control.asked import Asked
+    from tidemill.model.time import Time
 
 RATE, BAR = 20_000, 2.0
 KEEP = "KEEP ALL BY REFERENCE;"
@@ -88,10 +91,19 @@ def answers(context: Context) -> Iterator[Table]:
 
 def _asked(session: tidemill.Session, case: Case, kept: int) -> tuple[str | float | bool, ...]:
     """A row of the table."""
-    target, used = f"({case.text})", list[Kept]()
+    target, used, computed = f"({case.text})", list[Kept](), list[pl.DataFrame]()
+
+    class Noted(Kept):
+        """Notes what is computed."""
+
+        def elements(
+            self, plan: Plan, first: Time, last: Time, given: Mapping[str, pl.DataFrame]
+        ) -> pl.DataFrame:
+            computed.append(super().elements(plan, first, last, given))
+            return computed[-1]
 
     def noted(asked: Asked) -> Kept:
-        used.append(Kept(asked))
+        used.append(Noted(asked))
         return used[-1]
 
     began = perf_counter()
@@ -103,7 +115,8 @@ def _asked(session: tidemill.Session, case: Case, kept: int) -> tuple[str | floa
     if case.name == "tolls":  # reports from an accident explain a toll of 0
         found = found.join(made_of, on=made_of.columns, how="semi", nulls_equal=True)
     require_same(f"WHY {case.name}", found, made_of)
-    start = _micros(why.answers["start"])
+    rows = next(one for one in computed if {*why.answers["row"].struct.fields} <= {*one.columns})
+    start = _micros(rows.filter(pl.col(START) <= case.at, pl.col(END) > case.at)[START])
     began = perf_counter()
     change = session.why(f"WHY CHANGE {target} AT {start}", row=case.row)
     took.append(perf_counter() - began)
