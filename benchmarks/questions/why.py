@@ -115,8 +115,10 @@ def _asked(session: tidemill.Session, case: Case, kept: int) -> tuple[str | floa
     if case.name == "tolls":  # reports from an accident explain a toll of 0
         found = found.join(made_of, on=made_of.columns, how="semi", nulls_equal=True)
     require_same(f"WHY {case.name}", found, made_of)
-    rows = next(one for one in computed if {*why.answers["row"].struct.fields} <= {*one.columns})
-    start = _micros(rows.filter(pl.col(START) <= case.at, pl.col(END) > case.at)[START])
+    fields = {*why.answers["row"].struct.fields}
+    answer = (one for one in computed if fields <= {*one.columns})
+    there = (one.filter(pl.col(START) <= case.at, pl.col(END) > case.at) for one in answer)
+    start = _micros(next(one for one in there if one.height)[START])
     began = perf_counter()
     change = session.why(f"WHY CHANGE {target} AT {start}", row=case.row)
     took.append(perf_counter() - began)
